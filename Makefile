@@ -1,0 +1,45 @@
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+UV := $(shell command -v uv 2>/dev/null)
+
+.PHONY: help setup check test demo torture bench clean
+
+help: ## Show this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
+
+setup: $(STAMP) ## Install everything into .venv (uv when it is there, else venv and pip)
+
+$(STAMP): pyproject.toml uv.lock requirements.txt
+ifneq ($(UV),)
+	uv sync --quiet --frozen
+else
+	python3 -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+endif
+	@touch $(STAMP)
+
+check: setup ## Format, lint, types and the rules of the house
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest tests/meta
+
+test: setup ## Run the tests
+	$(BIN)/python -m pytest -m "not slow"
+
+demo: setup ## Load a million rows, kill the loader in the middle of a commit, start again, count
+	$(BIN)/lading demo
+
+torture: setup ## The long proofs: more seeds, more examples, every crash
+	$(BIN)/lading simulate --seeds 20000
+	LADING_EXAMPLES=3000 $(BIN)/python -m pytest
+
+bench: setup ## Measure; prints tables
+	$(BIN)/python -m bench
+
+clean: ## Remove what the other targets made
+	rm -rf $(VENV) demo-home build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,1 @@
+"""The commit protocol: seven steps, three outcomes."""

@@ -1,0 +1,80 @@
+"""Step 3: exactly one report for every planned split, and the error budget holds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from lading.errors import BudgetError, ReportError
+from lading.model.batch import BatchPlan, Report
+from lading.model.job import ErrorBudget
+from lading.model.positions import PartitionState, Positions
+from lading.model.tally import sum_rows
+
+_NOTHING = "Nothing was committed; the position stands."
+
+
+def check_reports(plan: BatchPlan, reports: Sequence[Report]) -> tuple[Report, ...]:
+    """Put reports in the order of their splits. A missing report is never read as an empty one."""
+    counts = Counter(report.split for report in reports)
+    planned = {split.number: split for split in plan.splits}
+    doubled = sorted(number for number, count in counts.items() if count > 1)
+    missing = sorted(planned.keys() - counts.keys())
+    strange = sorted(counts.keys() - planned.keys())
+    for word, numbers in (("missing", missing), ("doubled", doubled), ("of no planned split", strange)):
+        if numbers:
+            msg = f"Reports are {word}: {numbers} of {len(planned)} splits"
+            raise ReportError(msg, left=_NOTHING, todo="The batch is planned again.", splits=numbers)
+    for report in reports:
+        _check_one(plan, report)
+    return tuple(sorted(reports, key=lambda report: report.split))
+
+
+def _check_one(plan: BatchPlan, report: Report) -> None:
+    split = next(split for split in plan.splits if split.number == report.split)
+    flaws = {
+        "is for another range": (report.partition, report.start) != (split.partition, split.start),
+        "does not reach the planned end": split.end is not None and report.end != split.end,
+        "has rows that do not add up": not report.rows.adds_up,
+        "has files that do not hold its rows": sum(f.rows for f in report.files) != report.rows.loaded,
+    }
+    for flaw, found in flaws.items():
+        if found:
+            msg = f"The report of split {report.split} ({split.partition} from {split.start!r}) {flaw}"
+            raise ReportError(msg, left=_NOTHING, todo="The batch is planned again.", splits=[report.split])
+
+
+def check_budget(budget: ErrorBudget, reports: Sequence[Report]) -> None:
+    """Refuse a batch that has more bad rows than the job allows."""
+    rows = sum_rows(report.rows for report in reports)
+    if budget.strict and rows.error:
+        msg = f"Insert has filtered data in strict mode: {rows.error} of {rows.total} rows are bad"
+        raise BudgetError(msg, left=_NOTHING, todo="Mend the rows, or allow bad rows, then RESUME.")
+    if rows.error > budget.max_ratio * rows.total:
+        msg = f"too many filtered rows: {rows.error} of {rows.total} rows are bad, allowed is {budget.max_ratio:g}"
+        raise BudgetError(msg, left=_NOTHING, todo="Mend the rows, or raise the ratio, then RESUME.")
+
+
+def advance(plan: BatchPlan, reports: Sequence[Report]) -> Positions:
+    """Positions after the batch: each partition stands where its last report ended."""
+    partitions = dict(plan.positions.partitions)
+    for report in reports:
+        before = partitions[report.partition]
+        if report.start != before.at:
+            msg = (
+                f"The report of split {report.split} starts at {report.start!r}, but {report.partition} "
+                f"stands at {before.at!r}"
+            )
+            raise ReportError(msg, left=_NOTHING, todo="The batch is planned again.", splits=[report.split])
+        partitions[report.partition] = _moved(before, report)
+    return replace(plan.positions, partitions=partitions)
+
+
+def _moved(state: PartitionState, report: Report) -> PartitionState:
+    return replace(
+        state,
+        at=report.end,
+        finished=report.finished,
+        marks={**state.marks, **report.marks},
+    )

@@ -1,0 +1,219 @@
+"""One incarnation of one job, and its seven steps.
+
+1. plan: read the head from the table; from its positions and the limits of the job choose the splits. Nothing
+   durable happens.
+2. stage: one Spark job. Each task reads its split, maps the rows, writes data files under names no other attempt can
+   have, and returns one report. Files of attempts that were not accepted are orphans.
+3. check: there is exactly one report for every planned split; the error budget holds.
+4. bill: write the bill, immutable, put-if-absent, beside the table.
+5. commit: one commit of the table that adds the files and moves the head from exactly the head that was read in
+   step 1 to this bill.
+6. settle: the outcome is Landed, NotLanded or Unknown. After Unknown, read the table and look for the token; decide
+   only then. Files are deleted only after a certain NotLanded. If the head moved without us, the incarnation is
+   fenced: it stops the job and says why.
+7. follow: update what is derived from bills. May be repeated, and is caught up after a crash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from lading.clock import Clock
+from lading.commit.check import advance, check_budget, check_reports
+from lading.commit.draft import Stamp, draft_edit, draft_load, draft_opening, draft_restart, draft_takeover
+from lading.commit.protocols import Bills, Follower, Planner, Stager, Table
+from lading.commit.rollback import check_not_rolled_back, rolled_back
+from lading.commit.settle import commit_and_settle, fenced
+from lading.commit.steps import Steps
+from lading.errors import BudgetError, HeadLostError, NotOpenError, ReportError
+from lading.ids import Incarnation, NewToken
+from lading.model.batch import BatchPlan, Report, StagedFile
+from lading.model.bill import Bill, Head
+from lading.model.job import Job
+from lading.model.positions import move_positions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """Everything outside the coordinator that it may touch."""
+
+    table: Table
+    bills: Bills
+    planner: Planner
+    stager: Stager
+    clock: Clock
+    new_token: NewToken
+    followers: tuple[Follower, ...] = ()
+
+
+class Coordinator:
+    """Commits for one job, in one incarnation. The only state is the bill it last knew to be the head."""
+
+    def __init__(self, job: Job, world: World, incarnation: Incarnation) -> None:
+        self.job = job
+        self.incarnation = incarnation
+        self.bill: Bill | None = None
+        self._world = world
+
+    def start(self, *, last_seen: Head | None = None, said_goodbye: Head | None = None) -> Steps[Bill]:
+        """Open the job, or take it over. Nothing else may be called before this has returned.
+
+        `last_seen` is the newest head the metadata store remembers: a table that is behind it was rolled back.
+        `said_goodbye` is the head at which the last incarnation ended cleanly: if the table still has it, nobody is
+        left to fence. Both are hints that may be lost.
+        """
+        yield "start.before"
+        world = self._world
+        planned_at = world.clock.now()
+        head = world.table.read_head(self.job.job_id)
+        check_not_rolled_back(self.job, head, last_seen, world.bills.highest_seq(self.job.job_id))
+        if head is None:
+            # Dies before the commit: there is no head, the job is not open, and the start is resolved again.
+            # Dies after it: the start is pinned for ever, also when no row is ever read.
+            positions = world.planner.open(self.job.start)
+            bill = draft_opening(self.job, positions, self._stamp(planned_at))
+            yield from self._commit(bill, ())
+        else:
+            self.bill = world.bills.read(self.job.job_id, head)
+            if head != said_goodbye:
+                # Dies before the commit: the predecessor is not fenced yet, and the next start does it.
+                bill = draft_takeover(self.job, self.bill, self._stamp(planned_at))
+                yield from self._commit(bill, ())
+        yield from self._catch_up()
+        yield "start.after"
+        return self._known()
+
+    def run_batch(self) -> Steps[Bill | None]:
+        """The seven steps once. None when there was nothing to read."""
+        yield "plan.before"
+        world = self._world
+        planned_at = world.clock.now()
+        base = self._read_base()
+        plan = world.planner.plan(base.positions, self.job.limits)
+        yield "plan.after"
+        if not plan.splits and not plan.gaps:
+            return None
+        yield "stage.before"
+        # Dies while staging: files may exist that nobody names; they are orphans. The position stands.
+        reports = world.stager.stage(plan) if plan.splits else ()
+        yield "stage.after"
+        yield "check.before"
+        bill = self._checked_bill(base, plan, reports, planned_at)
+        yield "check.after"
+        if not has_moved(base, bill):
+            world.table.discard(bill.files)
+            return None
+        yield from self._commit(bill, bill.files)
+        return bill
+
+    def edit(self, changes: Mapping[str, str], *, reason: str) -> Steps[Bill]:
+        """Move positions by an operator's word: a commit without files that raises the epoch.
+
+        A batch that was planned before it cannot land after it, because its compare-and-set fails.
+        """
+        yield "edit.before"
+        planned_at = self._world.clock.now()
+        base = self._read_base()
+        positions = move_positions(base.positions, changes)
+        bill = draft_edit(self.job, base, positions, self._stamp(planned_at), reason=reason)
+        yield from self._commit(bill, ())
+        yield "edit.after"
+        return bill
+
+    def accept_rollback(self, restored: Head | None = None, *, reason: str) -> Steps[Bill]:
+        """Go on from a table that was rolled back on purpose, by an operator's word.
+
+        `restored` names the bill whose rows the table now ends with, where the head did not go back with the rows.
+        The seq goes on above every bill that was ever written, so that none is used twice, and the epoch rises.
+        """
+        yield "edit.before"
+        world = self._world
+        planned_at = world.clock.now()
+        head = world.table.read_head_unchecked(self.job.job_id)
+        if head is None:
+            raise self._not_open()
+        newest = world.bills.read(self.job.job_id, head)
+        older = world.bills.read(self.job.job_id, restored) if restored else newest
+        highest = max(newest.seq, world.bills.highest_seq(self.job.job_id) or 0)
+        bill = draft_restart(self.job, older, newest, highest, self._stamp(planned_at), reason=reason)
+        yield from self._commit(bill, ())
+        yield "edit.after"
+        return bill
+
+    def _checked_bill(self, base: Bill, plan: BatchPlan, reports: Sequence[Report], planned_at: datetime) -> Bill:
+        try:
+            ordered = check_reports(plan, reports)
+            check_budget(self.job.budget, ordered)
+            positions = advance(plan, ordered)
+        except (ReportError, BudgetError):
+            # No commit was attempted, so these files can never become part of the table.
+            self._world.table.discard([file for report in reports for file in report.files])
+            raise
+        return draft_load(self.job, base, plan, ordered, positions, self._stamp(planned_at))
+
+    def _commit(self, bill: Bill, staged: Sequence[StagedFile]) -> Steps[None]:
+        yield "bill.before"
+        # Dies after the bill was put: it names a commit that never happened. No head names it, so nobody reads it.
+        self._world.bills.put(bill)
+        yield "bill.after"
+        yield from commit_and_settle(self._world.table, bill.replaces, staged, bill)
+        # Dies from here on: the commit is part of the table; the next start finds it as the head and catches up.
+        self.bill = bill
+        yield "settle.after"
+        yield from self._follow([bill])
+
+    def _read_base(self) -> Bill:
+        known = self._known()
+        head = self._world.table.read_head(self.job.job_id)
+        if head == known.head:
+            return known
+        if head is None or head.seq < known.seq:
+            raise rolled_back(self.job, head, known.seq)
+        raise fenced(known, head)
+
+    def _known(self) -> Bill:
+        if self.bill is None:
+            raise self._not_open()
+        return self.bill
+
+    def _not_open(self) -> NotOpenError:
+        msg = f"Job {self.job.name} ({self.job.job_id}) has no head in its table"
+        return NotOpenError(msg, left="Nothing was read.", todo="Start the job first.")
+
+    def _stamp(self, planned_at: datetime) -> Stamp:
+        return Stamp(
+            token=self._world.new_token(),
+            incarnation=self.incarnation,
+            planned_at=planned_at,
+            billed_at=self._world.clock.now(),
+            table_version=self._world.table.version(),
+        )
+
+    def _follow(self, bills: Sequence[Bill]) -> Steps[None]:
+        yield "follow.before"
+        for bill in bills:
+            for follower in self._world.followers:
+                seen = follower.followed_seq(bill.job_id)
+                if seen is None or seen < bill.seq:
+                    follower.follow(bill)
+        yield "follow.after"
+
+    def _catch_up(self) -> Steps[None]:
+        """Let followers take in the bills that a crash kept from them, oldest first."""
+        newest = self._known()
+        seen = [follower.followed_seq(self.job.job_id) for follower in self._world.followers]
+        oldest = min((-1 if seq is None else seq for seq in seen), default=newest.seq)
+        missed = [newest]
+        while (old := missed[-1].replaces) is not None and old.seq > oldest:
+            try:
+                missed.append(self._world.bills.read(self.job.job_id, old))
+            except HeadLostError:
+                break  # Bills older than the retention are gone; the totals of the oldest one left stand for them.
+        yield from self._follow(missed[::-1])
+
+
+def has_moved(base: Bill, bill: Bill) -> bool:
+    """Whether a batch changed anything a restart would see: positions, or rows by fate."""
+    return bill.positions.partitions != base.positions.partitions or bill.tally.rows.total > 0 or bool(bill.gaps)

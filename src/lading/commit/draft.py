@@ -1,0 +1,155 @@
+"""Step 4, the content: how the next bill follows from the one before it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from lading import __version__
+from lading.ids import Incarnation, Token
+from lading.model.batch import BatchPlan, Range, Report
+from lading.model.bill import Bill, BillKind, Head
+from lading.model.job import Job
+from lading.model.positions import Positions
+from lading.model.tally import Tally, sum_rows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stamp:
+    """What is fixed when a commit is prepared."""
+
+    token: Token
+    incarnation: Incarnation
+    planned_at: datetime
+    billed_at: datetime
+    table_version: int | None = None
+
+
+def draft_opening(job: Job, positions: Positions, stamp: Stamp) -> Bill:
+    """Seq 0: concrete starts, no rows."""
+    return _draft(job, None, BillKind.OPENING, positions, stamp)
+
+
+def draft_takeover(job: Job, base: Bill, stamp: Stamp) -> Bill:
+    """Nothing changes but the head: whoever prepared a commit on the old head can no longer land it."""
+    return _draft(job, base, BillKind.TAKEOVER, base.positions, stamp)
+
+
+def draft_edit(job: Job, base: Bill, positions: Positions, stamp: Stamp, *, reason: str) -> Bill:
+    """An operator moved the position: the epoch rises."""
+    return _draft(job, base, BillKind.EDIT, positions, stamp, epoch=next_epoch(base), reason=reason)
+
+
+def draft_restart(job: Job, restored: Bill, newest: Bill, highest_seq: int, stamp: Stamp, *, reason: str) -> Bill:
+    """Go on from the bill that a rollback brought back, above every seq and epoch that was ever used."""
+    bill = draft_edit(job, restored, restored.positions, stamp, reason=reason)
+    return replace(bill, replaces=newest.head, seq=highest_seq + 1, epoch=next_epoch(max(restored, newest, key=_epoch)))
+
+
+def _epoch(bill: Bill) -> int:
+    return bill.epoch
+
+
+def draft_load(
+    job: Job, base: Bill, plan: BatchPlan, reports: Sequence[Report], positions: Positions, stamp: Stamp
+) -> Bill:
+    """Rows, and the positions that account for them."""
+    tally = tally_of(reports)
+    return _draft(
+        job,
+        base,
+        BillKind.LOAD,
+        positions,
+        stamp,
+        ranges=tuple(ranges_of(reports)),
+        gaps=plan.gaps,
+        files=tuple(file for report in reports for file in report.files),
+        tally=tally,
+        totals=next_totals(base, tally),
+        watermark=next_watermark(base, reports),
+    )
+
+
+def next_epoch(base: Bill) -> int:
+    """An edit starts a new lineage: rows after a rewind are never taken for old ones."""
+    return base.epoch + 1
+
+
+def next_totals(base: Bill, tally: Tally) -> Tally:
+    """Totals come from the bill before, so that no restart can change them."""
+    return base.totals + tally
+
+
+def next_watermark(base: Bill, reports: Sequence[Report]) -> datetime | None:
+    """The lowest of the inputs that have one, never lower than before."""
+    seen = [report.watermark for report in reports if report.watermark is not None]
+    low = min(seen, default=None)
+    if low is None or base.watermark is None:
+        return low or base.watermark
+    return max(low, base.watermark)
+
+
+def tally_of(reports: Sequence[Report]) -> Tally:
+    """What one batch counts."""
+    files = [file for report in reports for file in report.files]
+    return Tally(
+        rows=sum_rows(report.rows for report in reports),
+        received_bytes=sum(report.received_bytes for report in reports),
+        source_files=sum(report.source_files for report in reports),
+        source_bytes=sum(report.source_bytes for report in reports),
+        data_files=len(files),
+        data_bytes=sum(file.size_bytes for file in files),
+        commits=1,
+    )
+
+
+def ranges_of(reports: Sequence[Report]) -> list[Range]:
+    """What was read, one range per partition: the splits of a partition are joined."""
+    joined: dict[str, Range] = {}
+    for report in reports:
+        first = joined.get(report.partition)
+        joined[report.partition] = Range(
+            partition=report.partition, start=first.start if first else report.start, end=report.end
+        )
+    return list(joined.values())
+
+
+def _draft(
+    job: Job,
+    base: Bill | None,
+    kind: BillKind,
+    positions: Positions,
+    stamp: Stamp,
+    *,
+    epoch: int | None = None,
+    totals: Tally | None = None,
+    watermark: datetime | None = None,
+    **parts: object,
+) -> Bill:
+    replaces: Head | None = base.head if base else None
+    inherited = base.epoch if base else 0
+    return Bill(
+        job_id=job.job_id,
+        job_name=job.name,
+        kind=kind,
+        epoch=inherited if epoch is None else epoch,
+        seq=base.seq + 1 if base else 0,
+        token=stamp.token,
+        replaces=replaces,
+        continues=replaces,
+        incarnation=stamp.incarnation,
+        positions=positions,
+        totals=totals or (base.totals if base else Tally()),
+        watermark=watermark or (base.watermark if base else None),
+        listener=base.listener if base else {},
+        definition=job.definition,
+        definition_hash=hashlib.sha256(job.definition.encode()).hexdigest(),
+        table_version=stamp.table_version,
+        lading_version=__version__,
+        spark_version=job.spark_version,
+        planned_at=stamp.planned_at,
+        billed_at=stamp.billed_at,
+        **parts,  # type: ignore[arg-type]  # the three callers above pass fields of Bill
+    )

@@ -1,0 +1,100 @@
+"""What the coordinator needs of the rest of the world. Each protocol states its laws."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from lading.ids import JobId, Token
+from lading.model.batch import BatchPlan, Limits, Report, StagedFile
+from lading.model.bill import Bill, Head
+from lading.model.outcome import Outcome
+from lading.model.positions import Positions
+
+
+class Table(Protocol):
+    """The driver's side of a table.
+
+    Laws: `read_head` asks the table itself, never a cache. `commit` adds the files and moves the head from exactly
+    `expected` to the bill's head, both or neither; it says NotLanded only when this attempt can never land, and
+    Unknown whenever the answer was lost. It may try again by itself only after it has looked at the head again.
+    Anything it raises means: refused before anything was written.
+    """
+
+    def read_head(self, job_id: JobId) -> Head | None:
+        """The head as the table has it now. Raises RolledBackError when the table was put back behind it."""
+        ...
+
+    def read_head_unchecked(self, job_id: JobId) -> Head | None:
+        """The same without the check, for the operator who accepts a rollback."""
+        ...
+
+    def commit(self, expected: Head | None, staged: Sequence[StagedFile], bill: Bill) -> Outcome:
+        """One atomic commit: files and head."""
+        ...
+
+    def find(self, job_id: JobId, token: Token) -> bool:
+        """Whether a commit with this token is part of the table's history, as far back as that is kept."""
+        ...
+
+    def version(self) -> int | None:
+        """The version that was last seen, where the format has one."""
+        ...
+
+    def discard(self, staged: Sequence[StagedFile]) -> None:
+        """Delete staged files. Called only when they can never become part of the table."""
+        ...
+
+
+class Bills(Protocol):
+    """The bills beside the table: immutable, put-if-absent, durable when `put` returns."""
+
+    def put(self, bill: Bill) -> None:
+        """Write a bill. The same bill again is fine; another one under its name is refused."""
+        ...
+
+    def read(self, job_id: JobId, head: Head) -> Bill:
+        """The bill a head names. Raises HeadLostError when it is gone."""
+        ...
+
+    def highest_seq(self, job_id: JobId) -> int | None:
+        """The highest seq of any bill, landed or not."""
+        ...
+
+
+class Planner(Protocol):
+    """Chooses what to read."""
+
+    def open(self, start: str) -> Positions:
+        """Concrete positions for the opening bill."""
+        ...
+
+    def plan(self, base: Positions, limits: Limits) -> BatchPlan:
+        """Splits of the next batch."""
+        ...
+
+
+class Stager(Protocol):
+    """Runs one Spark job: reads the splits, writes data files, returns one report per split.
+
+    Law: only reports of accepted attempts; file names that no other attempt can have.
+    """
+
+    def stage(self, plan: BatchPlan) -> Sequence[Report]:
+        """Stage a batch. Raises when any split could not be read and written."""
+        ...
+
+
+class Follower(Protocol):
+    """Something derived from bills: an index, statistics, an acknowledgement to the source.
+
+    Law: following the same bill twice, or an older one after a newer one, changes nothing.
+    """
+
+    def followed_seq(self, job_id: JobId) -> int | None:
+        """The newest bill it has followed."""
+        ...
+
+    def follow(self, bill: Bill) -> None:
+        """Take a bill in."""
+        ...

@@ -1,0 +1,1 @@
+"""Frozen records and their codec. No I/O, no clock."""

@@ -1,0 +1,97 @@
+"""What is planned, what came back: splits and reports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from lading.model.positions import Positions
+from lading.model.tally import RowCounts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Bounds of one batch: they bound memory and the work that a crash can cost."""
+
+    rows: int = 20_000_000
+    size_bytes: int = 1_073_741_824
+    files: int = 256
+    seconds: float = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Split:
+    """The part of a batch that is read in one piece, from one partition."""
+
+    number: int
+    """0, 1, 2, … within the batch. Splits of one partition stand in reading order."""
+    partition: str
+    start: str
+    end: str | None = None
+    """Where reading must stop, when that is known before reading."""
+    limits: Limits = Limits()
+    payload: str = ""
+    """What the source wants to tell its reader; nobody else looks into it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gap:
+    """Rows that the source no longer had. The user chose to go on, so they are written down."""
+
+    partition: str
+    start: str
+    end: str
+    reason: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchPlan:
+    """The splits that will be committed together, and the positions they start from."""
+
+    positions: Positions
+    splits: tuple[Split, ...]
+    gaps: tuple[Gap, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StagedFile:
+    """A data file that was written and is not yet part of the table."""
+
+    path: str
+    """Where it is: relative to the table's location, with `/`."""
+    rows: int
+    size_bytes: int
+    partition: Mapping[str, str | None] = field(default_factory=dict)
+    stats: str = ""
+    """Column statistics in the form of the table format; opaque to everybody else."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What one accepted attempt at one split did."""
+
+    split: int
+    partition: str
+    start: str
+    end: str
+    """Next to read after the rows that were handed to the writer; not after those fetched."""
+    finished: bool = False
+    files: tuple[StagedFile, ...] = ()
+    rows: RowCounts = RowCounts()
+    received_bytes: int = 0
+    source_files: int = 0
+    source_bytes: int = 0
+    lag_ms: int | None = None
+    watermark: datetime | None = None
+    marks: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Range:
+    """From a position to a position in one partition, as it was read."""
+
+    partition: str
+    start: str
+    end: str

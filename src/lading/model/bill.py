@@ -1,0 +1,121 @@
+"""The bill: the immutable record of one commit, and the head that names it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+
+from lading.errors import RecordLiesError
+from lading.ids import Incarnation, JobId, Token
+from lading.model.batch import Gap, Range, StagedFile
+from lading.model.positions import Positions
+from lading.model.tally import Tally
+
+
+class BillKind(Enum):
+    """Why the commit was made."""
+
+    OPENING = "opening"
+    LOAD = "load"
+    EDIT = "edit"
+    TAKEOVER = "takeover"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Head:
+    """What a table keeps of a job: enough to name its newest bill and to compare."""
+
+    seq: int
+    token: Token
+
+    @property
+    def bill_name(self) -> str:
+        return f"{self.seq}-{self.token}.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bill:
+    """Everything a restart needs to know, as it is true after this commit."""
+
+    job_id: JobId
+    job_name: str
+    kind: BillKind
+    epoch: int
+    seq: int
+    token: Token
+    replaces: Head | None
+    """The head this commit moves away from. None only for an opening bill."""
+    continues: Head | None
+    """The bill whose rows, positions and totals this one goes on from. Another one than `replaces` only after a
+    rollback of the table was accepted."""
+    incarnation: Incarnation
+    """The run of the process that wrote it."""
+    positions: Positions
+    ranges: tuple[Range, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+    files: tuple[StagedFile, ...] = ()
+    tally: Tally = Tally()
+    totals: Tally = Tally()
+    watermark: datetime | None = None
+    listener: Mapping[str, str] = field(default_factory=dict)
+    reason: str = ""
+    """Why an operator made this change; empty for loads."""
+    definition: str = ""
+    """The SQL text of the job, secrets left out."""
+    definition_hash: str = ""
+    table_version: int | None = None
+    """The version of the table the commit was prepared on, where the format has one."""
+    lading_version: str = ""
+    spark_version: str = ""
+    planned_at: datetime
+    billed_at: datetime
+
+    @property
+    def head(self) -> Head:
+        return Head(seq=self.seq, token=self.token)
+
+
+def check_bill(bill: Bill) -> None:
+    """Refuse a bill whose parts contradict each other."""
+    for claim, holds in _claims(bill):
+        if not holds:
+            msg = f"Bill {bill.seq}-{bill.token} of job {bill.job_id} lies: {claim}"
+            raise RecordLiesError(
+                msg,
+                left="Nothing was changed.",
+                todo="Restore the bill from a copy of the table's _lading folder; do not edit bills by hand.",
+                job_id=bill.job_id,
+                seq=bill.seq,
+            )
+
+
+def _claims(bill: Bill) -> list[tuple[str, bool]]:
+    tally, totals, old = bill.tally, bill.totals, bill.replaces
+    before = totals - tally
+    at = {name: state.at for name, state in bill.positions.partitions.items()}
+    ends = {part.partition: part.end for part in bill.ranges}
+    return [
+        ("seq, epoch or token is out of range", bill.seq >= 0 and bill.epoch >= 0 and 0 < bill.token < 2**63),
+        ("only an opening bill replaces nothing", (old is None) == (bill.kind is BillKind.OPENING)),
+        ("its seq does not follow the head it replaces", old is None or bill.seq > old.seq),
+        ("its rows by fate do not add up", tally.rows.adds_up and totals.rows.adds_up),
+        ("its files do not hold the rows loaded", sum(f.rows for f in bill.files) == tally.rows.loaded),
+        ("it counts other files than it lists", len(bill.files) == tally.data_files),
+        ("it counts other bytes than its files have", sum(f.size_bytes for f in bill.files) == tally.data_bytes),
+        ("its totals are smaller than its own part", before.rows.adds_up and min(_numbers(before)) >= 0),
+        ("its positions are not where its ranges end", all(at.get(name) == end for name, end in ends.items())),
+        ("it is not a load but has rows or ranges", bill.kind is BillKind.LOAD or not (bill.ranges or bill.files)),
+    ]
+
+
+def _numbers(tally: Tally) -> list[int]:
+    return [
+        tally.received_bytes,
+        tally.source_files,
+        tally.source_bytes,
+        tally.data_files,
+        tally.data_bytes,
+        tally.commits,
+    ]

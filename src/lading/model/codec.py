@@ -1,0 +1,148 @@
+"""Records to JSON and back: versioned, complete, strict.
+
+The form follows the dataclass: every field is written, and reading fails when one is missing or unknown, so a field
+can be neither forgotten nor silently dropped. `VERSION` rises when the form changes, and `_UPGRADES` says how an
+older form becomes the next one. A newer form is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from datetime import datetime
+from enum import Enum
+from functools import cache
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from lading.errors import RecordLiesError, RecordUnreadableError, RecordVersionError
+from lading.model.bill import Bill, check_bill
+
+VERSION = 1
+
+Json = Any
+"""Whatever `json` reads and writes."""
+
+_UPGRADES: dict[int, Callable[[dict[str, Json]], dict[str, Json]]] = {}
+
+
+def render_bill(bill: Bill) -> bytes:
+    """Write a bill as its file's content."""
+    check_bill(bill)
+    body = encode(bill)
+    return json.dumps({"lading": "bill", "version": VERSION, "digest": _digest(body), "bill": body}).encode()
+
+
+def parse_bill(content: bytes, *, where: str) -> Bill:
+    """Read a bill's file. `where` is only for the message."""
+    try:
+        envelope = json.loads(content)
+    except ValueError as error:
+        raise _unreadable(where, f"it is not JSON ({error})") from error
+    if not isinstance(envelope, dict) or envelope.get("lading") != "bill":
+        raise _unreadable(where, "it is JSON, but not a bill")
+    body = _current_form(envelope, where)
+    bill: Bill = decode(Bill, body, where=where)
+    check_bill(bill)
+    return bill
+
+
+def _current_form(envelope: dict[str, Json], where: str) -> Json:
+    version, body = envelope.get("version"), envelope.get("bill")
+    if not isinstance(version, int) or not isinstance(body, dict):
+        raise _unreadable(where, "it has no version or no body")
+    if version > VERSION:
+        msg = f"The bill {where} has form {version}; this Lading reads forms up to {VERSION}"
+        raise RecordVersionError(msg, left="Nothing was changed.", todo="Use the newer Lading that wrote it.")
+    if _digest(body) != envelope.get("digest"):
+        msg = f"The bill {where} lies: its content is not what was written"
+        raise RecordLiesError(
+            msg, left="Nothing was changed.", todo="Restore it from a copy of the table's _lading folder."
+        )
+    for old in range(version, VERSION):
+        body = _UPGRADES[old](body)
+    return body
+
+
+def _digest(body: Json) -> str:
+    return hashlib.sha256(json.dumps(body, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def _unreadable(where: str, why: str) -> RecordUnreadableError:
+    msg = f"The bill {where} cannot be read: {why}"
+    return RecordUnreadableError(
+        msg, left="Nothing was changed.", todo="Restore it from a copy of the table's _lading folder."
+    )
+
+
+def encode(value: Any) -> Json:
+    """Turn a record into what `json` writes."""
+    match value:
+        case None | bool() | int() | float() | str():
+            return value
+        case Enum():
+            return value.value
+        case datetime():
+            return value.isoformat()
+        case tuple() | list():
+            return [encode(item) for item in value]
+        case Mapping():
+            return {key: encode(item) for key, item in value.items()}
+    return {name: encode(getattr(value, name)) for name, _ in _shape(value.__class__)}
+
+
+def decode(kind: Any, value: Json, *, where: str) -> Any:
+    """Turn what `json` read into a record of this kind; strict about fields and types."""
+    origin = get_origin(kind)
+    if origin in (Union, types.UnionType):
+        return _decode_optional(kind, value, where)
+    if origin is tuple:
+        _expect(isinstance(value, list), kind, where)
+        return tuple(decode(get_args(kind)[0], item, where=where) for item in value)
+    if origin is not None and issubclass(origin, Mapping):
+        _expect(isinstance(value, dict), kind, where)
+        return {key: decode(get_args(kind)[1], item, where=where) for key, item in value.items()}
+    if is_dataclass(kind):
+        return _decode_record(kind, value, where)
+    return _decode_plain(kind, value, where)
+
+
+def _decode_optional(kind: Any, value: Json, where: str) -> Any:
+    if value is None:
+        return None
+    return decode(next(arm for arm in get_args(kind) if arm is not type(None)), value, where=where)
+
+
+def _decode_record(kind: Any, value: Json, where: str) -> Any:
+    shape = _shape(kind)
+    if not isinstance(value, dict) or value.keys() != {name for name, _ in shape}:
+        got = sorted(value) if isinstance(value, dict) else type(value).__name__
+        raise _unreadable(where, f"{kind.__name__} has other fields than it should: {got}")
+    return kind(**{name: decode(hint, value[name], where=where) for name, hint in shape})
+
+
+def _decode_plain(kind: Any, value: Json, where: str) -> Any:
+    plain = getattr(kind, "__supertype__", kind)
+    try:
+        if plain is datetime:
+            _expect(isinstance(value, str), kind, where)
+            return datetime.fromisoformat(value)
+        if issubclass(plain, Enum):
+            return plain(value)
+    except ValueError as error:
+        raise _unreadable(where, f"{value!r} is not a {plain.__name__}") from error
+    _expect(type(value) is plain or (plain is float and type(value) is int), kind, where)
+    return value
+
+
+def _expect(holds: bool, kind: Any, where: str) -> None:
+    if not holds:
+        raise _unreadable(where, f"a value is not {getattr(kind, '__name__', kind)}")
+
+
+@cache
+def _shape(kind: Any) -> tuple[tuple[str, Any], ...]:
+    hints = get_type_hints(kind)
+    return tuple((field.name, hints[field.name]) for field in fields(kind))

@@ -1,0 +1,115 @@
+"""Where a job stands in its source: partition → position, with the facts that decide what may be read next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from lading.errors import PartitionLostError, SourceReplacedError
+
+BEGINNING = ""
+"""The position before the first row of a partition. A concrete place, not a symbol that is resolved later."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionState:
+    """How far one partition has been read."""
+
+    at: str
+    """Next to read, in the source's own text (an offset, a sequence number, a key). Never the last one read."""
+    finished: bool = False
+    """The source itself said that no more rows will ever come and all were read."""
+    parents: tuple[str, ...] = ()
+    """Partitions that must be finished, and that fact committed, before this one may be read."""
+    marks: Mapping[str, str] = field(default_factory=dict)
+    """Remarks of the source that a restart needs (for example the arrival time of the last committed record)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Positions:
+    """All partitions of a source that the job knows of."""
+
+    incarnation: str = ""
+    """What tells this source from another of the same name (creation time, topic id). Empty: the source has none."""
+    partitions: Mapping[str, PartitionState] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedPartition:
+    """One partition as the source lists it now."""
+
+    parents: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """A complete listing of a source: every page, or the source raised."""
+
+    incarnation: str = ""
+    partitions: Mapping[str, ListedPartition] = field(default_factory=dict)
+
+
+def merge_listing(positions: Positions, listing: Listing) -> Positions:
+    """Take new partitions in from their beginning and forget finished ones that have expired.
+
+    A finished partition that is still listed stays known: otherwise it would look new and be read again.
+    """
+    if positions.incarnation != listing.incarnation:
+        msg = (
+            f"The source was deleted and made again: its incarnation was {positions.incarnation!r} and is now "
+            f"{listing.incarnation!r}"
+        )
+        raise SourceReplacedError(
+            msg, left="Nothing was read.", todo="Move the job to the new source with ALTER, or make a new job."
+        )
+    kept: dict[str, PartitionState] = {}
+    for name, state in positions.partitions.items():
+        if name in listing.partitions:
+            kept[name] = state
+        elif not state.finished:
+            msg = f"Partition {name} is gone from the source and was read only up to {state.at!r}"
+            raise PartitionLostError(
+                msg,
+                left="The position stands.",
+                todo="Its unread rows are lost at the source; set a new position with ALTER to go on without them.",
+                partition=name,
+                at=state.at,
+            )
+    for name, listed in listing.partitions.items():
+        if name not in kept:
+            kept[name] = PartitionState(at=BEGINNING, parents=listed.parents)
+    return replace(positions, partitions=kept)
+
+
+def ready_partitions(base: Positions, merged: Positions) -> dict[str, PartitionState]:
+    """Partitions that may be read now: not finished, and every parent finished *in the committed base* or unknown.
+
+    A parent that neither the base nor the source knows has expired before the job began or was forgotten after it
+    was finished; both mean that nothing of it is left to read.
+    """
+    return {
+        name: state
+        for name, state in merged.partitions.items()
+        if not state.finished and all(_is_behind(base, merged, parent) for parent in state.parents)
+    }
+
+
+def _is_behind(base: Positions, merged: Positions, parent: str) -> bool:
+    committed = base.partitions.get(parent)
+    if committed is not None:
+        return committed.finished
+    return parent not in merged.partitions
+
+
+def move_positions(positions: Positions, changes: Mapping[str, str]) -> Positions:
+    """Set partitions to new positions, as an operator asked. A moved partition is no longer finished."""
+    unknown = sorted(set(changes) - set(positions.partitions))
+    if unknown:
+        msg = f"The job does not read partition {', '.join(unknown)}"
+        raise PartitionLostError(
+            msg, left="Nothing was changed.", todo=f"It reads: {', '.join(sorted(positions.partitions)) or 'none'}."
+        )
+    partitions = dict(positions.partitions)
+    for name, at in changes.items():
+        partitions[name] = replace(partitions[name], at=at, finished=False, marks={})
+    return replace(positions, partitions=partitions)

@@ -1,0 +1,66 @@
+"""Counting rows, bytes and files; for one commit, and for the life of a job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from typing import Self
+
+
+class _Sum:
+    """Adds and subtracts field by field."""
+
+    __slots__ = ()
+
+    def __add__(self, other: Self) -> Self:
+        return self._with(other, 1)
+
+    def __sub__(self, other: Self) -> Self:
+        return self._with(other, -1)
+
+    def _with(self, other: Self, sign: int) -> Self:
+        names = _names(type(self))
+        return type(self)(**{name: getattr(self, name) + sign * getattr(other, name) for name in names})
+
+
+def _names(kind: type[_Sum]) -> list[str]:
+    return [field.name for field in fields(kind)]  # type: ignore[arg-type]  # every _Sum is a dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowCounts(_Sum):
+    """Rows by fate."""
+
+    total: int = 0
+    loaded: int = 0
+    unselected: int = 0
+    error: int = 0
+
+    @property
+    def adds_up(self) -> bool:
+        """Every row has exactly one fate."""
+        return min(self.total, self.loaded, self.unselected, self.error) >= 0 and (
+            self.total == self.loaded + self.unselected + self.error
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally(_Sum):
+    """Everything a commit counts."""
+
+    rows: RowCounts = RowCounts()
+    received_bytes: int = 0
+    source_files: int = 0
+    source_bytes: int = 0
+    data_files: int = 0
+    data_bytes: int = 0
+    commits: int = 0
+    """Commits that loaded something. Opening, edits and takeovers do not count."""
+
+
+def sum_rows(counts: Iterable[RowCounts]) -> RowCounts:
+    """Add up rows by fate."""
+    total = RowCounts()
+    for count in counts:
+        total += count
+    return total

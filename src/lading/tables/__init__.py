@@ -1,0 +1,1 @@
+"""Tables: in memory, Delta, Iceberg; and the storage they stand on."""

@@ -1,0 +1,82 @@
+"""What every table offers beyond commits, so that the rest of the system need not know the format."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+import pyarrow as pa
+
+from lading.commit.protocols import Table
+from lading.ids import JobId
+from lading.model.batch import StagedFile
+from lading.tables.bills import StoredBills
+from lading.tables.care import CarePolicy, CareReport
+from lading.tables.storage import StorageOptions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriterSpec:
+    """Everything a task needs to write files for a table. Small, and can be pickled."""
+
+    format: str
+    location: str
+    schema: pa.Schema
+    partition_by: tuple[tuple[str, str], ...] = ()
+    """(column, transform) in order."""
+    options: StorageOptions = StorageOptions()
+    extra: str = ""
+    """What the format's own writer needs besides; nobody else looks into it."""
+    target_bytes: int = 128 * 1024 * 1024
+
+
+class Writer(Protocol):
+    """The executors' side: Arrow batches in, staged files out."""
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Take rows in."""
+        ...
+
+    def close(self) -> tuple[StagedFile, ...]:
+        """Finish all files and say what they hold."""
+        ...
+
+    def abort(self) -> None:
+        """Delete what was written: the attempt failed."""
+        ...
+
+
+class LakeTable(Table, Protocol):
+    """A table on storage."""
+
+    @property
+    def location(self) -> str:
+        """URI of the table."""
+        ...
+
+    @property
+    def bills(self) -> StoredBills:
+        """The bills beside the table."""
+        ...
+
+    def schema(self) -> pa.Schema:
+        """Columns as Arrow types."""
+        ...
+
+    def writer_spec(self) -> WriterSpec:
+        """What tasks need to write for this table."""
+        ...
+
+    def scan(self) -> pa.Table:
+        """All rows of the current snapshot. For checking, not for large tables."""
+        ...
+
+    def files(self) -> Sequence[str]:
+        """Paths of the data files of the current snapshot, relative to the table."""
+        ...
+
+    def look_after(self, job_id: JobId, policy: CarePolicy, now: datetime) -> CareReport:
+        """Remove what Lading made and nobody needs any more. Never a head, never other writers' snapshots."""
+        ...

@@ -1,0 +1,93 @@
+"""Bills beside a table: `<table>/_lading/<job id>/<seq>-<token>.json`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from lading.errors import HeadLostError, RecordLiesError
+from lading.ids import JobId, Token
+from lading.model.bill import Bill, Head
+from lading.model.codec import parse_bill, render_bill
+from lading.tables.storage import Storage
+
+FOLDER = "_lading"
+
+
+class StoredBills:
+    """Bills as objects in the table's own storage."""
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+
+    def put(self, bill: Bill) -> None:
+        key, content = bill_key(bill.job_id, bill.head), render_bill(bill)
+        if self._storage.put_if_absent(key, content) or self._storage.get(key) == content:
+            return
+        msg = f"Another bill is already at {self._storage.uri}/{key}"
+        raise RecordLiesError(
+            msg,
+            left="It was not touched.",
+            todo="Two jobs share one id: stop both and report this.",
+            job_id=bill.job_id,
+        )
+
+    def read(self, job_id: JobId, head: Head) -> Bill:
+        key = bill_key(job_id, head)
+        content = self._storage.get(key)
+        where = f"{self._storage.uri}/{key}"
+        if content is None:
+            msg = f"The head of job {job_id} names a bill that is gone: {where}"
+            raise HeadLostError(
+                msg,
+                left="Nothing was read or written.",
+                todo="Restore the file from a copy of the table, or make a new job with a start of your choice.",
+                job_id=job_id,
+                seq=head.seq,
+            )
+        bill = parse_bill(content, where=where)
+        if (bill.job_id, bill.head) != (job_id, head):
+            msg = f"The bill {where} lies: it says it is {bill.head.bill_name} of job {bill.job_id}"
+            raise RecordLiesError(msg, left="Nothing was changed.", todo="Restore the file from a copy of the table.")
+        return bill
+
+    def heads(self, job_id: JobId) -> list[Head]:
+        """All bills there are, landed or not, oldest first."""
+        prefix = f"{FOLDER}/{job_id}/"
+        names = (key.removeprefix(prefix) for key in self._storage.keys(prefix))
+        return sorted(_head(name) for name in names if name.endswith(".json"))
+
+    def highest_seq(self, job_id: JobId) -> int | None:
+        heads = self.heads(job_id)
+        return heads[-1].seq if heads else None
+
+    def prune(self, job_id: JobId, *, head: Head, keep_commits: int, older_than: datetime) -> int:
+        """Delete bills that are more than `keep_commits` behind the head and were written before `older_than`.
+
+        The head itself and everything at or above its seq is out of reach, whatever the arguments say.
+        """
+        limit = head.seq - max(keep_commits, 1)
+        return self._delete_while(
+            job_id, [old for old in self.heads(job_id) if old.seq <= limit], lambda bill: bill.billed_at < older_than
+        )
+
+    def _delete_while(self, job_id: JobId, heads: list[Head], is_old: Callable[[Bill], bool]) -> int:
+        # Oldest first and stop at the first young one: what is left is always a whole run up to the head, also when
+        # the process dies in between.
+        gone = 0
+        for old in heads:
+            if not is_old(self.read(job_id, old)):
+                break
+            self._storage.delete([bill_key(job_id, old)])
+            gone += 1
+        return gone
+
+
+def bill_key(job_id: JobId, head: Head) -> str:
+    """Where a bill is kept, relative to the table."""
+    return f"{FOLDER}/{job_id}/{head.bill_name}"
+
+
+def _head(name: str) -> Head:
+    seq, _, token = name.removesuffix(".json").partition("-")
+    return Head(seq=int(seq), token=Token(int(token)))

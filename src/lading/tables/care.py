@@ -1,0 +1,30 @@
+"""Looking after what Lading itself leaves in a table, so that the millionth commit costs what the hundredth did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CarePolicy:
+    """What is kept, and how often it is looked at.
+
+    At least `keep_commits` commits and `keep_age` of history are kept. Where a format pays for every snapshot at
+    every commit (Iceberg), the history between the newest `keep_commits` and `keep_age` is thinned to one snapshot
+    per `thin_to`, so that a job that commits every second can still go back a day. Bills are not thinned.
+    """
+
+    keep_commits: int = 100
+    keep_age: timedelta = timedelta(days=1)
+    thin_to: timedelta = timedelta(minutes=30)
+    every_commits: int = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CareReport:
+    """What one round removed or made."""
+
+    snapshots_expired: int = 0
+    bills_deleted: int = 0
+    checkpoint_made: bool = False

@@ -1,0 +1,121 @@
+"""Writing Parquet for any table: one open file per partition value, closed when it is large enough."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.fs as pafs
+import pyarrow.parquet as pq
+
+from lading.model.batch import StagedFile
+from lading.tables.storage_local import sync_file
+
+PartitionKey = tuple[str | None, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """How a format wants its files: where, with which columns and statistics."""
+
+    location: str
+    file_schema: pa.Schema
+    """Columns in the file (Delta leaves partition columns out)."""
+    partition_names: tuple[str, ...]
+    partition_columns: Callable[[pa.RecordBatch], list[pa.Array]]
+    """One array of strings (null for null) per partition field: the value under which a row is filed."""
+    folder: Callable[[PartitionKey], str]
+    stats: Callable[[pq.FileMetaData, PartitionKey], str]
+    target_bytes: int
+
+
+class ParquetWriter:
+    """Stages files of one attempt. Names carry the attempt and a random part: no other attempt can have them."""
+
+    def __init__(self, layout: Layout, filesystem: pafs.FileSystem, root: str, attempt: str) -> None:
+        self._layout = layout
+        self._fs = filesystem
+        self._root = root
+        self._attempt = attempt
+        self._open: dict[PartitionKey, _OpenFile] = {}
+        self._paths: list[str] = []
+        self._done: list[StagedFile] = []
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        for key, rows in self._routed(batch):
+            file = self._open.get(key) or self._start(key)
+            file.writer.write_batch(rows)
+            file.rows += rows.num_rows
+            if file.sink.tell() >= self._layout.target_bytes:
+                self._finish(key)
+
+    def close(self) -> tuple[StagedFile, ...]:
+        for key in list(self._open):
+            self._finish(key)
+        return tuple(self._done)
+
+    def abort(self) -> None:
+        for file in self._open.values():
+            file.sink.close()
+        self._open.clear()
+        for path in self._paths:
+            if self._fs.get_file_info(f"{self._root}/{path}").is_file:
+                self._fs.delete_file(f"{self._root}/{path}")
+
+    def _routed(self, batch: pa.RecordBatch) -> Iterator[tuple[PartitionKey, pa.RecordBatch]]:
+        names = self._layout.file_schema.names
+        body = batch.select(names).cast(self._layout.file_schema)
+        if not self._layout.partition_names:
+            yield (), body
+            return
+        columns = self._layout.partition_columns(batch)
+        codes = [pc.dictionary_encode(column, null_encoding="encode") for column in columns]
+        combined = pa.array([0] * batch.num_rows, pa.int64()) if batch.num_rows else pa.array([], pa.int64())
+        for code in codes:
+            combined = pc.add(pc.multiply(combined, len(code.dictionary) + 1), code.indices.cast(pa.int64()))
+        for value in pc.unique(combined):
+            chosen = pc.equal(combined, value)
+            first = pc.index(chosen, True).as_py()
+            yield tuple(column[first].as_py() for column in columns), body.filter(chosen)
+
+    def _start(self, key: PartitionKey) -> _OpenFile:
+        name = f"{self._attempt}-{len(self._paths):05d}-{secrets.token_hex(8)}.parquet"
+        folder = self._layout.folder(key)
+        path = f"{folder}/{name}" if folder else name
+        full = f"{self._root}/{path}"
+        self._fs.create_dir(full.rpartition("/")[0], recursive=True)
+        self._paths.append(path)
+        sink = self._fs.open_output_stream(full)
+        writer = pq.ParquetWriter(sink, self._layout.file_schema, compression="zstd", store_schema=False)
+        self._open[key] = _OpenFile(path=path, sink=sink, writer=writer)
+        return self._open[key]
+
+    def _finish(self, key: PartitionKey) -> None:
+        file = self._open.pop(key)
+        file.writer.close()
+        size = file.sink.tell()
+        file.sink.close()
+        if isinstance(self._fs, pafs.LocalFileSystem):
+            # A commit must never be more durable than the rows it names.
+            sync_file(f"{self._root}/{file.path}")
+        metadata = file.writer.writer.metadata
+        self._done.append(
+            StagedFile(
+                path=file.path,
+                rows=file.rows,
+                size_bytes=size,
+                partition=dict(zip(self._layout.partition_names, key, strict=True)),
+                stats=self._layout.stats(metadata, key),
+            )
+        )
+
+
+@dataclass(slots=True, kw_only=True)
+class _OpenFile:
+    path: str
+    sink: pa.NativeFile
+    writer: pq.ParquetWriter
+    rows: int = 0

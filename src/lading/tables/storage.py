@@ -1,0 +1,90 @@
+"""A folder of objects, on a local disk or in an S3-compatible store: what bills, logs and data files stand on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+from urllib.parse import unquote, urlsplit
+
+import pyarrow.fs as pafs
+
+from lading.errors import ConfigError
+
+
+class Storage(Protocol):
+    """Objects under one root, named by keys with `/`.
+
+    Laws: when `put_if_absent` returns, the object is durable and whole. True: it was written by this call. False:
+    somebody's object is there. StorageError: not known (facts["unknown"] is true) or certainly not written.
+    """
+
+    @property
+    def uri(self) -> str:
+        """The root, without a slash at the end."""
+        ...
+
+    def put_if_absent(self, key: str, content: bytes) -> bool:
+        """Write an object unless one is there."""
+        ...
+
+    def get(self, key: str) -> bytes | None:
+        """Read an object; None when there is none."""
+        ...
+
+    def keys(self, prefix: str, *, start_after: str = "") -> Iterator[str]:
+        """Keys under a prefix, in order, from every page."""
+        ...
+
+    def delete(self, keys: Iterable[str]) -> None:
+        """Delete objects; those that are gone already are fine."""
+        ...
+
+    def arrow(self) -> tuple[pafs.FileSystem, str]:
+        """The same place for pyarrow: a file system, and the root's path in it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StorageOptions:
+    """How to reach an S3-compatible store. Empty values leave it to the default chain."""
+
+    endpoint: str = ""
+    region: str = ""
+    access_key: str = field(default="", repr=False)
+    secret_key: str = field(default="", repr=False)
+    session_token: str = field(default="", repr=False)
+    path_style: bool = False
+
+    @classmethod
+    def from_properties(cls, properties: Mapping[str, str]) -> StorageOptions:
+        """Read `s3.*` properties as they stand in SQL."""
+        known = {
+            "s3.endpoint": "endpoint",
+            "s3.region": "region",
+            "s3.access_key": "access_key",
+            "s3.secret_key": "secret_key",
+            "s3.session_token": "session_token",
+        }
+        unknown = sorted(key for key in properties if key not in known and key != "use_path_style")
+        if unknown:
+            msg = f"Unknown storage properties: {', '.join(unknown)}"
+            raise ConfigError(msg, todo=f"Known are: {', '.join(sorted([*known, 'use_path_style']))}.")
+        values = {known[key]: value for key, value in properties.items() if key in known}
+        return cls(**values, path_style=properties.get("use_path_style", "false").lower() == "true")
+
+
+def open_storage(uri: str, options: StorageOptions | None = None) -> Storage:
+    """Open a root by its URI: a path, `file://…`, or `s3://bucket/…`."""
+    # Imported here so that local use does not pay for boto3, which takes a quarter of a second to import.
+    parts = urlsplit(uri)
+    if parts.scheme in ("", "file"):
+        from lading.tables.storage_local import LocalStorage
+
+        return LocalStorage(unquote(parts.path) if parts.scheme else uri)
+    if parts.scheme in ("s3", "s3a", "s3n"):
+        from lading.tables.storage_s3 import S3Storage
+
+        return S3Storage(parts.netloc, parts.path.strip("/"), options or StorageOptions())
+    msg = f"Cannot store anything at {uri!r}: the scheme {parts.scheme!r} is not known"
+    raise ConfigError(msg, todo="Use a local path, file:// or s3://.")
