@@ -17,7 +17,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from lading.clock import Clock
@@ -48,6 +48,18 @@ class World:
     followers: tuple[Follower, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RollbackSight:
+    """What an operator saw of a table that was rolled back, and says is meant."""
+
+    head: Head
+    """The head that stands in the table, whether or not it went back with the rows."""
+    restored: Head
+    """The bill whose rows the table now ends with."""
+    version: int | None
+    """The version of the table at that moment."""
+
+
 class Coordinator:
     """Commits for one job, in one incarnation. The only state is the bill it last knew to be the head."""
 
@@ -68,7 +80,7 @@ class Coordinator:
         world = self._world
         planned_at = world.clock.now()
         head = world.table.read_head(self.job.job_id)
-        check_not_rolled_back(self.job, head, last_seen, world.bills.highest_seq(self.job.job_id))
+        check_not_rolled_back(self.job, head, last_seen, self._bills_above(head))
         if head is None:
             # Dies before the commit: there is no head, the job is not open, and the start is resolved again.
             # Dies after it: the start is pinned for ever, also when no row is ever read.
@@ -108,7 +120,7 @@ class Coordinator:
         yield from self._commit(bill, bill.files)
         return bill
 
-    def edit(self, changes: Mapping[str, str], *, reason: str) -> Steps[Bill]:
+    def edit(self, changes: Mapping[str, str | None], *, reason: str) -> Steps[Bill]:
         """Move positions by an operator's word: a commit without files that raises the epoch.
 
         A batch that was planned before it cannot land after it, because its compare-and-set fails.
@@ -116,28 +128,29 @@ class Coordinator:
         yield "edit.before"
         planned_at = self._world.clock.now()
         base = self._read_base()
-        positions = move_positions(base.positions, changes)
+        known = base.positions
+        if changes.keys() - known.partitions.keys():
+            known = self._world.planner.take_in(known)
+        positions = move_positions(known, changes)
         bill = draft_edit(self.job, base, positions, self._stamp(planned_at), reason=reason)
         yield from self._commit(bill, ())
         yield "edit.after"
         return bill
 
-    def accept_rollback(self, restored: Head | None = None, *, reason: str) -> Steps[Bill]:
+    def accept_rollback(self, sight: RollbackSight, *, reason: str) -> Steps[Bill]:
         """Go on from a table that was rolled back on purpose, by an operator's word.
 
-        `restored` names the bill whose rows the table now ends with, where the head did not go back with the rows.
-        The seq goes on above every bill that was ever written, so that none is used twice, and the epoch rises.
+        The word holds for the table the operator saw: if it has moved since, in any direction, nothing lands. The
+        seq goes on above every bill that was ever written, so that none is used twice, and the epoch rises.
         """
         yield "edit.before"
-        world = self._world
-        planned_at = world.clock.now()
-        head = world.table.read_head_unchecked(self.job.job_id)
-        if head is None:
-            raise self._not_open()
-        newest = world.bills.read(self.job.job_id, head)
-        older = world.bills.read(self.job.job_id, restored) if restored else newest
-        highest = max(newest.seq, world.bills.highest_seq(self.job.job_id) or 0)
-        bill = draft_restart(self.job, older, newest, highest, self._stamp(planned_at), reason=reason)
+        bills, job_id = self._world.bills, self.job.job_id
+        planned_at = self._world.clock.now()
+        newest = bills.read(job_id, sight.head)
+        restored = bills.read(job_id, sight.restored)
+        highest = bills.heads(job_id)[-1].seq
+        stamp = replace(self._stamp(planned_at), table_version=sight.version)
+        bill = draft_restart(self.job, restored, newest, highest, stamp, reason=reason)
         yield from self._commit(bill, ())
         yield "edit.after"
         return bill
@@ -172,6 +185,10 @@ class Coordinator:
         if head is None or head.seq < known.seq:
             raise rolled_back(self.job, head, known.seq)
         raise fenced(known, head)
+
+    def _bills_above(self, head: Head | None) -> list[Bill]:
+        bills, job_id, seq = self._world.bills, self.job.job_id, head.seq if head else -1
+        return [bills.read(job_id, other) for other in bills.heads(job_id) if other.seq > seq]
 
     def _known(self) -> Bill:
         if self.bill is None:

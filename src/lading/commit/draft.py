@@ -45,7 +45,13 @@ def draft_edit(job: Job, base: Bill, positions: Positions, stamp: Stamp, *, reas
 def draft_restart(job: Job, restored: Bill, newest: Bill, highest_seq: int, stamp: Stamp, *, reason: str) -> Bill:
     """Go on from the bill that a rollback brought back, above every seq and epoch that was ever used."""
     bill = draft_edit(job, restored, restored.positions, stamp, reason=reason)
-    return replace(bill, replaces=newest.head, seq=highest_seq + 1, epoch=next_epoch(max(restored, newest, key=_epoch)))
+    return replace(
+        bill,
+        replaces=newest.head,
+        accepts_rollback=True,
+        seq=highest_seq + 1,
+        epoch=next_epoch(max(restored, newest, key=_epoch)),
+    )
 
 
 def _epoch(bill: Bill) -> int:

@@ -18,7 +18,8 @@ class Table(Protocol):
     Laws: `read_head` asks the table itself, never a cache. `commit` adds the files and moves the head from exactly
     `expected` to the bill's head, both or neither; it says NotLanded only when this attempt can never land, and
     Unknown whenever the answer was lost. It may try again by itself only after it has looked at the head again.
-    Anything it raises means: refused before anything was written.
+    Anything it raises means: this attempt was refused before anything was written. It raises RolledBackError when
+    the table was put back behind the head, unless the bill accepts that and nobody put it back once more since.
     """
 
     def read_head(self, job_id: JobId) -> Head | None:
@@ -57,8 +58,8 @@ class Bills(Protocol):
         """The bill a head names. Raises HeadLostError when it is gone."""
         ...
 
-    def highest_seq(self, job_id: JobId) -> int | None:
-        """The highest seq of any bill, landed or not."""
+    def heads(self, job_id: JobId) -> list[Head]:
+        """All bills there are, landed or not, lowest seq first."""
         ...
 
 
@@ -67,6 +68,10 @@ class Planner(Protocol):
 
     def open(self, start: str) -> Positions:
         """Concrete positions for the opening bill."""
+        ...
+
+    def take_in(self, base: Positions) -> Positions:
+        """The base and every partition that is new in the source."""
         ...
 
     def plan(self, base: Positions, limits: Limits) -> BatchPlan:

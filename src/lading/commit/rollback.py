@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from lading.errors import RolledBackError
-from lading.model.bill import Head
+from lading.model.bill import Bill, Head
 from lading.model.job import Job
 
 
-def check_not_rolled_back(job: Job, head: Head | None, last_seen: Head | None, highest_bill: int | None) -> None:
+def check_not_rolled_back(job: Job, head: Head | None, last_seen: Head | None, above: Iterable[Bill]) -> None:
     """Compare the head with what is remembered elsewhere. "Nothing new" is never the answer to a head that went back.
 
-    A bill with seq n + 2 is written only by an incarnation that saw n + 1 land; so a bill two or more above the head
-    proves that the table once was further. A bill one above the head may be a commit that never happened.
+    `above` are the bills with a seq above the head's. Such a bill may be of a commit that never happened; but it was
+    written by somebody who had seen the head it replaces land, so that head is proof of where the table once was.
     """
-    seq = head.seq if head else -1
-    remembered = max(last_seen.seq if last_seen else -1, (highest_bill if highest_bill is not None else -1) - 1)
-    if seq < remembered:
-        raise rolled_back(job, head, remembered)
+    proofs = [last_seen, *(bill.replaces for bill in above)]
+    once = max((proof.seq for proof in proofs if proof is not None), default=-1)
+    if once > (head.seq if head else -1):
+        raise rolled_back(job, head, once)
 
 
 def rolled_back(job: Job, head: Head | None, once: int) -> RolledBackError:

@@ -35,6 +35,10 @@ class Split:
     """What the source wants to tell its reader; nobody else looks into it."""
 
 
+GONE = "gone"
+"""The end of a gap that took the rest of a partition."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gap:
     """Rows that the source no longer had. The user chose to go on, so they are written down."""

@@ -50,6 +50,9 @@ class Bill:
     continues: Head | None
     """The bill whose rows, positions and totals this one goes on from. Another one than `replaces` only after a
     rollback of the table was accepted."""
+    accepts_rollback: bool = False
+    """An operator said that the rollback of the table up to `table_version` was meant. Only such a bill may be
+    committed to a table that was put back behind its head."""
     incarnation: Incarnation
     """The run of the process that wrote it."""
     positions: Positions
@@ -99,6 +102,7 @@ def _claims(bill: Bill) -> list[tuple[str, bool]]:
     return [
         ("seq, epoch or token is out of range", bill.seq >= 0 and bill.epoch >= 0 and 0 < bill.token < 2**63),
         ("only an opening bill replaces nothing", (old is None) == (bill.kind is BillKind.OPENING)),
+        ("it goes on from elsewhere without a rollback", bill.accepts_rollback or bill.continues == old),
         ("its seq does not follow the head it replaces", old is None or bill.seq > old.seq),
         ("its rows by fate do not add up", tally.rows.adds_up and totals.rows.adds_up),
         ("its files do not hold the rows loaded", sum(f.rows for f in bill.files) == tally.rows.loaded),

@@ -71,14 +71,21 @@ def merge_listing(positions: Positions, listing: Listing) -> Positions:
             raise PartitionLostError(
                 msg,
                 left="The position stands.",
-                todo="Its unread rows are lost at the source; set a new position with ALTER to go on without them.",
+                todo="Its unread rows are lost at the source; give the partition up with ALTER to go on without them.",
                 partition=name,
                 at=state.at,
             )
-    for name, listed in listing.partitions.items():
-        if name not in kept:
-            kept[name] = PartitionState(at=BEGINNING, parents=listed.parents)
-    return replace(positions, partitions=kept)
+    return take_in_new(replace(positions, partitions=kept), listing)
+
+
+def take_in_new(positions: Positions, listing: Listing) -> Positions:
+    """Add partitions that the source lists and the job does not know, at their beginning."""
+    new = {
+        name: PartitionState(at=BEGINNING, parents=listed.parents)
+        for name, listed in listing.partitions.items()
+        if name not in positions.partitions
+    }
+    return replace(positions, partitions={**positions.partitions, **new})
 
 
 def ready_partitions(base: Positions, merged: Positions) -> dict[str, PartitionState]:
@@ -101,8 +108,12 @@ def _is_behind(base: Positions, merged: Positions, parent: str) -> bool:
     return parent not in merged.partitions
 
 
-def move_positions(positions: Positions, changes: Mapping[str, str]) -> Positions:
-    """Set partitions to new positions, as an operator asked. A moved partition is no longer finished."""
+def move_positions(positions: Positions, changes: Mapping[str, str | None]) -> Positions:
+    """Set partitions to new positions, as an operator asked. A moved partition is no longer finished.
+
+    None gives a partition up: it counts as finished where it stands, and is forgotten once the source no longer
+    lists it.
+    """
     unknown = sorted(set(changes) - set(positions.partitions))
     if unknown:
         msg = f"The job does not read partition {', '.join(unknown)}"
@@ -111,5 +122,9 @@ def move_positions(positions: Positions, changes: Mapping[str, str]) -> Position
         )
     partitions = dict(positions.partitions)
     for name, at in changes.items():
-        partitions[name] = replace(partitions[name], at=at, finished=False, marks={})
+        partitions[name] = (
+            replace(partitions[name], finished=True)
+            if at is None
+            else replace(partitions[name], at=at, finished=False, marks={})
+        )
     return replace(positions, partitions=partitions)

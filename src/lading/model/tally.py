@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
-from typing import Self
+from operator import add, sub
+from typing import Any, Self
 
 
 class _Sum:
@@ -13,14 +14,14 @@ class _Sum:
     __slots__ = ()
 
     def __add__(self, other: Self) -> Self:
-        return self._with(other, 1)
+        return self._with(other, add)
 
     def __sub__(self, other: Self) -> Self:
-        return self._with(other, -1)
+        return self._with(other, sub)
 
-    def _with(self, other: Self, sign: int) -> Self:
+    def _with(self, other: Self, combine: Callable[[Any, Any], Any]) -> Self:
         names = _names(type(self))
-        return type(self)(**{name: getattr(self, name) + sign * getattr(other, name) for name in names})
+        return type(self)(**{name: combine(getattr(self, name), getattr(other, name)) for name in names})
 
 
 def _names(kind: type[_Sum]) -> list[str]:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from lading.clock import Clock
-from lading.errors import TrimmedError
-from lading.model.batch import BatchPlan, Gap, Limits, Split
+from lading.errors import PartitionLostError, TrimmedError
+from lading.model.batch import GONE, BatchPlan, Gap, Limits, Split
 from lading.model.positions import (
     Listing,
     PartitionState,
@@ -15,6 +15,7 @@ from lading.model.positions import (
     merge_listing,
     move_positions,
     ready_partitions,
+    take_in_new,
 )
 
 
@@ -51,10 +52,15 @@ class Planner:
         """Concrete positions for the opening bill."""
         return self._source.open(start)
 
+    def take_in(self, base: Positions) -> Positions:
+        """The base and every partition that is new in the source, so that an operator can move those too."""
+        return take_in_new(base, self._source.list_partitions())
+
     def plan(self, base: Positions, limits: Limits) -> BatchPlan:
         """Splits of the next batch; none when there is nothing to read. Nothing durable happens."""
-        merged = merge_listing(base, self._source.list_partitions())
-        gaps: tuple[Gap, ...] = ()
+        listing = self._source.list_partitions()
+        known, lost = self._without_lost(base, listing)
+        merged, gaps = merge_listing(known, listing), list(lost)
         while True:
             try:
                 splits = self._source.plan(ready_partitions(base, merged), limits)
@@ -62,13 +68,26 @@ class Planner:
                 if not self._continues:
                     raise
                 merged, gap = self._skip_gap(merged, error)
-                gaps = (*gaps, gap)
+                gaps.append(gap)
             else:
-                return BatchPlan(positions=merged, splits=splits, gaps=gaps)
+                return BatchPlan(positions=merged, splits=splits, gaps=tuple(gaps))
 
-    def _skip_gap(self, positions: Positions, error: TrimmedError) -> tuple[Positions, Gap]:
-        partition, horizon = error.facts["partition"], error.facts["horizon"]
-        state = positions.partitions[partition]
-        gap = Gap(partition=partition, start=state.at, end=horizon, reason=error.what, at=self._clock.now())
-        moved = move_positions(positions, {partition: horizon})
-        return moved, gap
+    def _without_lost(self, base: Positions, listing: Listing) -> tuple[Positions, list[Gap]]:
+        """Where the user chose to go on, give up partitions that vanished unread, and write each down."""
+        known, gaps = base, list[Gap]()
+        while self._continues:
+            try:
+                merge_listing(known, listing)
+            except PartitionLostError as error:
+                known, gap = self._skip_gap(known, error)
+                gaps.append(gap)
+            else:
+                break
+        return known, gaps
+
+    def _skip_gap(self, positions: Positions, error: TrimmedError | PartitionLostError) -> tuple[Positions, Gap]:
+        """Go on behind the gap. A lost partition ends where it stands."""
+        partition, horizon = error.facts["partition"], error.facts.get("horizon")
+        start = positions.partitions[partition].at
+        gap = Gap(partition=partition, start=start, end=horizon or GONE, reason=error.what, at=self._clock.now())
+        return move_positions(positions, {partition: horizon}), gap

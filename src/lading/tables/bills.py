@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
-from lading.errors import HeadLostError, RecordLiesError
+from lading.errors import HeadLostError, RecordLiesError, UnknownOutcomeError
 from lading.ids import JobId, Token
 from lading.model.bill import Bill, Head
 from lading.model.codec import parse_bill, render_bill
@@ -52,14 +52,38 @@ class StoredBills:
         return bill
 
     def heads(self, job_id: JobId) -> list[Head]:
-        """All bills there are, landed or not, oldest first."""
+        """All bills there are, landed or not, lowest seq first."""
         prefix = f"{FOLDER}/{job_id}/"
         names = (key.removeprefix(prefix) for key in self._storage.keys(prefix))
         return sorted(_head(name) for name in names if name.endswith(".json"))
 
-    def highest_seq(self, job_id: JobId) -> int | None:
-        heads = self.heads(job_id)
-        return heads[-1].seq if heads else None
+    def has_landed(self, job_id: JobId, head: Head, token: Token) -> bool:
+        """Whether the commit with this token is the head or one that the head goes back to.
+
+        A landed bill names the head that it replaced, and compare-and-set made sure that this head was the table's:
+        the chain of `replaces` is exactly what landed. The answer False is only given when it is certain.
+        """
+        wanted = next((bill for bill in self.heads(job_id) if bill.token == token), None)
+        at: Head | None = head
+        while at is not None and at.token != token:
+            if wanted is None:
+                raise self._forgotten(job_id, token)
+            if at.seq <= wanted.seq:
+                return False
+            try:
+                at = self.read(job_id, at).replaces
+            except HeadLostError as error:
+                raise self._forgotten(job_id, token) from error
+        return at is not None
+
+    def _forgotten(self, job_id: JobId, token: Token) -> UnknownOutcomeError:
+        msg = f"The bills of job {job_id} no longer go back to token {token}: whether it landed cannot be told"
+        return UnknownOutcomeError(
+            msg,
+            left="Its files are kept and the table was not changed.",
+            todo="Start the job again: it goes on from the head of the table.",
+            token=token,
+        )
 
     def prune(self, job_id: JobId, *, head: Head, keep_commits: int, older_than: datetime) -> int:
         """Delete bills that are more than `keep_commits` behind the head and were written before `older_than`.

@@ -1,0 +1,180 @@
+"""A table in memory: the smallest thing that keeps every law of the Table protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from lading.errors import HeadLostError, RecordLiesError, RolledBackError, SchemaMismatchError
+from lading.ids import JobId, Token
+from lading.model.batch import StagedFile
+from lading.model.bill import Bill, Head
+from lading.model.codec import parse_bill, render_bill
+from lading.model.outcome import Landed, NotLanded, Outcome
+
+Rows = Sequence[Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryVersion:
+    """One version: files, heads, and whether somebody restored it."""
+
+    files: frozenset[str] = frozenset()
+    heads: Mapping[JobId, Head] = field(default_factory=dict)
+    token: Token | None = None
+    restored: bool = False
+
+
+class MemoryTable:
+    """Versions in a list, files in a dict."""
+
+    def __init__(self) -> None:
+        self.versions: list[MemoryVersion] = [MemoryVersion()]
+        self.strangers: frozenset[str] = frozenset()
+        self._stored: dict[str, Rows] = {}
+
+    # The Table protocol.
+
+    def read_head(self, job_id: JobId) -> Head | None:
+        if self.is_behind(job_id):
+            raise _rolled_back(job_id)
+        return self.read_head_unchecked(job_id)
+
+    def read_head_unchecked(self, job_id: JobId) -> Head | None:
+        return self.versions[-1].heads.get(job_id)
+
+    def commit(self, expected: Head | None, staged: Sequence[StagedFile], bill: Bill) -> Outcome:
+        if not self._matches(expected, self.read_head_unchecked(bill.job_id)):
+            return NotLanded(why="the head is not the one expected")
+        self._check_not_behind(bill)
+        self._check_files(staged)
+        self._append(staged, bill)
+        return Landed(version=len(self.versions) - 1)
+
+    def find(self, job_id: JobId, token: Token) -> bool:
+        return any(version.token == token for version in self.versions)
+
+    def version(self) -> int | None:
+        return len(self.versions) - 1
+
+    def discard(self, staged: Sequence[StagedFile]) -> None:
+        for file in staged:
+            self._stored.pop(file.path, None)
+
+    # Files.
+
+    def write_file(self, path: str, rows: Rows) -> None:
+        """Stage a file. A name is used once."""
+        self._stored[path] = tuple(rows)
+
+    def file_rows(self, path: str) -> Rows | None:
+        """What a file holds; None when it is gone."""
+        return self._stored.get(path)
+
+    def rows(self) -> list[Any]:
+        """All rows of the current version."""
+        return [row for path in sorted(self.versions[-1].files) for row in self._stored[path]]
+
+    # What others do.
+
+    def append_unrelated(self, path: str, rows: Rows) -> None:
+        """Another writer appends a file."""
+        now = self.versions[-1]
+        self.write_file(path, rows)
+        self.strangers |= {path}
+        self.versions.append(MemoryVersion(files=now.files | {path}, heads=now.heads))
+
+    def restore(self, version: int) -> None:
+        """Put the files back, as RESTORE and rollback do in Delta and Iceberg: the heads stay."""
+        old, now = self.versions[version], self.versions[-1]
+        self.versions.append(MemoryVersion(files=old.files, heads=now.heads, restored=True))
+
+    def restore_with_heads(self, version: int) -> None:
+        """Put everything back, as a copy of an old folder does."""
+        old = self.versions[version]
+        self.versions.append(MemoryVersion(files=old.files, heads=old.heads, restored=True))
+
+    # Inside.
+
+    def _matches(self, expected: Head | None, head: Head | None) -> bool:
+        return expected == head
+
+    def _append(self, staged: Sequence[StagedFile], bill: Bill) -> None:
+        now = self.versions[-1]
+        self.versions.append(
+            MemoryVersion(
+                files=now.files | {file.path for file in staged},
+                heads={**now.heads, bill.job_id: bill.head},
+                token=bill.token,
+            )
+        )
+
+    def _check_files(self, staged: Sequence[StagedFile]) -> None:
+        for file in staged:
+            rows = self._stored.get(file.path)
+            if rows is None or len(rows) != file.rows or file.path in self.versions[-1].files:
+                msg = f"The staged file {file.path} is missing, in the table already, or does not hold {file.rows} rows"
+                raise SchemaMismatchError(msg, left="Nothing was written.", todo="Stage the batch again.")
+
+    def _check_not_behind(self, bill: Bill) -> None:
+        accepted = bill.accepts_rollback and bill.table_version is not None
+        since = self.versions[(bill.table_version or 0) + 1 :] if accepted else ()
+        if any(version.restored for version in since) or (not accepted and self.is_behind(bill.job_id)):
+            raise _rolled_back(bill.job_id)
+
+    def is_behind(self, job_id: JobId, *, at: int = -1) -> bool:
+        """Whether, at a version, the rows had been put back behind the head that stands there."""
+        last = len(self.versions) + at if at < 0 else at
+        for now in range(last, 0, -1):
+            version, older = self.versions[now], self.versions[now - 1]
+            if version.heads.get(job_id) != older.heads.get(job_id):
+                return False
+            if version.restored:
+                return True
+        return False
+
+
+def _rolled_back(job_id: JobId) -> RolledBackError:
+    msg = f"The table was put back to a version before the head of job {job_id}"
+    return RolledBackError(
+        msg,
+        left="Nothing was read or written.",
+        todo="If that was meant, accept the rollback; else restore the table.",
+        job_id=job_id,
+    )
+
+
+class MemoryBills:
+    """Bills in a dict, kept as the bytes that a file would hold."""
+
+    def __init__(self) -> None:
+        self._stored: dict[tuple[JobId, Head], bytes] = {}
+
+    def put(self, bill: Bill) -> None:
+        key, content = (bill.job_id, bill.head), render_bill(bill)
+        if self._stored.setdefault(key, content) != content:
+            msg = f"Another bill is already at {bill.head.bill_name}"
+            raise RecordLiesError(msg, left="It was not touched.", todo="Two jobs share one id: stop both.")
+
+    def read(self, job_id: JobId, head: Head) -> Bill:
+        content = self._stored.get((job_id, head))
+        if content is None:
+            msg = f"The head of job {job_id} names a bill that is gone: {head.bill_name}"
+            raise HeadLostError(msg, left="Nothing was read or written.", todo="Make a new job.", job_id=job_id)
+        return parse_bill(content, where=head.bill_name)
+
+    def heads(self, job_id: JobId) -> list[Head]:
+        return sorted(head for owner, head in self._stored if owner == job_id)
+
+    def prune(self, job_id: JobId, *, head: Head, keep_commits: int) -> int:
+        """Delete bills more than `keep_commits` behind the head; the lowest seq that is left."""
+        limit = head.seq - max(keep_commits, 1)
+        for owner, old in list(self._stored):
+            if owner == job_id and old.seq <= limit:
+                self.forget(job_id, old)
+        return limit + 1
+
+    def forget(self, job_id: JobId, head: Head) -> None:
+        """Lose a bill."""
+        self._stored.pop((job_id, head), None)

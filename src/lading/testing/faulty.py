@@ -1,0 +1,74 @@
+"""A table in memory whose answers get lost, come late, or are old."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+from lading.ids import JobId
+from lading.model.batch import StagedFile
+from lading.model.bill import Bill, Head
+from lading.model.outcome import NotLanded, Outcome, Unknown
+from lading.tables.memory import MemoryTable
+
+
+class FaultyTable(MemoryTable):
+    """Every commit may fail for certain, land without an answer, never arrive, or arrive later."""
+
+    def __init__(self, rng: Random, *, faults: float) -> None:
+        super().__init__()
+        self.faults = faults
+        self._rng = rng
+        self._pending: list[tuple[Head | None, tuple[StagedFile, ...], Bill]] = []
+
+    def commit(self, expected: Head | None, staged: Sequence[StagedFile], bill: Bill) -> Outcome:
+        draw = self._rng.random() / self.faults if self.faults else 2.0
+        if draw < 0.2:
+            return NotLanded(why="the disk is full")
+        if draw < 0.45:
+            return Unknown(why="the request was lost")
+        if draw < 0.65:
+            self._pending.append((expected, tuple(staged), bill))
+            return Unknown(why="the answer did not come in time; the request is still on its way")
+        outcome = super().commit(expected, staged, bill)
+        if draw < 1.0:
+            return Unknown(why="the answer was lost")
+        return outcome
+
+    def deliver_pending(self) -> None:
+        """A request that everybody had given up on arrives."""
+        if self._pending:
+            expected, staged, bill = self._pending.pop(self._rng.randrange(len(self._pending)))
+            # A server compares heads; it does not look whether the files are still there.
+            if self._matches(expected, self.read_head_unchecked(bill.job_id)):
+                self._append(staged, bill)
+
+    def drop_or_deliver_pending(self) -> None:
+        """Every request still on its way arrives or is lost for good."""
+        while self._pending:
+            if self._rng.random() < 0.5:
+                self._pending.pop()
+            else:
+                self.deliver_pending()
+
+    def restore_random(self, job_id: JobId, rng: Random, *, oldest: int) -> Head | None:
+        """Somebody restores one of the last versions, with or without the heads; the head whose rows it ends with."""
+        recent = range(max(0, len(self.versions) - 6), len(self.versions) - 1)
+        able = [at for at in recent if self._is_whole(job_id, at, oldest)]
+        if not able:
+            return None
+        at = rng.choice(able)
+        target = self.versions[at].heads[job_id]
+        if rng.random() < 0.5:
+            self.restore(at)
+        else:
+            # Restoring a copied folder takes longer than a request lives; one that outlived it could meet its old
+            # head again, and no compare-and-set can tell.
+            self._pending.clear()
+            self.restore_with_heads(at)
+        return target
+
+    def _is_whole(self, job_id: JobId, at: int, oldest: int) -> bool:
+        """Whether a version has a head whose bill is kept and whose rows are all there."""
+        head = self.versions[at].heads.get(job_id)
+        return head is not None and head.seq >= oldest and not self.is_behind(job_id, at=at)

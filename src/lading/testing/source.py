@@ -1,0 +1,185 @@
+"""A source in memory that grows, reshards, trims and fails: what a stream does in a bad month."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from random import Random
+
+from lading.errors import ListingError, TrimmedError
+from lading.model.batch import Limits, Split
+from lading.model.positions import BEGINNING, ListedPartition, Listing, PartitionState, Positions
+
+HASH_SPACE = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One record. `number` counts the records of its key, so order can be checked."""
+
+    key: int
+    number: int
+    fate: str
+    """loaded, unselected or error."""
+
+
+@dataclass(slots=True)
+class Shard:
+    """An append-only list of rows for a range of hashes."""
+
+    name: str
+    low: int
+    high: int
+    parents: tuple[str, ...] = ()
+    rows: list[Row] = field(default_factory=list)
+    times: list[int] = field(default_factory=list)
+    """When each row arrived."""
+    horizon: int = 0
+    """Rows before this offset were trimmed."""
+    closed_at: int | None = None
+    expired: bool = False
+
+    @property
+    def closed(self) -> bool:
+        return self.closed_at is not None
+
+
+class ScriptedSource:
+    """The source, both sides: what producers do to it and what Lading may ask it."""
+
+    def __init__(self, rng: Random, *, shards: int = 2, keys: int = 6) -> None:
+        self.rng = rng
+        self.keys = keys
+        self.incarnation = "source-1"
+        self.shards: dict[str, Shard] = {}
+        self.listing_fails = 0
+        self.time = 0
+        self.horizon = 0
+        self._numbers = dict.fromkeys(range(keys), 0)
+        step = HASH_SPACE // shards
+        for index in range(shards):
+            high = HASH_SPACE if index == shards - 1 else (index + 1) * step
+            self._add(index * step, high, ())
+
+    # What producers and the operator of the stream do.
+
+    def produce(self, count: int) -> None:
+        """Append rows of random keys to the shards that own them."""
+        for _ in range(count):
+            key = self.rng.randrange(self.keys)
+            draw = self.rng.random()
+            fate = "error" if draw < 0.05 else "unselected" if draw < 0.15 else "loaded"
+            self.time += 1
+            owner = self._owner(key)
+            owner.rows.append(Row(key, self._numbers[key], fate))
+            owner.times.append(self.time)
+            self._numbers[key] += 1
+
+    def split(self) -> None:
+        """Close one shard and open two children."""
+        parent = self.rng.choice(self._open_shards())
+        if parent.high - parent.low < 2:
+            return
+        middle = (parent.low + parent.high) // 2
+        self._close(parent)
+        self._add(parent.low, middle, (parent.name,))
+        self._add(middle, parent.high, (parent.name,))
+
+    def merge(self) -> None:
+        """Close two neighbours and open one child of both."""
+        open_shards = sorted(self._open_shards(), key=lambda shard: shard.low)
+        if len(open_shards) < 2:
+            return
+        at = self.rng.randrange(len(open_shards) - 1)
+        left, right = open_shards[at], open_shards[at + 1]
+        self._close(left)
+        self._close(right)
+        self._add(left.low, right.high, (left.name, right.name))
+
+    def trim(self) -> None:
+        """Retention passes: what arrived before a moment is gone, and shards that were closed before it expire."""
+        self.horizon = self.rng.randint(self.horizon, self.time)
+        for shard in self.shards.values():
+            shard.horizon = max(shard.horizon, bisect_left(shard.times, self.horizon))
+            shard.expired = shard.closed_at is not None and shard.closed_at < self.horizon
+
+    def expire_read(self, positions: Positions) -> None:
+        """Retention passes as far as everything the job has finished, and no further."""
+        unread = [
+            offset_time
+            for shard in self.shards.values()
+            if (offset_time := _first_unread(shard, positions.partitions.get(shard.name))) is not None
+        ]
+        self.horizon = max(self.horizon, min(unread, default=self.time))
+        for shard in self.shards.values():
+            shard.horizon = max(shard.horizon, bisect_left(shard.times, self.horizon))
+            state = positions.partitions.get(shard.name)
+            read = shard.expired or (state is not None and state.finished)
+            shard.expired = read and shard.closed_at is not None and shard.closed_at < self.horizon
+
+    # What Lading asks.
+
+    def open(self, start: str) -> Positions:
+        partitions = {}
+        for shard in self.shards.values():
+            if shard.expired:
+                continue
+            latest = start == "LATEST"
+            at = len(shard.rows) if latest else shard.horizon
+            partitions[shard.name] = PartitionState(at=str(at), parents=shard.parents, finished=latest and shard.closed)
+        return Positions(incarnation=self.incarnation, partitions=partitions)
+
+    def list_partitions(self) -> Listing:
+        if self.listing_fails:
+            self.listing_fails -= 1
+            msg = "A page of the listing could not be read"
+            raise ListingError(msg, left="Nothing was read.", todo="It is listed again.")
+        listed = {s.name: ListedPartition(parents=s.parents) for s in self.shards.values() if not s.expired}
+        return Listing(incarnation=self.incarnation, partitions=listed)
+
+    def plan(self, ready: Mapping[str, PartitionState], limits: Limits) -> tuple[Split, ...]:
+        splits: list[Split] = []
+        for name, state in ready.items():
+            shard, at = self.shards[name], offset_of(state.at)
+            if at < shard.horizon:
+                msg = f"Rows {at} to {shard.horizon} of {name} are gone from the source"
+                raise TrimmedError(
+                    msg, left="The position stands.", partition=name, at=state.at, horizon=str(shard.horizon)
+                )
+            if at < len(shard.rows) or shard.closed:
+                splits.append(Split(number=len(splits), partition=name, start=state.at, limits=limits))
+        return tuple(splits)
+
+    # What the reader and the verifier see.
+
+    def rows(self, partition: str, start: str, end: str) -> list[Row]:
+        """The rows of a range, also of trimmed ones: the verifier must know what there was."""
+        return self.shards[partition].rows[offset_of(start) : offset_of(end)]
+
+    def _owner(self, key: int) -> Shard:
+        spot = (key * 40503) % HASH_SPACE
+        return next(shard for shard in self._open_shards() if shard.low <= spot < shard.high)
+
+    def _open_shards(self) -> list[Shard]:
+        return [shard for shard in self.shards.values() if not shard.closed]
+
+    def _close(self, shard: Shard) -> None:
+        self.time += 1
+        shard.closed_at = self.time
+
+    def _add(self, low: int, high: int, parents: tuple[str, ...]) -> None:
+        name = f"shard-{len(self.shards):04d}"
+        self.shards[name] = Shard(name, low, high, parents)
+
+
+def _first_unread(shard: Shard, state: PartitionState | None) -> int | None:
+    if shard.expired or (state is not None and state.finished):
+        return None
+    at = 0 if state is None else offset_of(state.at)
+    return shard.times[at] if at < len(shard.times) else None
+
+
+def offset_of(at: str) -> int:
+    """The offset a position text stands for."""
+    return 0 if at == BEGINNING else int(at)

@@ -1,0 +1,286 @@
+"""A whole installation in memory: one job, any number of incarnations, and everything that can happen to them.
+
+Both the simulator and the property tests drive this. Every method is one event; all chance comes from one seeded
+generator, so a schedule replays exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from random import Random
+
+from lading.commit.coordinator import Coordinator, RollbackSight
+from lading.commit.coordinator import World as Outside
+from lading.commit.steps import Steps
+from lading.errors import (
+    FencedError,
+    LadingError,
+    PartitionLostError,
+    RolledBackError,
+    TrimmedError,
+    UnknownOutcomeError,
+)
+from lading.ids import Incarnation, JobId, Token
+from lading.model.batch import Limits
+from lading.model.bill import Bill, Head
+from lading.model.job import Job
+from lading.model.tally import Tally
+from lading.plan.planner import Planner
+from lading.tables.memory import MemoryBills
+from lading.testing.clock import ManualClock
+from lading.testing.faulty import FaultyTable
+from lading.testing.source import ScriptedSource
+from lading.testing.stager import ScriptedStager
+from lading.testing.verdict import STUCK, Findings
+from lading.testing.verifier import Evidence, Promises, Version, check_all_read, verify
+
+JOB_ID = JobId("00000000-0000-4000-8000-000000000001")
+MAX_QUIET_STEPS = 4000
+
+
+@dataclass(slots=True)
+class Counts:
+    """What happened in a schedule."""
+
+    commits: int = 0
+    crashes: int = 0
+    edits: int = 0
+
+
+@dataclass(slots=True)
+class Store:
+    """The metadata store: hints and views, none of which may matter for correctness."""
+
+    last_seen: Head | None = None
+    goodbye: Head | None = None
+    totals: Tally | None = None
+    seq: int | None = None
+
+    def followed_seq(self, _job_id: JobId) -> int | None:
+        return self.seq
+
+    def follow(self, bill: Bill) -> None:
+        self.last_seen, self.totals, self.seq = bill.head, bill.totals, bill.seq
+
+
+@dataclass(slots=True)
+class Actor:
+    """One incarnation and what it is doing now."""
+
+    coordinator: Coordinator
+    work: Steps[Bill | None] | None = None
+    is_open: bool = False
+    then: Callable[[], None] | None = None
+    """What to note when the work is done: users are told only then."""
+    idle: bool = False
+
+
+@dataclass(slots=True)
+class Setting:
+    """What kind of schedule this is."""
+
+    start: str = "LATEST"
+    on_data_loss: str = "PAUSE"
+    faults: float = 0.1
+    trims: bool = False
+    rolls_back: bool = False
+    prunes: bool = False
+
+
+@dataclass(slots=True)
+class World:
+    """The installation."""
+
+    rng: Random
+    setting: Setting
+    clock: ManualClock = field(default_factory=ManualClock)
+    store: Store = field(default_factory=Store)
+    promises: Promises = field(default_factory=Promises)
+    counts: Counts = field(default_factory=Counts)
+    actors: list[Actor] = field(default_factory=list)
+    source: ScriptedSource = field(init=False)
+    table: FaultyTable = field(init=False)
+    bills: MemoryBills = field(default_factory=MemoryBills)
+    oldest_bill: int = 0
+    rolled_back_to: Head | None = None
+    rolled_back_at: int = -1
+
+    def __post_init__(self) -> None:
+        self.source = ScriptedSource(self.rng, shards=self.rng.randint(1, 3))
+        self.table = FaultyTable(self.rng, faults=self.setting.faults)
+        self.source.produce(self.rng.randint(0, 10))
+
+    # Events.
+
+    def spawn(self) -> None:
+        """Start an incarnation, whether or not another one is running."""
+        job = Job(
+            job_id=JOB_ID,
+            name="simulated",
+            start=self.setting.start,
+            limits=Limits(rows=8),
+            on_data_loss=self.setting.on_data_loss,
+        )
+        outside = Outside(
+            table=self.table,
+            bills=self.bills,
+            planner=Planner(self.source, self.clock, on_data_loss=job.on_data_loss),
+            stager=ScriptedStager(self.source, self.table.write_file, self.rng, faults=self.setting.faults / 3),
+            clock=self.clock,
+            new_token=lambda: Token(self.rng.randrange(1, 2**63)),
+            followers=(self.store,),
+        )
+        actor = Actor(Coordinator(job, outside, Incarnation(f"incarnation-{self.rng.getrandbits(32):08x}")))
+        self._begin(actor, self._start(actor), partial(self._note_open, actor))
+        self.actors.append(actor)
+
+    def step(self, actor: Actor) -> None:
+        """Let one incarnation go on to its next step."""
+        if actor.work is None:
+            self._begin(actor, actor.coordinator.run_batch(), None)
+        self.clock.sleep(0.01)
+        try:
+            next(actor.work)  # type: ignore[arg-type]  # set by _begin
+        except StopIteration as stop:
+            self._done(actor, stop.value)
+        except LadingError as error:
+            self._failed(actor, error)
+
+    def kill(self, actor: Actor) -> None:
+        """The process is gone, wherever it was."""
+        self.counts.crashes += 1
+        self._remove(actor)
+
+    def say_goodbye(self, actor: Actor) -> None:
+        """The process ends cleanly between two batches."""
+        if actor.work is None and actor.coordinator.bill is not None:
+            self.store.goodbye = actor.coordinator.bill.head
+            self._remove(actor)
+
+    def edit(self, actor: Actor) -> None:
+        """An operator moves one partition to a random place."""
+        bill = actor.coordinator.bill
+        if actor.work is not None or bill is None or not bill.positions.partitions:
+            return
+        name = self.rng.choice(sorted(bill.positions.partitions))
+        shard = self.source.shards[name]
+        self._ask(actor, {name: str(self.rng.randint(shard.horizon, len(shard.rows)))})
+
+    def lose_store(self) -> None:
+        """The metadata store is gone; the job must not care."""
+        self.store.last_seen = self.store.goodbye = self.store.seq = self.store.totals = None
+
+    def roll_back(self) -> None:
+        """Somebody restores an older version of the table."""
+        restored = self.table.restore_random(JOB_ID, self.rng, oldest=self.oldest_bill)
+        head = self.table.read_head_unchecked(JOB_ID)
+        if restored is not None and head is not None:
+            self.rolled_back_to, self.rolled_back_at = restored, head.seq
+
+    def prune(self) -> None:
+        """The retention policy removes old bills."""
+        head = self.table.read_head_unchecked(JOB_ID)
+        if head is not None and not self.table.is_behind(JOB_ID):
+            self.oldest_bill = max(self.oldest_bill, self.bills.prune(JOB_ID, head=head, keep_commits=3))
+
+    # The end of a schedule.
+
+    def finish(self) -> Findings:
+        """Quiet time: no more faults, one incarnation, until nothing is left to read. Then look."""
+        self.setting.faults = self.table.faults = 0.0
+        self.source.listing_fails = 0
+        self.table.drop_or_deliver_pending()
+        self.actors.clear()
+        findings = Findings()
+        findings.expect(self._drain(), STUCK, f"not done after {MAX_QUIET_STEPS} quiet steps")
+        head = self.table.read_head_unchecked(JOB_ID)
+        findings.found += verify(self.evidence()).found
+        if head is not None and not findings.found:
+            check_all_read(self.source, self.bills.read(JOB_ID, head), findings)
+        return findings
+
+    def evidence(self) -> Evidence:
+        """What the verifier may look at."""
+        versions = [
+            Version(files=v.files - self.table.strangers, head=v.heads.get(JOB_ID), restored=v.restored)
+            for v in self.table.versions
+        ]
+        return Evidence(
+            versions=versions,
+            read_bill=partial(self.bills.read, JOB_ID),
+            file_rows=self.table.file_rows,
+            source=self.source,
+            promises=self.promises,
+            shown_totals=self.store.totals,
+            oldest_bill=self.oldest_bill,
+        )
+
+    def _drain(self) -> bool:
+        for _ in range(MAX_QUIET_STEPS):
+            if not self.actors:
+                self.spawn()
+            actor = self.actors[0]
+            self.step(actor)
+            if actor.idle:
+                return True
+        return False
+
+    # Inside.
+
+    def _start(self, actor: Actor) -> Steps[Bill | None]:
+        return actor.coordinator.start(last_seen=self.store.last_seen, said_goodbye=self.store.goodbye)
+
+    def _begin(self, actor: Actor, work: Steps[Bill | None], then: Callable[[], None] | None) -> None:
+        actor.work, actor.then, actor.idle = work, then, False
+
+    def _done(self, actor: Actor, result: Bill | None) -> None:
+        actor.work = None
+        actor.idle = result is None
+        self.counts.commits += result is not None
+        if actor.then is not None:
+            actor.then()
+            actor.then = None
+
+    def _note_open(self, actor: Actor) -> None:
+        actor.is_open = True
+        if self.promises.opened is None and actor.coordinator.bill is not None:
+            self.promises.opened = actor.coordinator.bill.positions.partitions
+
+    def _failed(self, actor: Actor, error: LadingError) -> None:
+        actor.work = actor.then = None
+        match error:
+            case FencedError() | UnknownOutcomeError():
+                self._remove(actor)
+            case RolledBackError():
+                self._accept_rollback(actor)
+            case TrimmedError():
+                self._ask(actor, {error.facts["partition"]: error.facts["horizon"]})
+            case PartitionLostError() if "partition" in error.facts:
+                self._ask(actor, {error.facts["partition"]: None})
+            case _ if not actor.is_open:
+                self._begin(actor, self._start(actor), partial(self._note_open, actor))
+
+    def _accept_rollback(self, actor: Actor) -> None:
+        """The operator says that the rollback was meant, and where the table now ends."""
+        head, restored = self.table.read_head_unchecked(JOB_ID), self.rolled_back_to
+        if head is None or restored is None or head.seq > self.rolled_back_at:
+            # Somebody accepted it already, or it is not known what was restored: another start will tell.
+            self._remove(actor)
+            return
+        sight = RollbackSight(head=head, restored=restored, version=self.table.version())
+        reason = f"accept-{self.rng.getrandbits(32):08x}"
+        self._begin(actor, actor.coordinator.accept_rollback(sight, reason=reason), partial(self._note_open, actor))
+
+    def _ask(self, actor: Actor, changes: dict[str, str | None]) -> None:
+        reason = f"edit-{self.rng.getrandbits(32):08x}"
+        self.promises.edits_asked[reason] = changes
+        self.counts.edits += 1
+        steps: Steps[Bill | None] = actor.coordinator.edit(changes, reason=reason)
+        self._begin(actor, steps, lambda: self.promises.edits_done.add(reason))
+
+    def _remove(self, actor: Actor) -> None:
+        if actor.work is not None:
+            actor.work.close()
+        self.actors = [other for other in self.actors if other is not actor]
