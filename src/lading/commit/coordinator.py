@@ -34,6 +34,8 @@ from lading.model.bill import Bill, Head
 from lading.model.job import Job
 from lading.model.positions import move_positions
 
+MAX_STALE_READS = 3
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
@@ -79,7 +81,7 @@ class Coordinator:
         yield "start.before"
         world = self._world
         planned_at = world.clock.now()
-        head = world.table.read_head(self.job.job_id)
+        head = self._read_head_since(last_seen)
         check_not_rolled_back(self.job, head, last_seen, self._bills_above(head))
         if head is None:
             # Dies before the commit: there is no head, the job is not open, and the start is resolved again.
@@ -179,12 +181,21 @@ class Coordinator:
 
     def _read_base(self) -> Bill:
         known = self._known()
-        head = self._world.table.read_head(self.job.job_id)
+        head = self._read_head_since(known.head)
         if head == known.head:
             return known
         if head is None or head.seq < known.seq:
             raise rolled_back(self.job, head, known.seq)
         raise fenced(known, head)
+
+    def _read_head_since(self, seen: Head | None) -> Head | None:
+        """The head. An answer that is older than what was seen is asked for again before it is believed."""
+        head = self._world.table.read_head(self.job.job_id)
+        for _ in range(MAX_STALE_READS):
+            if seen is None or (head is not None and head.seq >= seen.seq):
+                break
+            head = self._world.table.read_head(self.job.job_id)
+        return head
 
     def _bills_above(self, head: Head | None) -> list[Bill]:
         bills, job_id, seq = self._world.bills, self.job.job_id, head.seq if head else -1

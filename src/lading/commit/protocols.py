@@ -35,7 +35,10 @@ class Table(Protocol):
         ...
 
     def find(self, job_id: JobId, token: Token) -> bool:
-        """Whether a commit with this token is part of the table's history, as far back as that is kept."""
+        """Whether a commit with this token is part of the table's history, as far back as that is kept.
+
+        At least as fresh as any head that was read before.
+        """
         ...
 
     def version(self) -> int | None:

@@ -21,8 +21,8 @@ class Sighting:
 
     ours: bool
     """Our token is part of the table."""
-    stands: bool
-    """The head is still the one we expected, so that our commit could still land."""
+    moved: bool
+    """The head went on without us, so that our commit can never land."""
     head: Head | None
 
 
@@ -45,11 +45,16 @@ def commit_and_settle(table: Table, expected: Head | None, staged: Sequence[Stag
         yield "settle.before"
         if seen.ours:
             return
-        if not seen.stands:
+        if seen.moved:
             # The head moved without us, so compare-and-set refuses every attempt of ours from now on, also one
             # that is still on its way: this is the certain NotLanded that allows deleting.
             table.discard(staged)
             raise fenced(bill, seen.head)
+        if seen.head != expected:
+            # Older than what this commit was planned on: a stale answer, or a table that is being put back. It
+            # proves nothing, so nothing may be deleted.
+            was_unknown = True
+            break
         if not may_try_again(outcome):
             break
     raise give_up(table, staged, bill, was_unknown=was_unknown, outcome=outcome)
@@ -58,8 +63,9 @@ def commit_and_settle(table: Table, expected: Head | None, staged: Sequence[Stag
 def look(table: Table, expected: Head | None, bill: Bill) -> Sighting:
     """Ask the table for our token and for the head."""
     head = table.read_head(bill.job_id)
+    moved = head is not None and head != expected and (expected is None or head.seq >= expected.seq)
     ours = head == bill.head or (head != expected and table.find(bill.job_id, bill.token))
-    return Sighting(ours=ours, stands=head == expected, head=head)
+    return Sighting(ours=ours, moved=moved and not ours, head=head)
 
 
 def may_try_again(outcome: Outcome) -> bool:

@@ -35,12 +35,22 @@ class FaultyTable(MemoryTable):
             return Unknown(why="the answer was lost")
         return outcome
 
+    def read_head(self, job_id: JobId) -> Head | None:
+        if self._rng.random() < self.faults / 8:
+            # An old answer from somewhere on the way.
+            return self.versions[self._rng.randrange(max(0, len(self.versions) - 4), len(self.versions))].heads.get(
+                job_id
+            )
+        return super().read_head(job_id)
+
     def deliver_pending(self) -> None:
         """A request that everybody had given up on arrives."""
         if self._pending:
             expected, staged, bill = self._pending.pop(self._rng.randrange(len(self._pending)))
-            # A server compares heads; it does not look whether the files are still there.
-            if self._matches(expected, self.read_head_unchecked(bill.job_id)):
+            # A server compares heads, and refuses what was prepared before a restore; it does not look whether the
+            # files are still there.
+            head = self.read_head_unchecked(bill.job_id)
+            if self._matches(expected, head) and not self.is_behind(bill.job_id):
                 self._append(staged, bill)
 
     def drop_or_deliver_pending(self) -> None:

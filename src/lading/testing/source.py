@@ -48,9 +48,11 @@ class Shard:
 class ScriptedSource:
     """The source, both sides: what producers do to it and what Lading may ask it."""
 
-    def __init__(self, rng: Random, *, shards: int = 2, keys: int = 6) -> None:
+    def __init__(self, rng: Random, *, shards: int = 2, keys: int = 6, knows_ends: bool = False) -> None:
         self.rng = rng
         self.keys = keys
+        self.knows_ends = knows_ends
+        """Whether a range is planned to its end, as for Kafka, or found while reading, as for Kinesis."""
         self.incarnation = "source-1"
         self.shards: dict[str, Shard] = {}
         self.listing_fails = 0
@@ -148,7 +150,8 @@ class ScriptedSource:
                     msg, left="The position stands.", partition=name, at=state.at, horizon=str(shard.horizon)
                 )
             if at < len(shard.rows) or shard.closed:
-                splits.append(Split(number=len(splits), partition=name, start=state.at, limits=limits))
+                end = str(min(len(shard.rows), at + limits.rows)) if self.knows_ends and at < len(shard.rows) else None
+                splits.append(Split(number=len(splits), partition=name, start=state.at, end=end, limits=limits))
         return tuple(splits)
 
     # What the reader and the verifier see.

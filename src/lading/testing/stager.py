@@ -9,7 +9,7 @@ from random import Random
 from lading.errors import StageError
 from lading.model.batch import BatchPlan, Report, Split, StagedFile
 from lading.model.tally import RowCounts
-from lading.testing.source import Row, ScriptedSource, offset_of
+from lading.testing.source import Row, ScriptedSource, Shard, offset_of
 
 WriteFile = Callable[[str, Sequence[Row]], None]
 
@@ -63,9 +63,9 @@ class ScriptedStager:
 
     def _attempt(self, split: Split) -> Report:
         shard, start = self._source.shards[split.partition], offset_of(split.start)
-        reading = self._reading(len(shard.rows) - start)
+        reading = self._reading(split, len(shard.rows) - start)
         end = self._end(start, reading)
-        rows = shard.rows[start : start + reading.handed]
+        rows = shard.rows[self._first_row(shard, start) : start + reading.handed]
         loaded = [row for row in rows if row.fate == "loaded"]
         files = (self._staged(loaded),) if loaded else ()
         at_end = end == len(shard.rows)
@@ -85,7 +85,16 @@ class ScriptedStager:
             received_bytes=10 * len(rows),
         )
 
-    def _reading(self, available: int) -> Reading:
+    def _first_row(self, shard: Shard, start: int) -> int:
+        if start < shard.horizon:
+            msg = f"Rows {start} to {shard.horizon} of {shard.name} were trimmed while the batch was planned"
+            raise StageError(msg, left="Nothing was committed.", todo="The batch is planned again.")
+        return start
+
+    def _reading(self, split: Split, available: int) -> Reading:
+        if split.end is not None:
+            count = offset_of(split.end) - offset_of(split.start)
+            return Reading(fetched=count, handed=count)
         fetched = min(available, self._rng.randint(1, 8))
         handed = self._rng.randint(1, fetched) if fetched and self._rng.random() < 0.3 else fetched
         return Reading(fetched=fetched, handed=handed)

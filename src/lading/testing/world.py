@@ -105,10 +105,9 @@ class World:
     bills: MemoryBills = field(default_factory=MemoryBills)
     oldest_bill: int = 0
     rolled_back_to: Head | None = None
-    rolled_back_at: int = -1
 
     def __post_init__(self) -> None:
-        self.source = ScriptedSource(self.rng, shards=self.rng.randint(1, 3))
+        self.source = ScriptedSource(self.rng, shards=self.rng.randint(1, 3), knows_ends=self.rng.random() < 0.4)
         self.table = FaultyTable(self.rng, faults=self.setting.faults)
         self.source.produce(self.rng.randint(0, 10))
 
@@ -175,9 +174,7 @@ class World:
     def roll_back(self) -> None:
         """Somebody restores an older version of the table."""
         restored = self.table.restore_random(JOB_ID, self.rng, oldest=self.oldest_bill)
-        head = self.table.read_head_unchecked(JOB_ID)
-        if restored is not None and head is not None:
-            self.rolled_back_to, self.rolled_back_at = restored, head.seq
+        self.rolled_back_to = restored or self.rolled_back_to
 
     def prune(self) -> None:
         """The retention policy removes old bills."""
@@ -264,9 +261,9 @@ class World:
 
     def _accept_rollback(self, actor: Actor) -> None:
         """The operator says that the rollback was meant, and where the table now ends."""
-        head, restored = self.table.read_head_unchecked(JOB_ID), self.rolled_back_to
-        if head is None or restored is None or head.seq > self.rolled_back_at:
-            # Somebody accepted it already, or it is not known what was restored: another start will tell.
+        head = self.table.read_head_unchecked(JOB_ID)
+        restored = self.rolled_back_to if self.table.is_behind(JOB_ID) else head
+        if head is None or restored is None:
             self._remove(actor)
             return
         sight = RollbackSight(head=head, restored=restored, version=self.table.version())
