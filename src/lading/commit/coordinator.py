@@ -95,7 +95,8 @@ class Coordinator:
                 # Dies before the commit: the predecessor is not fenced yet, and the next start does it.
                 bill = draft_takeover(self.job, self.bill, self._stamp(planned_at))
                 yield from self._commit(bill, ())
-        yield from self._catch_up()
+            else:
+                yield from self._follow()
         yield "start.after"
         return self._known()
 
@@ -177,7 +178,7 @@ class Coordinator:
         # Dies from here on: the commit is part of the table; the next start finds it as the head and catches up.
         self.bill = bill
         yield "settle.after"
-        yield from self._follow([bill])
+        yield from self._follow()
 
     def _read_base(self) -> Bill:
         known = self._known()
@@ -219,27 +220,26 @@ class Coordinator:
             table_version=self._world.table.version(),
         )
 
-    def _follow(self, bills: Sequence[Bill]) -> Steps[None]:
+    def _follow(self) -> Steps[None]:
+        """Step 7. Usually one bill; after a crash also those that it kept from the followers, oldest first."""
         yield "follow.before"
-        for bill in bills:
+        for bill in self._missed_bills():
             for follower in self._world.followers:
                 seen = follower.followed_seq(bill.job_id)
                 if seen is None or seen < bill.seq:
                     follower.follow(bill)
         yield "follow.after"
 
-    def _catch_up(self) -> Steps[None]:
-        """Let followers take in the bills that a crash kept from them, oldest first."""
-        newest = self._known()
+    def _missed_bills(self) -> list[Bill]:
+        missed = [self._known()]
         seen = [follower.followed_seq(self.job.job_id) for follower in self._world.followers]
-        oldest = min((-1 if seq is None else seq for seq in seen), default=newest.seq)
-        missed = [newest]
+        oldest = min((-1 if seq is None else seq for seq in seen), default=missed[0].seq)
         while (old := missed[-1].replaces) is not None and old.seq > oldest:
             try:
                 missed.append(self._world.bills.read(self.job.job_id, old))
             except HeadLostError:
                 break  # Bills older than the retention are gone; the totals of the oldest one left stand for them.
-        yield from self._follow(missed[::-1])
+        return missed[::-1]
 
 
 def has_moved(base: Bill, bill: Bill) -> bool:

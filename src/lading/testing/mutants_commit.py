@@ -72,7 +72,7 @@ def _bill_after_commit(patch: Patch) -> None:
         yield "bill.before"
         self._world.bills.put(bill)
         self.bill = bill
-        yield from self._follow([bill])
+        yield from self._follow()
 
     patch(Coordinator, "_commit", late)
 
@@ -82,10 +82,17 @@ def _follow_before_commit(patch: Patch) -> None:
     whole = Coordinator._commit  # noqa: SLF001
 
     def early(self: Coordinator, bill: Bill, staged: Sequence[StagedFile]) -> Steps[None]:
-        yield from self._follow([bill])
+        for follower in self._world.followers:
+            follower.follow(bill)
+        yield "follow.after"
         yield from whole(self, bill, staged)
 
     patch(Coordinator, "_commit", early)
+
+
+@mutant("follow-newest-only", "followers are caught up after a crash with every bill they missed")
+def _follow_newest_only(patch: Patch) -> None:
+    patch(Coordinator, "_missed_bills", lambda self: [self._known()])
 
 
 @mutant("latest-resolved-twice", "a symbolic start is pinned and committed before the first row is read")

@@ -49,6 +49,8 @@ class Evidence:
     promises: Promises
     shown_totals: Tally | None = None
     """What the statistics view shows."""
+    followed: tuple[int, ...] = ()
+    """The bills that reached the views, in order."""
     oldest_bill: int = 0
     """Bills below this seq were removed by the retention policy."""
 
@@ -69,6 +71,7 @@ def verify(evidence: Evidence) -> Findings:
     _Walk(evidence, findings).run(lineage)
     _check_content(evidence, findings, lineage)
     _check_versions(evidence, findings)
+    _check_followed(evidence, findings, lineage)
     totals = evidence.shown_totals
     findings.expect(totals in (None, lineage[-1].totals), PROGRESS_MISMATCH, "statistics are not those of the head")
     return findings
@@ -232,6 +235,15 @@ class _Walk:
             return
         lost = self._evidence.promises.edits_done - self._edits_seen
         self._findings.expect(not lost, PROGRESS_MISMATCH, f"edits were confirmed but are not in the lineage: {lost}")
+
+
+def _check_followed(evidence: Evidence, findings: Findings, lineage: list[Bill]) -> None:
+    """Since the views began, every bill reached them, in order and once."""
+    if evidence.followed and not any(version.restored for version in evidence.versions):
+        first = evidence.followed[0]
+        due = tuple(bill.seq for bill in lineage if bill.seq >= first)
+        got = tuple(seq for seq in evidence.followed if seq >= evidence.oldest_bill)
+        findings.expect(got == due, PROGRESS_MISMATCH, f"views followed {got}, due were {due}")
 
 
 def _check_content(evidence: Evidence, findings: Findings, lineage: list[Bill]) -> None:

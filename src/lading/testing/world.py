@@ -57,12 +57,14 @@ class Store:
     goodbye: Head | None = None
     totals: Tally | None = None
     seq: int | None = None
+    followed: list[int] = field(default_factory=list)
 
     def followed_seq(self, _job_id: JobId) -> int | None:
         return self.seq
 
     def follow(self, bill: Bill) -> None:
         self.last_seen, self.totals, self.seq = bill.head, bill.totals, bill.seq
+        self.followed.append(bill.seq)
 
 
 @dataclass(slots=True)
@@ -170,6 +172,7 @@ class World:
     def lose_store(self) -> None:
         """The metadata store is gone; the job must not care."""
         self.store.last_seen = self.store.goodbye = self.store.seq = self.store.totals = None
+        self.store.followed.clear()
 
     def roll_back(self) -> None:
         """Somebody restores an older version of the table."""
@@ -198,8 +201,8 @@ class World:
             check_all_read(self.source, self.bills.read(JOB_ID, head), findings)
         return findings
 
-    def evidence(self) -> Evidence:
-        """What the verifier may look at."""
+    def evidence(self, *, with_views: bool = True) -> Evidence:
+        """What the verifier may look at. Views lag behind the table until a job is started again."""
         versions = [
             Version(files=v.files - self.table.strangers, head=v.heads.get(JOB_ID), restored=v.restored)
             for v in self.table.versions
@@ -210,7 +213,8 @@ class World:
             file_rows=self.table.file_rows,
             source=self.source,
             promises=self.promises,
-            shown_totals=self.store.totals,
+            followed=tuple(self.store.followed) if with_views else (),
+            shown_totals=self.store.totals if with_views else None,
             oldest_bill=self.oldest_bill,
         )
 

@@ -1,0 +1,5 @@
+"""`lading demo`: to come."""
+
+
+def demo() -> None:
+    """Load, kill, load again, count."""

@@ -1,0 +1,33 @@
+"""`lading`: the commands, each in its own file."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import typer
+from rich.console import Console
+
+from lading.cli.demo import demo
+from lading.cli.simulate import simulate
+from lading.errors import LadingError
+from lading.failpoints import arm_from_environment
+
+app = typer.Typer(
+    help="Continuous loads of files and streams into lakehouse tables, each record exactly once.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command()(demo)
+app.command()(simulate)
+
+
+def main() -> None:
+    """Run a command; a Lading error is a sentence and an exit status, not a traceback."""
+    try:
+        arm_from_environment(os.environ)
+        app()
+    except LadingError as error:
+        Console(stderr=True, highlight=False).print(f"[red]{error.code}:[/red] {error}", soft_wrap=True)
+        sys.exit(error.exit_code)

@@ -1,0 +1,8 @@
+"""All mutants there are."""
+
+from __future__ import annotations
+
+from lading.testing import mutants_commit, mutants_source
+from lading.testing.mutants import MUTANTS, applied
+
+__all__ = ["MUTANTS", "applied", "mutants_commit", "mutants_source"]

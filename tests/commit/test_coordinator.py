@@ -1,0 +1,382 @@
+"""The seven steps, one behaviour at a time. The simulator covers their combinations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from random import Random
+
+import pytest
+
+from lading.commit.coordinator import Coordinator, RollbackSight, World
+from lading.commit.steps import STEP_NAMES, run_steps
+from lading.errors import (
+    BudgetError,
+    CommitRefusedError,
+    FencedError,
+    HeadLostError,
+    LadingError,
+    NotOpenError,
+    ReportError,
+    RolledBackError,
+    UnknownOutcomeError,
+)
+from lading.failpoints import arm, disarm_all
+from lading.ids import Incarnation, JobId, new_token
+from lading.model.batch import BatchPlan, Limits, Report, StagedFile
+from lading.model.bill import Bill, BillKind, Head
+from lading.model.job import ErrorBudget, Job
+from lading.model.outcome import NotLanded, Outcome, Unknown
+from lading.plan.planner import Planner
+from lading.tables.memory import MemoryBills, MemoryTable
+from lading.testing.clock import ManualClock
+from lading.testing.source import ScriptedSource
+from lading.testing.stager import ScriptedStager
+
+JOB = Job(
+    job_id=JobId("11111111-2222-4333-8444-555555555555"), name="orders", start="TRIM_HORIZON", limits=Limits(rows=3)
+)
+
+
+class AnsweringTable(MemoryTable):
+    """A table whose next answers are given by the test: each may land first, then answer something else."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answers: list[tuple[bool, Outcome]] = []
+
+    def commit(self, expected: Head | None, staged: Sequence[StagedFile], bill: Bill) -> Outcome:
+        if not self.answers:
+            return super().commit(expected, staged, bill)
+        lands, answer = self.answers.pop(0)
+        if lands:
+            super().commit(expected, staged, bill)
+        return answer
+
+
+class Editing:
+    """A stager whose reports a test may change on their way."""
+
+    def __init__(self, stager: ScriptedStager) -> None:
+        self._stager = stager
+        self.change: Callable[[list[Report]], list[Report]] = lambda reports: reports
+
+    def stage(self, plan: BatchPlan) -> Sequence[Report]:
+        return self.change(list(self._stager.stage(plan)))
+
+
+@dataclass
+class Follower:
+    bills: list[Bill] = field(default_factory=list)
+
+    def followed_seq(self, job_id: JobId) -> int | None:
+        return self.bills[-1].seq if self.bills else None
+
+    def follow(self, bill: Bill) -> None:
+        self.bills.append(bill)
+
+
+class Bench:
+    """One job with everything in memory."""
+
+    def __init__(self) -> None:
+        self.table = AnsweringTable()
+        self.bills = MemoryBills()
+        self.source = ScriptedSource(Random(1), shards=2, knows_ends=True)
+        self.stager = Editing(ScriptedStager(self.source, self.table.write_file, Random(2)))
+        self.follower = Follower()
+        self.job = JOB
+        self.source.produce(20)
+
+    def incarnation(self, **changes: object) -> Coordinator:
+        world = World(
+            table=self.table,
+            bills=self.bills,
+            planner=Planner(self.source, ManualClock()),
+            stager=self.stager,
+            clock=ManualClock(),
+            new_token=new_token,
+            followers=(self.follower,),
+        )
+        return Coordinator(replace(self.job, **changes), world, Incarnation("i"))  # type: ignore[arg-type]
+
+    def started(self, **changes: object) -> Coordinator:
+        coordinator = self.incarnation(**changes)
+        run_steps(coordinator.start())
+        return coordinator
+
+    def head(self) -> Head | None:
+        return self.table.read_head(JOB.job_id)
+
+    def loaded(self) -> int:
+        return len(self.table.rows())
+
+    def expected(self) -> int:
+        return sum(row.fate == "loaded" for shard in self.source.shards.values() for row in shard.rows)
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+def test_a_start_is_pinned_before_the_first_row_is_read(bench: Bench) -> None:
+    run_steps(bench.incarnation(start="LATEST").start())
+    bench.source.produce(10)
+    second = bench.incarnation(start="LATEST")
+    run_steps(second.start())
+    while run_steps(second.run_batch()):
+        pass
+    assert second.bill is not None
+    assert second.bill.totals.rows.total == 10
+
+
+def test_nothing_can_be_done_before_the_start(bench: Bench) -> None:
+    with pytest.raises(NotOpenError, match="Start the job first"):
+        run_steps(bench.incarnation().run_batch())
+
+
+def test_every_row_is_loaded_once_and_the_totals_say_so(bench: Bench) -> None:
+    coordinator = bench.started()
+    while run_steps(coordinator.run_batch()):
+        pass
+    assert coordinator.bill is not None
+    assert bench.loaded() == bench.expected() == coordinator.bill.totals.rows.loaded
+    assert coordinator.bill.totals.rows.total == 20
+
+
+def test_when_nothing_moved_nothing_is_committed(bench: Bench) -> None:
+    coordinator = bench.started()
+    while run_steps(coordinator.run_batch()):
+        pass
+    before = bench.head()
+    assert run_steps(coordinator.run_batch()) is None
+    assert bench.head() == before
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        (lambda reports: reports[1:], "missing"),
+        (lambda reports: [], "missing"),
+        (lambda reports: [*reports, reports[0]], "doubled"),
+        (lambda reports: [*reports, replace(reports[0], split=99)], "no planned split"),
+        (lambda reports: [replace(reports[0], start="7"), *reports[1:]], "another range"),
+        (lambda reports: [replace(reports[0], end="1"), *reports[1:]], "planned end"),
+        (lambda reports: [replace(reports[0], files=()), *reports[1:]], "do not hold"),
+    ],
+)
+def test_reports_that_do_not_fit_the_plan_commit_nothing(
+    bench: Bench, change: Callable[[list[Report]], list[Report]], word: str
+) -> None:
+    coordinator = bench.started()
+    before = bench.head()
+    bench.stager.change = change
+    with pytest.raises(ReportError, match=word):
+        run_steps(coordinator.run_batch())
+    assert (bench.head(), bench.loaded()) == (before, 0)
+    bench.stager.change = lambda reports: reports
+    while run_steps(coordinator.run_batch()):
+        pass
+    assert bench.loaded() == bench.expected()
+
+
+@pytest.mark.parametrize("budget", [ErrorBudget(strict=True), ErrorBudget(max_ratio=0.0)])
+def test_too_many_bad_rows_commit_nothing(bench: Bench, budget: ErrorBudget) -> None:
+    bench.source.produce(200)
+    coordinator = bench.started(budget=budget, limits=Limits(rows=200))
+    before = bench.head()
+    with pytest.raises(BudgetError, match="Nothing was committed"):
+        run_steps(coordinator.run_batch())
+    assert bench.head() == before
+
+
+def test_a_lost_answer_is_found_by_its_token_and_nothing_is_loaded_twice(bench: Bench) -> None:
+    coordinator = bench.started()
+    bench.table.answers = [(True, Unknown(why="connection reset"))]
+    bill = run_steps(coordinator.run_batch())
+    assert bill is not None
+    assert bench.head() == bill.head
+    while run_steps(coordinator.run_batch()):
+        pass
+    assert bench.loaded() == bench.expected()
+
+
+def test_a_lost_request_is_sent_again_with_the_same_token(bench: Bench) -> None:
+    coordinator = bench.started()
+    bench.table.answers = [(False, Unknown(why="timed out"))]
+    bill = run_steps(coordinator.run_batch())
+    assert bill is not None
+    assert bench.head() == bill.head
+
+
+def test_when_the_outcome_stays_unknown_the_files_are_kept(bench: Bench) -> None:
+    coordinator = bench.started()
+    bench.table.answers = [(False, Unknown(why="timed out"))] * 5
+    with pytest.raises(UnknownOutcomeError, match="files are kept"):
+        run_steps(coordinator.run_batch())
+    bill = bench.bills.read(JOB.job_id, bench.bills.heads(JOB.job_id)[-1])
+    assert all(bench.table.file_rows(file.path) is not None for file in bill.files)
+
+
+def test_after_a_certain_refusal_the_files_are_gone_and_the_head_stands(bench: Bench) -> None:
+    coordinator = bench.started()
+    before = bench.head()
+    bench.table.answers = [(False, NotLanded(why="disk full"))]
+    with pytest.raises(CommitRefusedError, match="disk full"):
+        run_steps(coordinator.run_batch())
+    bill = bench.bills.read(JOB.job_id, bench.bills.heads(JOB.job_id)[-1])
+    assert bench.head() == before
+    assert all(bench.table.file_rows(file.path) is None for file in bill.files)
+
+
+def test_a_refusal_after_an_unknown_outcome_deletes_nothing(bench: Bench) -> None:
+    coordinator = bench.started()
+    bench.table.answers = [(False, Unknown(why="timed out")), (False, NotLanded(why="disk full"))]
+    with pytest.raises(UnknownOutcomeError):
+        run_steps(coordinator.run_batch())
+    bill = bench.bills.read(JOB.job_id, bench.bills.heads(JOB.job_id)[-1])
+    assert all(bench.table.file_rows(file.path) is not None for file in bill.files)
+
+
+def test_a_second_incarnation_fences_the_first(bench: Bench) -> None:
+    first = bench.started()
+    bench.started()
+    with pytest.raises(FencedError, match="stop one of the two"):
+        run_steps(first.run_batch())
+
+
+def test_an_incarnation_fenced_in_the_middle_of_a_batch_leaves_nothing_in_the_table(bench: Bench) -> None:
+    first = bench.started()
+    batch = first.run_batch()
+    while next(batch) != "commit.before":
+        pass
+    second = bench.started()
+    with pytest.raises(FencedError):
+        run_steps(batch)
+    while run_steps(second.run_batch()):
+        pass
+    assert bench.loaded() == bench.expected()
+
+
+def test_after_a_goodbye_nobody_needs_to_be_fenced(bench: Bench) -> None:
+    first = bench.started()
+    assert first.bill is not None
+    bill = run_steps(bench.incarnation().start(said_goodbye=first.bill.head))
+    assert bill.kind is BillKind.OPENING
+
+
+def test_an_edit_raises_the_epoch_and_rows_come_again(bench: Bench) -> None:
+    coordinator = bench.started()
+    while run_steps(coordinator.run_batch()):
+        pass
+    bill = run_steps(coordinator.edit({"shard-0000": "0"}, reason="load it again"))
+    assert (bill.epoch, bill.kind) == (1, BillKind.EDIT)
+    while run_steps(coordinator.run_batch()):
+        pass
+    again = sum(row.fate == "loaded" for row in bench.source.shards["shard-0000"].rows)
+    assert bench.loaded() == bench.expected() + again
+
+
+def test_a_batch_planned_before_an_edit_cannot_land_after_it(bench: Bench) -> None:
+    coordinator = bench.started()
+    batch = coordinator.run_batch()
+    while next(batch) != "commit.before":
+        pass
+    run_steps(coordinator.edit({"shard-0000": "0"}, reason="again"))
+    with pytest.raises(FencedError):
+        run_steps(batch)
+    assert bench.loaded() == 0
+
+
+def test_a_bill_whose_commit_never_happened_is_read_by_nobody(bench: Bench) -> None:
+    first = bench.started()
+    batch = first.run_batch()
+    while next(batch) != "bill.after":
+        pass
+    batch.close()
+    second = bench.started()
+    while run_steps(second.run_batch()):
+        pass
+    assert bench.loaded() == bench.expected()
+
+
+def test_a_head_that_names_a_bill_that_is_gone_stops_the_job_and_changes_nothing(bench: Bench) -> None:
+    bench.started()
+    head = bench.head()
+    assert head is not None
+    bench.bills.forget(JOB.job_id, head)
+    with pytest.raises(HeadLostError, match="is gone"):
+        bench.started()
+    assert bench.head() == head
+
+
+def test_a_table_put_back_stops_the_job_and_an_operator_can_accept_it(bench: Bench) -> None:
+    coordinator = bench.started()
+    for _ in range(2):
+        run_steps(coordinator.run_batch())
+    assert coordinator.bill is not None
+    restored = bench.table.versions[2].heads[JOB.job_id]
+    bench.table.restore(2)
+    with pytest.raises(RolledBackError, match="put back"):
+        run_steps(coordinator.run_batch())
+    with pytest.raises(RolledBackError):
+        bench.started()
+    head = bench.table.read_head_unchecked(JOB.job_id)
+    assert head is not None
+    sight = RollbackSight(head=head, restored=restored, version=bench.table.version())
+    run_steps(coordinator.accept_rollback(sight, reason="restored from Monday"))
+    while run_steps(coordinator.run_batch()):
+        pass
+    assert bench.loaded() == bench.expected() == coordinator.bill.totals.rows.loaded
+
+
+def test_a_head_that_went_back_is_noticed_from_the_store_or_from_the_bills(bench: Bench) -> None:
+    coordinator = bench.started()
+    run_steps(coordinator.run_batch())
+    run_steps(coordinator.run_batch())
+    assert coordinator.bill is not None
+    bench.table.restore_with_heads(1)
+    with pytest.raises(RolledBackError):
+        run_steps(bench.incarnation().start(last_seen=coordinator.bill.head))
+    with pytest.raises(RolledBackError):
+        run_steps(bench.incarnation().start())
+
+
+def test_followers_catch_up_after_a_crash_in_order_and_once(bench: Bench) -> None:
+    first = bench.started()
+    batch = first.run_batch()
+    while next(batch) != "settle.after":
+        pass
+    batch.close()
+    bench.started()
+    assert [bill.seq for bill in bench.follower.bills] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("name", [name for name in STEP_NAMES if not name.startswith("edit")])
+def test_a_crash_at_any_step_loses_and_doubles_nothing(bench: Bench, name: str) -> None:
+    class Crash(Exception):
+        pass
+
+    def crash(_name: str) -> None:
+        disarm_all()
+        raise Crash
+
+    bench.source.produce(10)
+    arm(name, crash)
+    try:
+        for _ in range(2):
+            try:
+                coordinator = bench.started()
+                while run_steps(coordinator.run_batch()):
+                    pass
+            except Crash:
+                continue
+    finally:
+        disarm_all()
+    assert bench.loaded() == bench.expected()
+
+
+def test_every_error_says_what_was_left_and_what_to_do() -> None:
+    error = LadingError("It failed", left="Nothing was changed.", todo="Try again.")
+    assert str(error) == "It failed. Nothing was changed. Try again."

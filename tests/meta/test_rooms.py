@@ -1,0 +1,91 @@
+"""Imports go down, never sideways; importing Lading costs nothing and says nothing."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SRC = Path(__file__).parent.parent.parent / "src" / "lading"
+
+FLOORS: list[set[str]] = [
+    {"errors", "ids", "clock", "settings", "failpoints"},
+    {"model"},
+    {"sql", "jobs", "plan", "commit", "status"},
+    {"store", "sources", "tables", "pipeline"},
+    {"service"},
+    {"cli", "http", "mysql", "console"},
+]
+MAY_IMPORT_TESTING = {"cli/simulate.py", "cli/demo.py", "cli/demo_worker.py"}
+
+
+def files() -> list[Path]:
+    return sorted(SRC.rglob("*.py"))
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(SRC).parts[0].removesuffix(".py")
+
+
+def floor_of(room: str) -> int:
+    return next(number for number, rooms in enumerate(FLOORS) if room in rooms)
+
+
+def rooms_imported(path: Path) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        names = []
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module] + [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        parts = [name.split(".") for name in names]
+        found |= {part[1] for part in parts if part[0] == "lading" and len(part) > 1}
+    return {room for room in found if (SRC / room).is_dir() or (SRC / f"{room}.py").exists()}
+
+
+@pytest.mark.parametrize("path", files(), ids=lambda path: str(path.relative_to(SRC)))
+def test_a_file_imports_only_from_floors_below_its_own(path: Path) -> None:
+    room = room_of(path)
+    if room in ("__init__", "testing"):
+        return
+    for other in rooms_imported(path) - {room}:
+        if other == "testing":
+            assert str(path.relative_to(SRC)) in MAY_IMPORT_TESTING
+            continue
+        same_ground = floor_of(room) == floor_of(other) == 0
+        assert floor_of(other) < floor_of(room) or same_ground, f"{room} must not import {other}"
+
+
+@pytest.mark.parametrize("path", files(), ids=lambda path: str(path.relative_to(SRC)))
+def test_only_the_clock_asks_for_the_time(path: Path) -> None:
+    text = path.read_text()
+    for word in ("import time\n", "datetime.now(", "datetime.utcnow("):
+        assert word not in text or path.name == "clock.py", f"{path.name} uses {word!r}; take a Clock"
+
+
+@pytest.mark.parametrize("path", files(), ids=lambda path: str(path.relative_to(SRC)))
+def test_files_stay_small(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= 400
+
+
+def test_importing_lading_is_quick_silent_and_pulls_nothing_heavy() -> None:
+    code = (
+        "import sys, time; before = time.perf_counter(); import lading, lading.errors, lading.model.codec; "
+        "took = time.perf_counter() - before; "
+        "heavy = [m for m in ('pyspark', 'boto3', 'pyarrow', 'deltalake', 'pyiceberg') if m in sys.modules]; "
+        "assert not heavy, heavy; assert took < 0.2, took"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+
+
+def test_the_seven_steps_read_the_same_in_the_code_and_in_the_documentation() -> None:
+    code = (SRC / "commit" / "coordinator.py").read_text()
+    page = (SRC.parent.parent / "docs" / "commit.md").read_text()
+    docstring = ast.get_docstring(ast.parse(code)) or ""
+    steps = " ".join(docstring[docstring.index("1. plan") :].split())
+    assert steps in " ".join(page.replace("**", "").split())

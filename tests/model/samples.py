@@ -1,0 +1,64 @@
+"""Records with every field set to something that is not its default."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from lading.ids import Incarnation, JobId, Token
+from lading.model.batch import Gap, Range, StagedFile
+from lading.model.bill import Bill, BillKind, Head
+from lading.model.positions import PartitionState, Positions
+from lading.model.tally import RowCounts, Tally
+
+AT = datetime(2026, 3, 4, 5, 6, 7, 890123, tzinfo=UTC)
+
+FULL_BILL = Bill(
+    job_id=JobId("7b0c5c0e-94f0-4b39-8a3e-5a3c1c1f7d11"),
+    job_name="sales.größe 'x'",
+    kind=BillKind.LOAD,
+    epoch=3,
+    seq=2**40,
+    token=Token(2**63 - 1),
+    replaces=Head(seq=2**40 - 1, token=Token(17)),
+    continues=Head(seq=2**40 - 5, token=Token(18)),
+    accepts_rollback=True,
+    incarnation=Incarnation("0f" * 16),
+    positions=Positions(
+        incarnation="2026-01-01T00:00:00Z",
+        partitions={
+            "shard-1": PartitionState(at="20", finished=True, parents=("shard-0",), marks={"arrival": "5"}),
+            'päth "with" quotes': PartitionState(at=""),
+        },
+    ),
+    ranges=(Range(partition="shard-1", start="10", end="20"),),
+    gaps=(Gap(partition="shard-1", start="5", end="10", reason="trimmed", at=AT),),
+    files=(StagedFile(path="data/a b.parquet", rows=7, size_bytes=99, partition={"day": "1", "x": None}, stats="{}"),),
+    tally=Tally(
+        rows=RowCounts(total=10, loaded=7, unselected=2, error=1),
+        received_bytes=100,
+        source_files=2,
+        source_bytes=120,
+        data_files=1,
+        data_bytes=99,
+        commits=1,
+    ),
+    totals=Tally(
+        rows=RowCounts(total=110, loaded=77, unselected=22, error=11),
+        received_bytes=1100,
+        source_files=22,
+        source_bytes=1320,
+        data_files=11,
+        data_bytes=1089,
+        commits=11,
+    ),
+    watermark=AT,
+    listener={"done": "2026-03-03"},
+    reason="because",
+    definition="CREATE JOB x",
+    definition_hash="ab" * 32,
+    table_version=41,
+    lading_version="0.1.0",
+    spark_version="4.3.0",
+    planned_at=AT,
+    billed_at=AT,
+)

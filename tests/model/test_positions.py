@@ -1,0 +1,75 @@
+"""Which partitions are known, which may be read."""
+
+from __future__ import annotations
+
+import pytest
+
+from lading.errors import PartitionLostError, SourceReplacedError
+from lading.model.positions import (
+    BEGINNING,
+    ListedPartition,
+    Listing,
+    PartitionState,
+    Positions,
+    merge_listing,
+    move_positions,
+    ready_partitions,
+)
+
+
+def positions(**states: PartitionState) -> Positions:
+    return Positions(partitions=states)
+
+
+def listing(**parents: tuple[str, ...]) -> Listing:
+    return Listing(partitions={name: ListedPartition(parents=found) for name, found in parents.items()})
+
+
+def test_a_new_partition_is_read_from_its_beginning() -> None:
+    merged = merge_listing(positions(a=PartitionState(at="5")), listing(a=(), b=("a",)))
+    assert merged.partitions["b"] == PartitionState(at=BEGINNING, parents=("a",))
+
+
+def test_a_finished_partition_stays_known_while_it_is_listed_and_is_forgotten_after() -> None:
+    base = positions(a=PartitionState(at="5", finished=True))
+    assert "a" in merge_listing(base, listing(a=())).partitions
+    assert merge_listing(base, listing()).partitions == {}
+
+
+def test_a_partition_that_vanishes_unfinished_is_an_error_with_its_position() -> None:
+    with pytest.raises(PartitionLostError, match="read only up to '5'"):
+        merge_listing(positions(a=PartitionState(at="5")), listing())
+
+
+def test_a_source_made_again_under_the_same_name_stops_the_job() -> None:
+    with pytest.raises(SourceReplacedError, match="made again"):
+        merge_listing(Positions(incarnation="monday"), Listing(incarnation="tuesday"))
+
+
+def test_a_child_waits_until_all_parents_are_finished_and_that_is_committed() -> None:
+    child = PartitionState(at=BEGINNING, parents=("a", "b"))
+    one = positions(a=PartitionState(at="5", finished=True), b=PartitionState(at="5"), c=child)
+    both = positions(a=PartitionState(at="5", finished=True), b=PartitionState(at="5", finished=True), c=child)
+    assert list(ready_partitions(one, one)) == ["b"]
+    assert list(ready_partitions(one, both)) == []
+    assert list(ready_partitions(both, both)) == ["c"]
+
+
+def test_a_parent_that_nobody_knows_any_more_does_not_hold_its_child_back() -> None:
+    orphan = positions(c=PartitionState(at=BEGINNING, parents=("gone",)))
+    assert list(ready_partitions(orphan, orphan)) == ["c"]
+
+
+def test_a_partition_moved_by_an_operator_is_read_again() -> None:
+    moved = move_positions(positions(a=PartitionState(at="9", finished=True, marks={"x": "y"})), {"a": "3"})
+    assert moved.partitions["a"] == PartitionState(at="3")
+
+
+def test_a_partition_given_up_counts_as_finished_where_it_stands() -> None:
+    moved = move_positions(positions(a=PartitionState(at="3")), {"a": None})
+    assert moved.partitions["a"] == PartitionState(at="3", finished=True)
+
+
+def test_moving_a_partition_that_is_not_read_is_refused_and_says_which_are() -> None:
+    with pytest.raises(PartitionLostError, match=r"does not read partition z.*It reads: a"):
+        move_positions(positions(a=PartitionState(at="3")), {"z": "1"})

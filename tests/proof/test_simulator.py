@@ -1,0 +1,64 @@
+"""The simulator finds nothing in the real code and everything in the mutants."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from lading.cli.main import app
+from lading.testing.catalogue import MUTANTS, applied
+from lading.testing.simulator import run_schedule, simulate
+
+MAX_SCHEDULES = 2000
+
+
+def test_no_schedule_loses_doubles_reorders_or_corrupts_a_row() -> None:
+    summary = simulate(range(2000))
+    assert summary.first_failure is None
+    assert (summary.schedules, sum(summary.classes.values())) == (2000, 0)
+    assert min(summary.commits, summary.crashes, summary.edits) > 1000
+
+
+@pytest.mark.parametrize("name", list(MUTANTS))
+def test_every_mutant_is_found(name: str) -> None:
+    with applied(MUTANTS[name]):
+        summary = simulate(range(MAX_SCHEDULES), stop_at_first=True)
+    assert not summary.is_clean, f"{MUTANTS[name].law}: nothing noticed"
+
+
+def test_there_are_enough_mutants() -> None:
+    assert len(MUTANTS) >= 15
+
+
+def test_a_mutant_is_taken_back() -> None:
+    with applied(MUTANTS["no-compare-and-set"]):
+        pass
+    assert simulate(range(50)).is_clean
+
+
+def test_a_seed_replays_exactly() -> None:
+    first, second = (run_schedule(7)[0] for _ in range(2))
+    assert first.table.versions == second.table.versions
+    assert first.counts == second.counts
+
+
+def test_the_command_reports_zero_in_every_class() -> None:
+    result = CliRunner().invoke(app, ["simulate", "--seeds", "30", "--json"])
+    report = json.loads(result.stdout)
+    assert result.exit_code == 0
+    assert [report[kind] for kind in ("LOSS", "DUP", "REORDER", "CORRUPT", "PROGRESS-MISMATCH", "STUCK")] == [0] * 6
+
+
+def test_the_command_fails_and_names_the_seed_for_a_mutant() -> None:
+    result = CliRunner().invoke(app, ["simulate", "--seeds", "50", "--mutant", "two-commits", "--json"])
+    report = json.loads(result.stdout)
+    assert result.exit_code == 1
+    assert report["failing_seed"] is not None
+    assert report["DUP"] > 0
+
+
+def test_the_command_lists_its_mutants() -> None:
+    result = CliRunner().invoke(app, ["simulate", "--list-mutants", "--json"])
+    assert set(json.loads(result.stdout)) == set(MUTANTS)
