@@ -19,6 +19,7 @@ from lading.errors import (
     NotOpenError,
     ReportError,
     RolledBackError,
+    SchemaMismatchError,
     UnknownOutcomeError,
 )
 from lading.failpoints import arm, disarm_all
@@ -237,6 +238,20 @@ def test_a_refusal_after_an_unknown_outcome_deletes_nothing(bench: Bench) -> Non
         run_steps(coordinator.run_batch())
     bill = bench.bills.read(JOB.job_id, bench.bills.heads(JOB.job_id)[-1])
     assert all(bench.table.file_rows(file.path) is not None for file in bill.files)
+
+
+def test_files_that_the_table_refuses_are_removed_and_the_head_stands(bench: Bench) -> None:
+    coordinator = bench.started()
+    before = bench.head()
+    batch = coordinator.run_batch()
+    while next(batch) != "commit.before":
+        pass
+    bill = bench.bills.read(JOB.job_id, bench.bills.heads(JOB.job_id)[-1])
+    bench.table.write_file(bill.files[0].path, ["other", "rows", "than", "were", "staged"])
+    with pytest.raises(SchemaMismatchError):
+        run_steps(batch)
+    assert bench.head() == before
+    assert all(bench.table.file_rows(file.path) is None for file in bill.files)
 
 
 def test_a_second_incarnation_fences_the_first(bench: Bench) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lading.commit.protocols import Table
 from lading.commit.steps import Steps
-from lading.errors import CommitRefusedError, FencedError, UnknownOutcomeError
+from lading.errors import CommitRefusedError, FencedError, RolledBackError, TableError, UnknownOutcomeError
 from lading.model.batch import StagedFile
 from lading.model.bill import Bill, Head
 from lading.model.outcome import Landed, NotLanded, Outcome, Unknown
@@ -36,7 +36,14 @@ def commit_and_settle(table: Table, expected: Head | None, staged: Sequence[Stag
     was_unknown = False
     for _ in range(MAX_ATTEMPTS):
         yield "commit.before"
-        outcome = table.commit(expected, staged, bill)
+        try:
+            outcome = table.commit(expected, staged, bill)
+        except (TableError, RolledBackError):
+            # This attempt was refused before anything was written; unless an earlier one may still land, that is
+            # a certain NotLanded.
+            if not was_unknown:
+                table.discard(staged)
+            raise
         yield "commit.after"
         if isinstance(outcome, Landed):
             return

@@ -53,7 +53,8 @@ class MemoryTable:
         return Landed(version=len(self.versions) - 1)
 
     def find(self, job_id: JobId, token: Token) -> bool:
-        return any(version.token == token for version in self.versions)
+        heads = (version.heads.get(job_id) for version in self.versions if version.token == token)
+        return any(head is not None and head.token == token for head in heads)
 
     def version(self) -> int | None:
         return len(self.versions) - 1

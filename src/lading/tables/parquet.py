@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -59,7 +60,10 @@ class ParquetWriter:
 
     def abort(self) -> None:
         for file in self._open.values():
-            file.sink.close()
+            # The writer first: it would write its footer when collected, into a sink that is closed by then.
+            with suppress(OSError, pa.ArrowException):
+                file.writer.close()
+                file.sink.close()
         self._open.clear()
         for path in self._paths:
             if self._fs.get_file_info(f"{self._root}/{path}").is_file:
@@ -99,8 +103,7 @@ class ParquetWriter:
         size = file.sink.tell()
         file.sink.close()
         if isinstance(self._fs, pafs.LocalFileSystem):
-            # A commit must never be more durable than the rows it names.
-            sync_file(f"{self._root}/{file.path}")
+            self._sync(file.path)
         metadata = file.writer.writer.metadata
         self._done.append(
             StagedFile(
@@ -111,6 +114,14 @@ class ParquetWriter:
                 stats=self._layout.stats(metadata, key),
             )
         )
+
+    def _sync(self, path: str) -> None:
+        # A commit must never be more durable than the rows it names: the file, and the folders that name it.
+        full = f"{self._root}/{path}"
+        while len(full) > len(self._root):
+            sync_file(full)
+            full = full.rpartition("/")[0]
+        sync_file(self._root)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow.fs as pafs
@@ -31,7 +32,7 @@ class LocalStorage:
             self._make_folder(path.parent)
             _write_durably(draft, content)
         except OSError as error:
-            draft.unlink(missing_ok=True)
+            _drop(draft)
             raise _failed(path, error, unknown=False) from error
         try:
             os.link(draft, path)
@@ -40,7 +41,7 @@ class LocalStorage:
         except OSError as error:
             raise _failed(path, error, unknown=False) from error
         finally:
-            draft.unlink(missing_ok=True)
+            _drop(draft)
         try:
             sync_file(path.parent)
         except OSError as error:
@@ -82,6 +83,12 @@ class LocalStorage:
         self._make_folder(folder.parent)
         folder.mkdir(exist_ok=True)
         sync_file(folder.parent)
+
+
+def _drop(draft: Path) -> None:
+    # A draft that cannot be removed changes nothing: nobody reads it, and the put has its answer already.
+    with suppress(OSError):
+        draft.unlink()
 
 
 def _write_durably(path: Path, content: bytes) -> None:

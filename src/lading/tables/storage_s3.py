@@ -83,9 +83,12 @@ class S3Storage:
         for group in (left[at : at + _MAX_DELETES] for at in range(0, len(left), _MAX_DELETES)):
             objects = [{"Key": self._full(key)} for key in group]
             try:
-                self._s3.delete_objects(Bucket=self._bucket, Delete={"Objects": objects, "Quiet": True})
+                answer = self._s3.delete_objects(Bucket=self._bucket, Delete={"Objects": objects, "Quiet": True})
             except (ClientError, BotoCoreError) as error:
                 raise self._failed(group[0], error, unknown=False) from error
+            # The request succeeds also when single objects could not be deleted.
+            for refused in answer.get("Errors", ()):
+                raise self._failed(group[0], f"{refused.get('Key')}: {refused.get('Code')}", unknown=False)
 
     def arrow(self) -> tuple[pafs.FileSystem, str]:
         options = self._options

@@ -1,0 +1,79 @@
+"""The process that `lading demo` starts and kills: it loads one folder into one table until nothing is left."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from lading.clock import SystemClock
+from lading.commit.coordinator import Coordinator, World
+from lading.commit.steps import run_steps
+from lading.failpoints import arm_from_environment
+from lading.ids import JobId, new_incarnation, new_token
+from lading.model.batch import Limits
+from lading.model.job import Job
+from lading.model.table import Column, TableSpec
+from lading.plan.planner import Planner
+from lading.tables.base import LakeTable, Writer
+from lading.tables.delta.create import create_delta_table, open_delta_table
+from lading.tables.delta.writer import DeltaWriter
+from lading.tables.iceberg.catalog import sqlite_catalog
+from lading.tables.iceberg.table import create_iceberg_table, open_iceberg_table
+from lading.tables.iceberg.writer import IcebergWriter
+from lading.testing.csv_folder import CsvFolder, CsvStager
+
+JOBS = {
+    "delta": JobId("de17a000-0000-4000-8000-000000000001"),
+    "iceberg": JobId("1cebe000-0000-4000-8000-000000000002"),
+}
+SPEC = TableSpec(
+    columns=(
+        Column(name="id", type="bigint", nullable=False),
+        Column(name="city", type="string"),
+        Column(name="amount", type="decimal(10,2)"),
+    )
+)
+
+
+def create_table(home: Path, kind: str) -> LakeTable:
+    """Make the table of the demo."""
+    if kind == "delta":
+        return create_delta_table(str(home / "warehouse" / "orders_delta"), SPEC)
+    return create_iceberg_table(sqlite_catalog(home), "shop.orders", SPEC)
+
+
+def open_table(home: Path, kind: str) -> LakeTable:
+    """Open the table of the demo."""
+    if kind == "delta":
+        return open_delta_table(str(home / "warehouse" / "orders_delta"))
+    return open_iceberg_table(sqlite_catalog(home), "shop.orders")
+
+
+def load(home: Path, kind: str) -> None:
+    """Load what is there, four files a batch."""
+    table, incarnation = open_table(home, kind), new_incarnation()
+    spec = table.writer_spec()
+
+    def open_writer(attempt: str) -> Writer:
+        return DeltaWriter(spec, attempt) if kind == "delta" else IcebergWriter(spec, attempt)
+
+    inbox, clock = home / "inbox", SystemClock()
+    world = World(
+        table=table,
+        bills=table.bills,
+        planner=Planner(CsvFolder(inbox), clock),
+        stager=CsvStager(inbox, open_writer, incarnation),
+        clock=clock,
+        new_token=new_token,
+    )
+    job = Job(job_id=JOBS[kind], name=f"orders_{kind}", limits=Limits(files=4))
+    coordinator = Coordinator(job, world, incarnation)
+    run_steps(coordinator.start())
+    while run_steps(coordinator.run_batch()):
+        pass
+
+
+if __name__ == "__main__":
+    arm_from_environment(os.environ)
+    load(Path(sys.argv[1]), sys.argv[2])

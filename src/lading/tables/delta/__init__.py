@@ -1,0 +1,1 @@
+"""Delta tables: the log entry is written by Lading, everything else by delta-rs."""

@@ -1,0 +1,66 @@
+"""Whether staged files fit the table as it is now. Asked before anything is written to the log."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow.fs as pafs
+
+from lading.errors import SchemaMismatchError
+from lading.model.batch import StagedFile
+from lading.tables.delta.actions import Metadata
+from lading.tables.delta.staged import parse_staged
+from lading.tables.storage import Storage
+
+
+def check_present(storage: Storage, staged: Sequence[StagedFile]) -> None:
+    """Every file is there and has its size. A stranger's vacuum may have taken files that no log names yet."""
+    if not staged:
+        return
+    filesystem, root = storage.arrow()
+    found = filesystem.get_file_info([f"{root}/{file.path}" for file in staged])
+    for file, info in zip(staged, found, strict=True):
+        if info.type is not pafs.FileType.File or info.size != file.size_bytes:
+            was = "is gone" if info.type is pafs.FileType.NotFound else f"has {info.size} bytes, not {file.size_bytes}"
+            raise _misfit(file, was)
+
+
+def check_fit(metadata: Metadata, staged: Sequence[StagedFile]) -> None:
+    """Columns, types, nulls and partition values of every file are those of the table."""
+    if not staged:
+        return
+    fields: dict[str, dict[str, Any]] = {field["name"]: field for field in json.loads(metadata.schema_string)["fields"]}
+    inside = {name: field for name, field in fields.items() if name not in metadata.partition_columns}
+    required = [name for name, field in fields.items() if not field["nullable"]]
+    for file in staged:
+        facts = parse_staged(file)
+        stats = json.loads(facts.stats)
+        if set(file.partition) != set(metadata.partition_columns):
+            raise _misfit(
+                file, f"is partitioned by {sorted(file.partition)}, the table by {metadata.partition_columns}"
+            )
+        for name, kind in facts.columns.items():
+            if name not in inside:
+                raise _misfit(file, f"has a column {name} that the table has not")
+            if kind != inside[name]["type"]:
+                raise _misfit(file, f"has column {name} as {kind}, the table has it as {inside[name]['type']}")
+        for name in required:
+            if _nulls(name, file, facts.columns, stats):
+                raise _misfit(file, f"has nulls in column {name}, which must have a value")
+        if stats.get("numRecords") != file.rows:
+            raise _misfit(file, f"has {stats.get('numRecords')} rows by its statistics, not {file.rows}")
+
+
+def _nulls(name: str, file: StagedFile, columns: Any, stats: Any) -> bool:
+    if name in file.partition:
+        return file.partition[name] is None
+    return name not in columns or stats.get("nullCount", {}).get(name, 0) != 0
+
+
+def _misfit(file: StagedFile, why: str) -> SchemaMismatchError:
+    msg = f"The staged file {file.path} {why}"
+    return SchemaMismatchError(
+        msg, left="Nothing was committed.", todo="The batch is staged again for the table as it is now.", path=file.path
+    )

@@ -1,0 +1,95 @@
+"""The head of a job in a Delta table: two application transactions, and whether the content still ends with them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lading.errors import RecordLiesError, RolledBackError
+from lading.ids import JobId, Token
+from lading.model.bill import Bill, Head
+from lading.tables.delta.actions import Restore, seq_app, token_app
+from lading.tables.delta.log import LogTail
+
+
+def head_of(tail: LogTail, job_id: JobId) -> Head | None:
+    """The head at the version the tail stands at."""
+    seq, token = tail.txn(seq_app(job_id)), tail.txn(token_app(job_id))
+    if seq is None and token is None:
+        return None
+    if seq is None or token is None:
+        msg = f"The head of job {job_id} is torn: the table has its {'token' if seq is None else 'seq'} alone"
+        raise RecordLiesError(
+            msg,
+            left="Nothing was changed.",
+            todo="Somebody wrote or removed an application transaction of Lading; restore the table's log.",
+            job_id=job_id,
+        )
+    return Head(seq=seq.value, token=Token(token.value))
+
+
+def check_not_restored(tail: LogTail, job_id: JobId, head: Head) -> None:
+    """Refuse a head whose rows somebody took away by restoring an older version.
+
+    RESTORE brings the files of an older version back and leaves application transactions alone, so the head stands
+    while its rows are gone. Not seen is a RESTORE whose own log entry was already removed by log cleanup when the
+    table was opened: nothing in the table tells of it any more.
+    """
+    landed_at = _landed_at(tail, job_id)
+    if not still_holds(landed_at, tail.version, tail.restores):
+        raise _rolled_back(job_id, head, f"restore the table to version {landed_at} or later")
+
+
+def check_accepted(tail: LogTail, bill: Bill, head: Head) -> None:
+    """An operator accepted the table as it was at the bill's version: refuse when somebody put it back since."""
+    seen = -1 if bill.table_version is None else bill.table_version
+    for version, entry in tail.entries_back(tail.loaded_version, limit=tail.loaded_version - seen):
+        if entry.restore:
+            tail.restores[version] = entry.restore
+    if any(version > seen for version in tail.restores):
+        raise _rolled_back(bill.job_id, head, "look at the table again, for it was put back once more")
+
+
+def still_holds(landed_at: int, version: int, restores: Mapping[int, Restore]) -> bool:
+    """Whether the content of `version` goes back to a version at or after `landed_at`.
+
+    The content of a restored version is that of the version it names, which may itself be a restored one.
+    """
+    while version >= landed_at:
+        newest = max((at for at in restores if landed_at < at <= version), default=None)
+        if newest is None:
+            return True
+        target = restores[newest].to
+        if target is None:
+            return False
+        version = target
+    return False
+
+
+def _landed_at(tail: LogTail, job_id: JobId) -> int:
+    app_id = token_app(job_id)
+    known = tail.txn(app_id)
+    if known is None or known.at is not None:
+        return known.at if known is not None and known.at is not None else tail.version
+    oldest = tail.loaded_version + 1
+    for version, entry in tail.entries_back(tail.loaded_version, limit=tail.loaded_version + 1):
+        oldest = version
+        if entry.txns.get(app_id) == known.value:
+            break
+        if entry.restore:
+            tail.restores[version] = entry.restore
+    else:
+        # The entry is gone: the commit landed before the oldest entry that is kept.
+        oldest -= 1
+    tail.locate(app_id, oldest)
+    return oldest
+
+
+def _rolled_back(job_id: JobId, head: Head, otherwise: str) -> RolledBackError:
+    msg = f"The table was put back: a RESTORE took away the rows of seq {head.seq} of job {job_id}"
+    return RolledBackError(
+        msg,
+        left="Nothing was read or written.",
+        todo=f"If that was meant, accept the rollback and choose the bill to go on from; else {otherwise}.",
+        job_id=job_id,
+        seq=head.seq,
+    )

@@ -1,0 +1,102 @@
+"""The executors' side of a Delta table. Imports no delta-rs: Spark's Python workers load it often."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from lading.errors import SchemaMismatchError
+from lading.model.batch import StagedFile
+from lading.tables.base import WriterSpec
+from lading.tables.delta.actions import Metadata
+from lading.tables.delta.partitions import folder_of, render_values
+from lading.tables.delta.staged import StagedFacts, render_staged
+from lading.tables.delta.stats import render_stats
+from lading.tables.parquet import Layout, ParquetWriter, PartitionKey
+from lading.tables.storage import open_storage
+
+_INDEXED = 32
+"""How many columns get statistics when the table does not say."""
+
+
+class DeltaWriter:
+    """Stages Parquet files of one attempt. Partition columns are in the folder name and the log, not in the file."""
+
+    def __init__(self, spec: WriterSpec, attempt: str) -> None:
+        told = json.loads(spec.extra)
+        self._columns: Mapping[str, Any] = told["columns"]
+        self._indexed = frozenset(told["indexed"])
+        names = tuple(column for column, _ in spec.partition_by)
+        self._file_schema = pa.schema([field for field in spec.schema if field.name not in names])
+        self._partition_types = [spec.schema.field(name).type for name in names]
+        self._with_nan: set[str] = set()
+        self._names = names
+        layout = Layout(
+            location=spec.location,
+            file_schema=self._file_schema,
+            partition_names=names,
+            partition_columns=self._partition_values,
+            folder=lambda key: folder_of(names, key),
+            stats=self._stats,
+            target_bytes=spec.target_bytes,
+        )
+        filesystem, root = open_storage(spec.location, spec.options).arrow()
+        self._files = ParquetWriter(layout, filesystem, root, attempt)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Take rows in."""
+        try:
+            self._note_nan(batch)
+            self._files.write(batch)
+        except (ValueError, pa.ArrowTypeError, pa.ArrowNotImplementedError, KeyError) as error:
+            msg = f"Rows do not fit the columns of the table: {error}"
+            raise SchemaMismatchError(
+                msg, left="Nothing was committed.", todo="Change the mapping of the job, or the table."
+            ) from error
+
+    def close(self) -> tuple[StagedFile, ...]:
+        """Finish all files and say what they hold."""
+        return self._files.close()
+
+    def abort(self) -> None:
+        """Delete what was written: the attempt failed."""
+        self._files.abort()
+
+    def _note_nan(self, batch: pa.RecordBatch) -> None:
+        for field in self._file_schema:
+            if (
+                pa.types.is_floating(field.type)
+                and field.name not in self._with_nan
+                and pc.any(pc.is_nan(batch.column(field.name).cast(field.type))).as_py()
+            ):
+                self._with_nan.add(field.name)
+
+    def _partition_values(self, batch: pa.RecordBatch) -> list[pa.Array]:
+        columns = zip(self._names, self._partition_types, strict=True)
+        return [render_values(batch.column(name).cast(kind)) for name, kind in columns]
+
+    def _stats(self, footer: pq.FileMetaData, _key: PartitionKey) -> str:
+        stats = render_stats(footer, self._file_schema, columns=self._indexed, unbounded=self._with_nan)
+        return render_staged(StagedFacts(columns=self._columns, stats=stats))
+
+
+def writer_extra(metadata: Metadata) -> str:
+    """What a writer must know beyond the Arrow schema: Delta's own type names, and which columns get statistics."""
+    fields = json.loads(metadata.schema_string)["fields"]
+    inside = {field["name"]: field["type"] for field in fields if field["name"] not in metadata.partition_columns}
+    required = [field["name"] for field in fields if not field["nullable"]]
+    return json.dumps({"columns": inside, "indexed": sorted({*_indexed(metadata, list(inside)), *required})})
+
+
+def _indexed(metadata: Metadata, names: list[str]) -> list[str]:
+    settings = metadata.configuration
+    if chosen := settings.get("delta.dataSkippingStatsColumns"):
+        wanted = {name.strip().strip("`") for name in chosen.split(",")}
+        return [name for name in names if name in wanted]
+    limit = int(settings.get("delta.dataSkippingNumIndexedCols", _INDEXED))
+    return names if limit < 0 else names[:limit]

@@ -1,0 +1,114 @@
+"""Which catalog an Iceberg table lives in, and opening it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import NamespaceAlreadyExistsError
+from sqlalchemy import event
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import OperationalError
+
+from lading.tables.iceberg.faults import translated, wrong_setting
+from lading.tables.storage import StorageOptions
+
+BUSY_TIMEOUT_S = 60
+"""How long SQLite waits for another writer's lock before it says `database is locked`."""
+
+_HOME = "lading.home"
+_FILE_IO = "lading.tables.iceberg.fileio.DurableFileIO"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogSpec:
+    """A catalog as PyIceberg's `load_catalog(name, **properties)` takes it."""
+
+    name: str
+    properties: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+def sqlite_catalog(home: str | Path, *, name: str = "lading", warehouse: str = "") -> CatalogSpec:
+    """One SQLite file in a folder, and a warehouse beside it unless another place is given."""
+    folder = Path(home).absolute()
+    database = URL.create("sqlite", database=str(folder / "catalog.db"), query={"timeout": str(BUSY_TIMEOUT_S)})
+    return CatalogSpec(
+        name=name,
+        properties={
+            "type": "sql",
+            "uri": database.render_as_string(),
+            "warehouse": warehouse or _local_uri(folder / "warehouse"),
+            _HOME: str(folder),
+        },
+    )
+
+
+def _local_uri(folder: Path) -> str:
+    # PyIceberg does not unquote: in a URI it would take the rest of such a path for a query, and a bare path whole.
+    return str(folder) if set("?#") & set(str(folder)) else f"file://{folder}"
+
+
+def open_catalog(spec: CatalogSpec, options: StorageOptions) -> Catalog:
+    """Open a catalog whose files are reached with these options."""
+    properties = {"py-io-impl": _FILE_IO, **file_io_properties(options), **spec.properties}
+    with translated(what := f"catalog {spec.name}"):
+        try:
+            catalog = load_catalog(spec.name, **properties)
+        except OperationalError as error:
+            if "already exists" not in str(error):
+                raise
+            # Another process made the catalog's own tables at the same moment; they are there now.
+            catalog = load_catalog(spec.name, **properties)
+        except ValueError as error:
+            raise wrong_setting(what, error) from error
+    if isinstance(catalog, SqlCatalog):
+        event.listen(catalog.engine, "checkin", _end_transaction)
+    return catalog
+
+
+def _end_transaction(connection: Any, _record: object) -> None:
+    """Roll back what a connection that goes back to the pool has left open.
+
+    When SQLite refuses a COMMIT because of a reader's lock, SQLAlchemy takes the transaction for ended and puts the
+    connection back with it still open. The next question through that connection would see the commit as landed,
+    which nobody else does, and everybody else would be locked out.
+    """
+    if connection is not None and getattr(connection, "in_transaction", False):
+        connection.rollback()
+
+
+def make_home(spec: CatalogSpec) -> None:
+    """Make the folder of a SQLite catalog. Only for making tables: opening one must not leave an empty catalog."""
+    if home := spec.properties.get(_HOME):
+        with translated(f"catalog {spec.name}"):
+            Path(home).mkdir(parents=True, exist_ok=True)
+
+
+def ensure_namespace(catalog: Catalog, identifier: str) -> None:
+    """Make the namespace of a table, and those above it, unless they are there."""
+    parts = catalog.namespace_from(identifier)
+    for depth in range(1, len(parts) + 1):
+        if not catalog.namespace_exists(parts[:depth]):
+            try:
+                catalog.create_namespace(parts[:depth])
+            except NamespaceAlreadyExistsError:
+                continue
+
+
+def file_io_properties(options: StorageOptions) -> dict[str, str]:
+    """The same place in PyIceberg's words. What is empty is left to its default chain."""
+    given = {
+        "s3.endpoint": options.endpoint,
+        "s3.region": options.region,
+        "s3.access-key-id": options.access_key,
+        "s3.secret-access-key": options.secret_key,
+        "s3.session-token": options.session_token,
+        "s3.force-virtual-addressing": "true" if options.endpoint and not options.path_style else "",
+    }
+    if options.path_style:
+        given["s3.force-virtual-addressing"] = "false"
+    return {key: value for key, value in given.items() if value}

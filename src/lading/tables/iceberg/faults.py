@@ -1,0 +1,108 @@
+"""What PyIceberg, its catalogs and its file systems raise, in Lading's words. The only such place for Iceberg."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyiceberg.exceptions import (
+    ForbiddenError,
+    NoSuchNamespaceError,
+    NoSuchPropertyException,
+    NoSuchTableError,
+    NotInstalledError,
+    RESTError,
+    TableAlreadyExistsError,
+    UnauthorizedError,
+    ValidationError,
+)
+from requests.exceptions import RequestException
+from sqlalchemy.exc import ArgumentError, DBAPIError
+
+from lading.errors import (
+    ConfigError,
+    LadingError,
+    NotATableError,
+    StorageError,
+    TableExistsError,
+    TableNotFoundError,
+    TableNotWritableError,
+    TableVersionError,
+)
+
+_NOTHING = "Nothing was changed."
+
+
+@contextmanager
+def translated(what: str) -> Iterator[None]:
+    """Raise Lading's errors for work on `what` that sends no commit."""
+    try:
+        yield
+    except LadingError:
+        raise
+    except Exception as error:
+        raised = in_our_words(what, error)
+        if raised is None:
+            raise
+        raise raised from error
+
+
+def in_our_words(what: str, error: Exception) -> LadingError | None:
+    """The error to raise instead; None for one that nobody expected."""
+    match error:
+        case NoSuchTableError() | NoSuchNamespaceError():
+            msg = f"There is no Iceberg {what}: {error}"
+            return TableNotFoundError(msg, left=_NOTHING, todo="Create the table, or check its name and catalog.")
+        case TableAlreadyExistsError():
+            msg = f"The Iceberg {what} is already there"
+            return TableExistsError(msg, left=_NOTHING, todo="Open it, or choose another name.")
+        case FileNotFoundError():
+            msg = f"The catalog names the Iceberg {what}, but a file of it is gone: {error}"
+            return NotATableError(msg, left=_NOTHING, todo="Restore the table's metadata folder, or drop the table.")
+        case ValidationError() if "format-version" in str(error) and "tag" in str(error):
+            msg = f"The Iceberg {what} has a format version that is not known: {_short(error)}"
+            return TableVersionError(msg, left=_NOTHING, todo="Use a newer Lading.")
+        case ValidationError() | UnicodeDecodeError():
+            msg = f"The metadata of the Iceberg {what} cannot be read: {_short(error)}"
+            return NotATableError(msg, left=_NOTHING, todo="Restore the table's metadata folder from a copy.")
+        case NoSuchPropertyException() | NotInstalledError() | ArgumentError() | ModuleNotFoundError():
+            return wrong_setting(what, error)
+    return _unreachable(what, error)
+
+
+def _unreachable(what: str, error: Exception) -> LadingError | None:
+    match error:
+        case PermissionError() | ForbiddenError() | UnauthorizedError():
+            msg = f"The Iceberg {what} may not be read or written: {_short(error)}"
+            return TableNotWritableError(msg, left=_NOTHING, todo="Check the credentials and the permissions.")
+        case DBAPIError() | RequestException() | RESTError():
+            msg = f"The catalog of the Iceberg {what} did not answer as it should: {_short(error)}"
+            return StorageError(msg, left=_NOTHING, todo="Check that the catalog runs and can be reached.")
+        case OSError():
+            msg = f"Files of the Iceberg {what} could not be read or written: {_short(error)}"
+            return StorageError(msg, left=_NOTHING, todo="Check the storage, its endpoint and the credentials.")
+    return None
+
+
+def wrong_setting(what: str, error: Exception) -> ConfigError:
+    """The error for a catalog that cannot be opened as it is described."""
+    msg = f"The Iceberg {what} cannot be opened with these settings: {_short(error)}"
+    return ConfigError(msg, left=_NOTHING, todo="Correct the catalog's properties.")
+
+
+def is_before_commit(error: BaseException) -> bool:
+    """A database refused a *statement*: certain, the transaction never came to its COMMIT and was rolled back.
+
+    An error of the COMMIT itself has no statement, and says nothing about what happened.
+    """
+    return isinstance(error, DBAPIError) and error.statement is not None
+
+
+def is_locked(error: BaseException) -> bool:
+    """SQLite refused a statement because of another writer's lock."""
+    return is_before_commit(error) and "database is locked" in str(error)
+
+
+def _short(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    return text if len(text) <= 300 else f"{text[:300]}…"

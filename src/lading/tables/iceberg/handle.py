@@ -1,0 +1,54 @@
+"""One table in one catalog: asking the catalog for it, every time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyiceberg.catalog import Catalog
+from pyiceberg.table import Table
+from pyiceberg.table.metadata import TableMetadata
+
+from lading.clock import Clock
+from lading.errors import TableVersionError
+from lading.tables.iceberg.faults import translated
+from lading.tables.storage import StorageOptions
+
+FORMAT_VERSION = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handle:
+    """What the parts of an Iceberg table share."""
+
+    catalog: Catalog
+    identifier: str
+    options: StorageOptions
+    clock: Clock
+
+    @property
+    def what(self) -> str:
+        """How messages name the table."""
+        return f"table {self.identifier}"
+
+    def load(self) -> Table:
+        """The table as the catalog has it now, never as it was remembered."""
+        with translated(self.what):
+            table = self.catalog.load_table(self.identifier)
+        version = table.metadata.format_version
+        if version != FORMAT_VERSION:
+            # Version 1 has no sequence numbers, by which a rollback is told; PyIceberg cannot write version 3 yet.
+            msg = f"The Iceberg {self.what} has format version {version}; Lading writes version {FORMAT_VERSION}"
+            raise TableVersionError(
+                msg, left="Nothing was changed.", todo="Upgrade a table of version 1; load into a copy of a newer one."
+            )
+        return table
+
+
+def version_of(metadata: TableMetadata) -> int:
+    """The sequence number of the current snapshot; 0 while there is none.
+
+    No two snapshots of a table share one, so it also tells one rollback from another; the last sequence number the
+    table has given out would not change with a rollback.
+    """
+    current = metadata.current_snapshot()
+    return (current.sequence_number or 0) if current else 0

@@ -1,0 +1,176 @@
+"""An Iceberg table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import pyarrow as pa
+from pyiceberg.catalog import Catalog
+from pyiceberg.table import Table
+
+from lading.clock import Clock, SystemClock
+from lading.errors import TableVersionError
+from lading.ids import JobId, Token
+from lading.model.batch import StagedFile
+from lading.model.bill import Bill, Head
+from lading.model.outcome import Outcome
+from lading.model.table import TableSpec
+from lading.tables.base import WriterSpec
+from lading.tables.bills import StoredBills
+from lading.tables.care import CarePolicy, CareReport
+from lading.tables.iceberg.care import expire_snapshots
+from lading.tables.iceberg.catalog import CatalogSpec, ensure_namespace, make_home, open_catalog
+from lading.tables.iceberg.commit import commit_append
+from lading.tables.iceberg.faults import translated
+from lading.tables.iceberg.handle import FORMAT_VERSION, Handle, version_of
+from lading.tables.iceberg.head import find_anchor, has_token, is_astray, rolled_back
+from lading.tables.iceberg.place import open_place, relative_path
+from lading.tables.iceberg.schema import iceberg_partition_spec, iceberg_schema, plain_arrow_schema
+from lading.tables.iceberg.sweep import Sweeper
+from lading.tables.iceberg.writer import iceberg_writer_spec
+from lading.tables.storage import StorageOptions
+
+_CREATION_DEFAULTS = {
+    "format-version": str(FORMAT_VERSION),
+    # Every commit writes a whole metadata file; without these they would pile up for ever.
+    "write.metadata.delete-after-commit.enabled": "true",
+    "write.metadata.previous-versions-max": "100",
+}
+
+
+class IcebergTable:
+    """A LakeTable. Every question is put to the catalog anew; only `version` remembers the last answer."""
+
+    def __init__(self, handle: Handle) -> None:
+        self._handle = handle
+        table = handle.load()
+        self._location = table.metadata.location.rstrip("/")
+        self._version = version_of(table.metadata)
+        self._storage = open_place(self._location, handle.options)
+        self._bills = StoredBills(self._storage)
+        self._sweeper = Sweeper(self._storage)
+
+    @property
+    def location(self) -> str:
+        return self._location
+
+    @property
+    def bills(self) -> StoredBills:
+        return self._bills
+
+    @property
+    def handle(self) -> Handle:
+        """The catalog and the name in it."""
+        return self._handle
+
+    def read_head(self, job_id: JobId) -> Head | None:
+        metadata = self._load().metadata
+        anchor = find_anchor(metadata, job_id)
+        if anchor is None:
+            return None
+        if is_astray(metadata, anchor):
+            raise rolled_back(job_id, anchor, self._handle.identifier)
+        return anchor.head
+
+    def read_head_unchecked(self, job_id: JobId) -> Head | None:
+        anchor = find_anchor(self._load().metadata, job_id)
+        return anchor.head if anchor else None
+
+    def commit(self, expected: Head | None, staged: Sequence[StagedFile], bill: Bill) -> Outcome:
+        return commit_append(self._handle, self._storage, expected, staged, bill)
+
+    def find(self, job_id: JobId, token: Token) -> bool:
+        metadata = self._load().metadata
+        anchor = find_anchor(metadata, job_id)
+        if anchor is None:
+            return False
+        # Snapshots expire; the chain of bills from the head goes back further.
+        return has_token(metadata, job_id, token) or self._bills.has_landed(job_id, anchor.head, token)
+
+    def version(self) -> int | None:
+        return self._version
+
+    def discard(self, staged: Sequence[StagedFile]) -> None:
+        self._storage.delete([file.path for file in staged])
+
+    def schema(self) -> pa.Schema:
+        return plain_arrow_schema(self._load().metadata.schema())
+
+    def writer_spec(self) -> WriterSpec:
+        return iceberg_writer_spec(self._load().metadata, self._handle.options)
+
+    def scan(self) -> pa.Table:
+        table = self._load()
+        with translated(self._handle.what):
+            rows = table.scan().to_arrow()
+        return rows.cast(plain_arrow_schema(table.metadata.schema()))
+
+    def files(self) -> Sequence[str]:
+        table = self._load()
+        with translated(self._handle.what):
+            tasks = list(table.scan().plan_files())
+        return [relative_path(self._location, task.file.file_path) for task in tasks]
+
+    def look_after(self, job_id: JobId, policy: CarePolicy, now: datetime) -> CareReport:
+        """Expire Lading's own old snapshots, delete the manifests nobody names any more, and prune bills."""
+        head = self.read_head(job_id)
+        table, gone = expire_snapshots(self._handle, policy, now)
+        if gone:
+            self._sweeper.sweep(table, gone)
+        pruned = 0
+        if head is not None:
+            keep = policy.keep_commits
+            pruned = self._bills.prune(job_id, head=head, keep_commits=keep, older_than=now - policy.keep_age)
+        return CareReport(snapshots_expired=len(gone), bills_deleted=pruned)
+
+    def close(self) -> None:
+        """Let go of the catalog's connections."""
+        self._handle.catalog.close()
+
+    def _load(self) -> Table:
+        table = self._handle.load()
+        self._version = version_of(table.metadata)
+        return table
+
+
+def open_iceberg_table(
+    catalog: CatalogSpec,
+    identifier: str,
+    options: StorageOptions = StorageOptions(),
+    *,
+    clock: Clock | None = None,
+) -> IcebergTable:
+    """Open a table that is there."""
+    opened = open_catalog(catalog, options)
+    return IcebergTable(_handle(opened, identifier, options, clock))
+
+
+def create_iceberg_table(
+    catalog: CatalogSpec,
+    identifier: str,
+    spec: TableSpec,
+    *,
+    location: str | None = None,
+    options: StorageOptions = StorageOptions(),
+    clock: Clock | None = None,
+) -> IcebergTable:
+    """Make a table, and its namespace when that is missing, and open it."""
+    properties = {**_CREATION_DEFAULTS, **spec.properties}
+    if properties["format-version"] != str(FORMAT_VERSION):
+        msg = f"Lading cannot write Iceberg format version {properties['format-version']}"
+        raise TableVersionError(msg, left="Nothing was made.", todo=f"Leave it out, or ask for {FORMAT_VERSION}.")
+    schema = iceberg_schema(spec)
+    partitions = iceberg_partition_spec(spec, schema)
+    make_home(catalog)
+    opened = open_catalog(catalog, options)
+    handle = _handle(opened, identifier, options, clock)
+    with translated(handle.what):
+        ensure_namespace(opened, identifier)
+        # Dies in here: a metadata file may be left that the catalog does not name; making the table again is fine.
+        opened.create_table(identifier, schema, location=location, partition_spec=partitions, properties=properties)
+    return IcebergTable(handle)
+
+
+def _handle(catalog: Catalog, identifier: str, options: StorageOptions, clock: Clock | None) -> Handle:
+    return Handle(catalog=catalog, identifier=identifier, options=options, clock=clock or SystemClock())

@@ -1,0 +1,82 @@
+"""The executors' side of an Iceberg table."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+from pyiceberg.io.pyarrow import schema_to_pyarrow
+from pyiceberg.partitioning import PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.table.metadata import TableMetadata
+
+from lading.errors import SchemaMismatchError
+from lading.model.batch import StagedFile
+from lading.tables.base import WriterSpec
+from lading.tables.iceberg.partition import partition_columns, partition_folder
+from lading.tables.iceberg.place import open_place
+from lading.tables.iceberg.schema import plain_arrow_schema
+from lading.tables.iceberg.stats import collect_stats
+from lading.tables.parquet import Layout, ParquetWriter
+from lading.tables.storage import StorageOptions
+
+_METRICS = "write.metadata.metrics."
+
+
+def iceberg_writer_spec(metadata: TableMetadata, options: StorageOptions) -> WriterSpec:
+    """What tasks need: the schema with its field ids, the partition spec and the metrics settings travel in `extra`."""
+    schema, spec = metadata.schema(), metadata.spec()
+    extra = {
+        "schema": schema.model_dump_json(),
+        "spec": spec.model_dump_json(),
+        "properties": {key: value for key, value in metadata.properties.items() if key.startswith(_METRICS)},
+    }
+    return WriterSpec(
+        format="iceberg",
+        location=metadata.location.rstrip("/"),
+        schema=plain_arrow_schema(schema),
+        partition_by=tuple(
+            (schema.find_column_name(field.source_id) or field.name, str(field.transform)) for field in spec.fields
+        ),
+        options=options,
+        extra=json.dumps(extra),
+    )
+
+
+class IcebergWriter:
+    """Stages Parquet files of one attempt. Partition columns are in the files too, as Iceberg wants them."""
+
+    def __init__(self, spec: WriterSpec, attempt: str) -> None:
+        told = json.loads(spec.extra)
+        schema = Schema.model_validate_json(told["schema"])
+        partitions = PartitionSpec.model_validate_json(told["spec"])
+        file_schema = schema_to_pyarrow(schema)
+        layout = Layout(
+            location=spec.location,
+            file_schema=file_schema,
+            partition_names=tuple(field.name for field in partitions.fields),
+            partition_columns=partition_columns(partitions, schema, file_schema),
+            folder=partition_folder(partitions, schema),
+            stats=collect_stats(schema, partitions.spec_id, told["properties"]),
+            target_bytes=spec.target_bytes,
+        )
+        filesystem, root = open_place(spec.location, spec.options).arrow()
+        self._files = ParquetWriter(layout, filesystem, root, attempt)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Take rows in."""
+        try:
+            self._files.write(batch)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, KeyError, ValueError) as error:
+            msg = f"Rows do not fit the columns of the table: {error}"
+            raise SchemaMismatchError(
+                msg, left="Nothing was committed.", todo="Change the mapping of the job, or the table."
+            ) from error
+
+    def close(self) -> tuple[StagedFile, ...]:
+        """Finish all files and say what they hold."""
+        return self._files.close()
+
+    def abort(self) -> None:
+        """Delete what was written: the attempt failed."""
+        self._files.abort()

@@ -1,0 +1,1 @@
+"""The storage that tables stand on."""

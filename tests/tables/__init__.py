@@ -1,0 +1,1 @@
+"""The contract every table keeps, and what is special to each format."""

@@ -1,0 +1,55 @@
+"""Storage that can lose the answer of one put, or refuse it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+import pyarrow.fs as pafs
+
+from lading.errors import StorageError
+from lading.tables.storage import Storage
+
+
+class FaultyStorage:
+    """Passes everything on, but for the faults that a test arms."""
+
+    def __init__(self, inner: Storage) -> None:
+        self._inner = inner
+        self.fault: str = ""
+        self.under: str = ""
+        """Only puts of keys with this beginning are struck."""
+        self.requests = 0
+        self.before_get: Callable[[str], None] = lambda _key: None
+        self.before_put: Callable[[str], None] = lambda _key: None
+
+    @property
+    def uri(self) -> str:
+        return self._inner.uri
+
+    def put_if_absent(self, key: str, content: bytes) -> bool:
+        self.requests += 1
+        if not key.startswith(self.under):
+            return self._inner.put_if_absent(key, content)
+        self.before_put(key)
+        fault, self.fault = self.fault, ""
+        if fault == "fail":
+            raise StorageError("The put was made to fail", unknown=False)
+        won = self._inner.put_if_absent(key, content)
+        if fault == "lose":
+            raise StorageError("The answer was lost", unknown=True)
+        return won
+
+    def get(self, key: str) -> bytes | None:
+        self.requests += 1
+        self.before_get(key)
+        return self._inner.get(key)
+
+    def keys(self, prefix: str, *, start_after: str = "") -> Iterator[str]:
+        self.requests += 1
+        return self._inner.keys(prefix, start_after=start_after)
+
+    def delete(self, keys: Iterable[str]) -> None:
+        self._inner.delete(keys)
+
+    def arrow(self) -> tuple[pafs.FileSystem, str]:
+        return self._inner.arrow()

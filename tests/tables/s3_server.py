@@ -1,0 +1,66 @@
+"""An S3-compatible store for the tests.
+
+It runs in a process of its own: some calls of delta-rs hold Python's lock while they wait for an answer, and a server
+in the same process could never give it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import boto3
+
+from lading.tables.storage import StorageOptions
+
+
+class S3Server:
+    """Where the store listens, how to reach it, and fresh buckets in it."""
+
+    def __init__(self, endpoint: str) -> None:
+        self.endpoint = endpoint
+        self.options = StorageOptions(
+            endpoint=endpoint, region="us-east-1", access_key="testing", secret_key="testing", path_style=True
+        )
+        self._numbers = itertools.count()
+        self._s3 = boto3.client(
+            "s3",
+            endpoint_url=endpoint,
+            region_name="us-east-1",
+            aws_access_key_id="testing",
+            aws_secret_access_key="testing",
+        )
+
+    def make_bucket(self) -> str:
+        """Make a bucket that nobody has used and return its name."""
+        name = f"lading-{next(self._numbers):04d}"
+        self._s3.create_bucket(Bucket=name)
+        return name
+
+
+_SERVER = """
+import logging, sys
+from moto.server import ThreadedMotoServer
+logging.getLogger("werkzeug").setLevel(logging.ERROR)
+server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+server.start()
+print(*server.get_host_and_port(), flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def serve_s3() -> Iterator[S3Server]:
+    """Run the store on a free port until the block ends."""
+    with subprocess.Popen(
+        [sys.executable, "-c", _SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stdout is not None
+        try:
+            host, port = server.stdout.readline().split()
+            yield S3Server(f"http://{host}:{port}")
+        finally:
+            server.kill()
