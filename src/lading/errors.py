@@ -2,6 +2,24 @@
 
     LadingError
     ├── ConfigError            a setting or argument is wrong
+    ├── SqlError               a statement cannot be run as it is written
+    │   ├── ParseError              not a statement of Lading's SQL
+    │   ├── InvalidNameError        a name that no job, table or column can have
+    │   ├── PropertyError           a property is unknown, missing or out of range
+    │   ├── NotSupportedError       understood, but it would not do what it says
+    │   └── AlterError              ALTER asks for a change that is not allowed
+    ├── JobError
+    │   ├── JobNotFoundError        no job has this name
+    │   ├── JobExistsError          the name belongs to another job
+    │   ├── JobStateError           the state of the job does not allow it
+    │   └── JobChangedError         another process changed the job meanwhile
+    ├── DatabaseError
+    │   ├── DatabaseNotFoundError   no database has this name
+    │   ├── DatabaseExistsError     the name belongs to another database
+    │   └── DatabaseInUseError      it still has tables or jobs
+    ├── StoreError             the metadata store did not do what was asked
+    │   ├── StoreVersionError       written by a newer Lading, or by something else
+    │   └── HomeLockedError         another service runs in the same home folder
     ├── StorageError           the object store or disk did not do what was asked
     ├── RecordError
     │   ├── RecordUnreadableError   not JSON, or not a record of this kind
@@ -36,7 +54,23 @@ without a person can help.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
+
+
+class Place(Protocol):
+    """A part of a text, as far as a message needs it. No secret is shown by any of it."""
+
+    @property
+    def line(self) -> int: ...
+
+    @property
+    def column(self) -> int: ...
+
+    @property
+    def slice(self) -> str: ...
+
+    @property
+    def excerpt(self) -> tuple[str, str, str]: ...
 
 
 class LadingError(Exception):
@@ -64,6 +98,144 @@ class ConfigError(LadingError):
 
     exit_code = 2
     http_status = 400
+
+
+class SqlError(LadingError):
+    """A statement cannot be run as it is written."""
+
+    exit_code = 2
+    http_status = 400
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        place: Place | None = None,
+        hint: str = "",
+        left: str = "Nothing was changed.",
+        todo: str = "",
+        **facts: Any,
+    ) -> None:
+        super().__init__(what, left=left, todo=todo, **facts)
+        self.place = place
+        """Where in the text, when that is known."""
+        self.hint = hint
+        """Two or three words to stand behind the carets."""
+
+    @property
+    def line(self) -> int:
+        """Number of the line, from 1; 0 when the place is not known."""
+        return self.place.line if self.place else 0
+
+    @property
+    def column(self) -> int:
+        """Number of the letter in its line, from 1; 0 when the place is not known."""
+        return self.place.column if self.place else 0
+
+    @property
+    def offending(self) -> str:
+        """The part of the text that is wrong."""
+        return self.place.slice if self.place else ""
+
+    def pretty(self) -> str:
+        """The line that is wrong, with carets under the part that is wrong."""
+        if self.place is None:
+            return ""
+        before, wrong, after = self.place.excerpt
+        carets = "^" * max(1, len(wrong))
+        return f"    {before}{wrong}{after}\n    {' ' * len(before)}{carets} {self.hint}".rstrip()
+
+    def __str__(self) -> str:
+        told = super().__str__()
+        return f"Line {self.line}, column {self.column}: {told}\n{self.pretty()}" if self.place else told
+
+
+class ParseError(SqlError):
+    """The text is not a statement of Lading's SQL."""
+
+
+class InvalidNameError(SqlError):
+    """A name that no job, table or column can have."""
+
+
+class PropertyError(SqlError):
+    """A property is unknown, missing or out of range."""
+
+
+class NotSupportedError(SqlError):
+    """Understood, but it would not do what it says."""
+
+
+class AlterError(SqlError):
+    """ALTER asks for a change that is not allowed."""
+
+    http_status = 409
+
+
+class JobError(LadingError):
+    """Something asked of a job cannot be done."""
+
+    http_status = 409
+
+
+class JobNotFoundError(JobError):
+    """No job has this name."""
+
+    http_status = 404
+
+
+class JobExistsError(JobError):
+    """The name belongs to another job."""
+
+
+class JobStateError(JobError):
+    """The state of the job does not allow it."""
+
+
+class JobChangedError(JobError):
+    """Another process changed the job meanwhile."""
+
+    retry = True
+
+
+class DatabaseError(LadingError):
+    """Something is wrong with a database of the catalog."""
+
+    http_status = 409
+
+
+class DatabaseNotFoundError(DatabaseError):
+    """No database has this name."""
+
+    http_status = 404
+
+
+class DatabaseExistsError(DatabaseError):
+    """The name belongs to another database."""
+
+
+class DatabaseInUseError(DatabaseError):
+    """The database still has tables or jobs."""
+
+
+class StoreError(LadingError):
+    """The metadata store did not do what was asked."""
+
+    retry = True
+    http_status = 503
+
+
+class StoreVersionError(StoreError):
+    """The metadata store was written by a newer Lading, or by something else."""
+
+    retry = False
+
+
+class HomeLockedError(StoreError):
+    """Another service runs in the same home folder."""
+
+    retry = False
+    http_status = 409
 
 
 class StorageError(LadingError):

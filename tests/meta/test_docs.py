@@ -1,0 +1,72 @@
+"""Documents are part of the build: examples run, links lead somewhere, nothing is undocumented."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from _pytest.mark.structures import ParameterSet
+from typer.testing import CliRunner
+
+import lading
+from lading import errors
+from lading.cli.main import app
+
+ROOT = Path(__file__).parent.parent.parent
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+PYTHON = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"\]\((?!https?://)([^)#]+)\)")
+COMMAND = re.compile(r"^ {4}(lading .+?)(?: +#.*)?$", re.MULTILINE)
+
+
+def examples(pattern: re.Pattern[str]) -> list[ParameterSet]:
+    found = [(page, text) for page in PAGES for text in pattern.findall(page.read_text())]
+    return [pytest.param(text, id=f"{page.name}-{number}") for number, (page, text) in enumerate(found)]
+
+
+@pytest.mark.parametrize("code", examples(PYTHON))
+def test_python_examples_run(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, "example", "exec"), {})
+
+
+@pytest.mark.parametrize("command", examples(COMMAND))
+def test_commands_run(command: str) -> None:
+    result = CliRunner().invoke(app, shlex.split(command)[1:])
+    assert result.exit_code == (1 if "--mutant" in command else 0), result.output
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    missing = [link for link in LINK.findall(page.read_text()) if not (page.parent / link).exists()]
+    assert missing == []
+
+
+def test_every_error_is_documented_as_it_is() -> None:
+    page = (ROOT / "docs" / "errors.md").read_text()
+    kinds = [kind for kind in vars(errors).values() if inspect.isclass(kind) and issubclass(kind, errors.LadingError)]
+    for kind in kinds:
+        meaning = (kind.__doc__ or "").strip().splitlines()[0]
+        row = f"| {kind.__name__} | {meaning} | {'yes' if kind.retry else 'no'} | {kind.exit_code} |"
+        assert row in page, f"docs/errors.md lacks: {row}"
+
+
+def test_every_command_is_documented() -> None:
+    text = "".join(page.read_text() for page in PAGES)
+    names = [command.callback.__name__ for command in app.registered_commands if command.callback]
+    assert [name for name in names if f"lading {name}" not in text] == []
+
+
+def test_the_changelog_begins_with_this_version() -> None:
+    assert f"\n## {lading.__version__} " in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_every_make_target_is_explained() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    targets = re.search(r"^\.PHONY: (.+)$", makefile, re.MULTILINE)
+    assert targets
+    for target in targets[1].split():
+        assert re.search(rf"^{target}:.*## ", makefile, re.MULTILINE), target
