@@ -36,7 +36,7 @@ demo: setup ## Load a million rows, kill the loader in the middle of a commit, s
 
 torture: setup ## The long proofs: more seeds, more examples, every crash
 	$(BIN)/lading simulate --seeds 20000
-	LADING_EXAMPLES=3000 $(BIN)/python -m pytest
+	LADING_EXAMPLES=3000 LADING_RACE_ROUNDS=200 $(BIN)/python -m pytest
 
 bench: setup ## Measure; prints tables
 	$(BIN)/python -m bench

@@ -7,6 +7,7 @@ name contains `s3` is given the server, the others are given None.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -22,6 +23,10 @@ from lading.model.batch import StagedFile
 from lading.model.table import TableSpec
 from lading.tables.care import CarePolicy, CareReport
 from tests.tables.s3_server import S3Server
+
+
+S3_ROUNDS = int(os.environ.get("LADING_RACE_ROUNDS", "0"))
+"""Rounds of eight threads on S3; the long proofs set 200, the quick tests leave it to the rig."""
 
 
 class RigTable(Table, Protocol):
