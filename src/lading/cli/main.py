@@ -9,7 +9,10 @@ import typer
 from rich.console import Console
 
 from lading.cli.demo import demo
+from lading.cli.doctor import doctor, failpoints
+from lading.cli.run import run, verify
 from lading.cli.simulate import simulate
+from lading.cli.sql import sql
 from lading.errors import LadingError
 from lading.failpoints import arm_from_environment
 
@@ -19,8 +22,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command()(demo)
-app.command()(simulate)
+for command in (sql, run, verify, demo, doctor, failpoints, simulate):
+    app.command()(command)
 
 
 def main() -> None:
@@ -29,5 +32,7 @@ def main() -> None:
         arm_from_environment(os.environ)
         app()
     except LadingError as error:
-        Console(stderr=True, highlight=False).print(f"[red]{error.code}:[/red] {error}", soft_wrap=True)
+        console = Console(stderr=True, highlight=False)
+        console.print(error.code, style="red", end=": ")
+        console.print(str(error), markup=False, soft_wrap=True)
         sys.exit(error.exit_code)

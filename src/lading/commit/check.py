@@ -48,11 +48,13 @@ def _check_one(plan: BatchPlan, report: Report) -> None:
 def check_budget(budget: ErrorBudget, reports: Sequence[Report]) -> None:
     """Refuse a batch that has more bad rows than the job allows."""
     rows = sum_rows(report.rows for report in reports)
+    first = next((f"; the first: {report.first_error}" for report in reports if report.first_error), "")
     if budget.strict and rows.error:
-        msg = f"Insert has filtered data in strict mode: {rows.error} of {rows.total} rows are bad"
+        msg = f"Insert has filtered data in strict mode: {rows.error} of {rows.total} rows are bad{first}"
         raise BudgetError(msg, left=_NOTHING, todo="Mend the rows, or allow bad rows, then RESUME.")
     if rows.error > budget.max_ratio * rows.total:
-        msg = f"too many filtered rows: {rows.error} of {rows.total} rows are bad, allowed is {budget.max_ratio:g}"
+        allowed = f"allowed is {budget.max_ratio:g}"
+        msg = f"too many filtered rows: {rows.error} of {rows.total} rows are bad, {allowed}{first}"
         raise BudgetError(msg, left=_NOTHING, todo="Mend the rows, or raise the ratio, then RESUME.")
 
 

@@ -72,6 +72,8 @@ def draft_load(
         ranges=tuple(ranges_of(reports)),
         gaps=plan.gaps,
         files=tuple(file for report in reports for file in report.files),
+        quarantine=tuple(place for report in reports for place in report.quarantine),
+        first_error=next((report.first_error for report in reports if report.first_error), ""),
         tally=tally,
         totals=next_totals(base, tally),
         watermark=next_watermark(base, reports),

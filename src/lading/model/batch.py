@@ -90,6 +90,9 @@ class Report:
     lag_ms: int | None = None
     watermark: datetime | None = None
     marks: Mapping[str, str] = field(default_factory=dict)
+    quarantine: tuple[str, ...] = ()
+    """Where the bad rows of this split were put."""
+    first_error: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -59,6 +59,10 @@ class Bill:
     ranges: tuple[Range, ...] = ()
     gaps: tuple[Gap, ...] = ()
     files: tuple[StagedFile, ...] = ()
+    quarantine: tuple[str, ...] = ()
+    """Where the bad rows of this commit were put, each with its position, its text and the reason."""
+    first_error: str = ""
+    """The first bad row of this commit, in words."""
     tally: Tally = Tally()
     totals: Tally = Tally()
     watermark: datetime | None = None

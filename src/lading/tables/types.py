@@ -41,3 +41,20 @@ def arrow_type(column: Column) -> pa.DataType:
         return pa.decimal128(int(match[1]), int(match[2]))
     msg = f"Column {column.name} has a type that is not known: {column.type}"
     raise ConfigError(msg, todo=f"Known are: {', '.join(sorted(_PLAIN))}, decimal(p,s).")
+
+
+def spark_type(kind: pa.DataType) -> str:
+    """The Spark SQL name of an Arrow type, for the columns of tables that Lading did not make."""
+    for name, plain in _PLAIN.items():
+        if kind.equals(plain):
+            return name
+    if pa.types.is_decimal(kind):
+        return f"decimal({kind.precision},{kind.scale})"
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return "string"
+    if pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
+        return "binary"
+    if pa.types.is_timestamp(kind):
+        return "timestamp" if kind.tz else "timestamp_ntz"
+    msg = f"A column of type {kind} cannot be loaded"
+    raise ConfigError(msg, todo="Leave the column out of the table, or make it a string.")

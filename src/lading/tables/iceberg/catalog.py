@@ -112,3 +112,11 @@ def file_io_properties(options: StorageOptions) -> dict[str, str]:
     if options.path_style:
         given["s3.force-virtual-addressing"] = "false"
     return {key: value for key, value in given.items() if value}
+
+
+def drop_table(spec: CatalogSpec, identifier: str) -> None:
+    """Take a table's name out of the catalog. Its files stay."""
+    catalog = open_catalog(spec, StorageOptions())
+    with translated(f"table {identifier}"):
+        catalog.drop_table(identifier)
+    catalog.close()

@@ -1,0 +1,97 @@
+"""`lading doctor`: is everything here that a load needs?"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import typer
+from rich.console import Console
+
+from lading.commit.steps import STEP_NAMES
+from lading.errors import LadingError
+
+
+def doctor() -> None:
+    """Check Python, Java, Spark and its workers, storage and the catalog. Exit status 1 when one fails."""
+    console = Console(highlight=False)
+    failed = 0
+    with tempfile.TemporaryDirectory(prefix="lading-doctor-") as folder:
+        home = Path(folder)
+        checks: tuple[tuple[str, Callable[[Path], str]], ...] = (
+            ("Python", _python),
+            ("Java", _java),
+            ("storage", _storage),
+            ("Delta", _delta),
+            ("Iceberg", _iceberg),
+            ("Spark and its Python workers", _spark),
+        )
+        for name, check in checks:
+            try:
+                console.print(f"[green]ok[/green]    {name}: {check(home)}")
+            except (LadingError, ImportError, OSError) as error:
+                failed += 1
+                console.print("[red]failed[/red]", f"{name}: {error}", markup=True)
+    if failed:
+        raise typer.Exit(1)
+
+
+def failpoints() -> None:
+    """List the places where LADING_FAILPOINTS="name=kill[:hit]" can stop the process."""
+    for name in STEP_NAMES:
+        typer.echo(name)
+
+
+def _python(_home: Path) -> str:
+    return f"{sys.version.split()[0]} at {sys.executable}"
+
+
+def _java(home: Path) -> str:
+    from lading.pipeline.java import find_java
+
+    java = find_java(os.environ, home)
+    return f"version {java.version} at {java.home}, from {java.origin}"
+
+
+def _storage(home: Path) -> str:
+    from lading.tables.storage import open_storage
+
+    storage = open_storage(str(home / "storage"))
+    storage.put_if_absent("probe", b"x")
+    return f"{'put-if-absent works' if not storage.put_if_absent('probe', b'y') else 'put-if-absent OVERWRITES'}"
+
+
+def _delta(home: Path) -> str:
+    from lading.cli.demo_worker import SPEC
+    from lading.tables.delta.create import create_delta_table
+
+    create_delta_table(str(home / "delta"), SPEC)
+    return "a table can be made"
+
+
+def _iceberg(home: Path) -> str:
+    from lading.cli.demo_worker import SPEC
+    from lading.tables.iceberg.catalog import sqlite_catalog
+    from lading.tables.iceberg.table import create_iceberg_table
+
+    create_iceberg_table(sqlite_catalog(home), "doctor.probe", SPEC).close()
+    return "a table can be made in a SQLite catalog"
+
+
+def _spark(home: Path) -> str:
+    from lading.pipeline.java import find_java
+    from lading.pipeline.session import open_session
+
+    spark = open_session({}, find_java(os.environ, home), home)
+    try:
+        count = spark.range(0, 10, 1, 2).mapInArrow(_same, "id long").count()
+        return f"version {spark.version}; a Python worker counted {count} rows"
+    finally:
+        spark.stop()
+
+
+def _same(batches):  # type: ignore[no-untyped-def]  # runs in a worker
+    yield from batches

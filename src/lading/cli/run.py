@@ -1,0 +1,92 @@
+"""`lading run` and `lading verify`."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from lading.cli.sql import HOME
+from lading.clock import SystemClock
+from lading.jobs.reasons import render_reason
+from lading.jobs.record import JobRecord, JobState
+from lading.model.bill import Bill
+
+PAUSED_EXIT = 3
+
+
+def run(
+    jobs: Annotated[
+        list[str] | None, typer.Argument(help="Jobs to run; all that are not paused when left out.")
+    ] = None,
+    home: HOME = Path("lading-home"),
+    timeout: Annotated[float | None, typer.Option(help="Stop after so many seconds.")] = None,
+) -> None:
+    """Load everything that is there now. Exit status 0: caught up; 3: a job paused on an error."""
+    from lading.service.facade import Lading
+
+    console = Console(highlight=False)
+    with Lading(home) as lading:
+        names = jobs or [record.name for record in lading.live_jobs()]
+        if not names:
+            console.print("There is no job to run.")
+            return
+        with Progress(
+            SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=console
+        ) as progress:
+            board = _Board(progress, names)
+            records = lading.run(names, timeout=timeout, on_progress=board.note)
+            board.finish(records)
+    paused = [record for record in records.values() if record.state is JobState.PAUSED]
+    for record in paused:
+        console.print(f"{record.name} is PAUSED: {render_reason(record.reason)}", style="red", markup=False)
+    if paused:
+        raise typer.Exit(PAUSED_EXIT)
+
+
+def verify(job: Annotated[str, typer.Argument(help="The job.")], home: HOME = Path("lading-home")) -> None:
+    """Compare a job's bills with its table. Exit status 1 when they disagree."""
+    from lading.service.facade import Lading
+
+    with Lading(home) as lading:
+        verdict = lading.verify(job)
+    if verdict.is_clean:
+        typer.echo(f"{job}: clean; {verdict.bills} bills, {verdict.rows:,} rows")
+        return
+    for finding in verdict.findings:
+        typer.echo(finding)
+    raise typer.Exit(1)
+
+
+class _Board:
+    """One line for each job. Jobs report from threads of their own."""
+
+    def __init__(self, progress: Progress, names: list[str]) -> None:
+        self._progress = progress
+        self._clock = SystemClock()
+        self._began = self._clock.monotonic_s()
+        self._lock = threading.Lock()
+        self._lines = {name: progress.add_task(f"{name}: starting", total=None) for name in names}
+        self._rows = dict.fromkeys(names, 0)
+
+    def note(self, record: JobRecord, bill: Bill) -> None:
+        with self._lock:
+            self._rows[record.name] += bill.tally.rows.total
+            rate = self._rows[record.name] / max(self._clock.monotonic_s() - self._began, 1e-9)
+            totals = bill.totals
+            text = (
+                f"{record.name}: {totals.source_files:,} files, {totals.rows.loaded:,} rows loaded, "
+                f"{totals.rows.error:,} bad, {rate:,.0f} rows/s"
+            )
+            self._progress.update(self._lines[record.name], description=text)
+
+    def finish(self, records: dict[str, JobRecord]) -> None:
+        for name, record in records.items():
+            line = self._lines[name]
+            was = self._progress.tasks[line].description.removeprefix(f"{name}: ")
+            shown = "nothing new" if was == "starting" and record.state is not JobState.PAUSED else was
+            self._progress.update(line, description=f"{name}: {record.state.value}; {shown}", total=1, completed=1)

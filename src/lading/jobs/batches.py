@@ -1,0 +1,261 @@
+"""What the reports of a batch do to the record of its job."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from lading.errors import JobStateError
+from lading.jobs.events import (
+    Action,
+    BatchCancelled,
+    BatchCommitted,
+    BatchFailed,
+    BatchStarted,
+    Halt,
+    NothingToDo,
+    Opened,
+    Retry,
+    SaveTask,
+)
+from lading.jobs.pausing import pause
+from lading.jobs.reasons import Failure, Reason, ReasonCode
+from lading.jobs.record import AutoResume, JobKind, JobRecord, JobState, Pace, TaskCounts
+from lading.jobs.tasks import TaskRecord, TaskState
+from lading.model.bill import Head
+from lading.model.tally import RowCounts, Tally
+
+MAX_ATTEMPTS = 4
+"""Attempts at one task of a streaming job, and failed tasks in a row of a routine load, before the job is paused."""
+MIN_SCALE = 1 / 1024
+CALM_COMMITS = 8
+"""Commits in a row after which batches may be twice as large again."""
+
+Change = tuple[JobRecord, tuple[Action, ...]]
+
+
+def on_opened(record: JobRecord, event: Opened) -> Change:
+    """Take in what the table says, which may be more than the record knew, and run."""
+    settled, actions = _end_lost_task(record, event.at, event.totals)
+    seen = _take_in(settled, event.head, event.totals)
+    seen = replace(seen, goodbye=None, current_offset=event.current_offset or seen.current_offset)
+    if record.is_final or record.state is JobState.PAUSED:
+        return seen, (*actions, Halt())
+    opened = _check_window(replace(seen, state=JobState.RUNNING), event.at)
+    return opened, (*actions, *_halt_if_paused(opened))
+
+
+def on_batch_started(record: JobRecord, event: BatchStarted) -> Change:
+    """Open a task."""
+    if record.state is not JobState.RUNNING or record.task is not None:
+        msg = f"Job {record.full_name} is {record.state.value} and cannot begin a batch"
+        raise JobStateError(msg, left="Nothing was read.", todo="Stop working for this job.", job_id=record.job_id)
+    number = record.counts.begun + 1
+    task = TaskRecord(
+        task_id=number,
+        job_id=record.job_id,
+        job_name=record.name,
+        created_at=event.at,
+        started_at=event.at,
+        user=record.definer,
+        running_offset=event.running_offset,
+    )
+    begun = replace(record, task=task, counts=replace(record.counts, begun=number), runtime_message="")
+    return begun, (SaveTask(task=task),)
+
+
+def on_batch_committed(record: JobRecord, event: BatchCommitted) -> Change:
+    """The table has it, so it counts, whatever the state of the job has become meanwhile."""
+    seen = _take_in(record, event.head, event.totals)
+    done = replace(
+        seen,
+        failures=0,
+        auto_resume=AutoResume() if seen.state is JobState.RUNNING else seen.auto_resume,
+        pace=_after_commit(seen.pace),
+        last_success_at=event.at,
+        first_error=seen.first_error or event.first_bad_row,
+        current_offset=event.current_offset or seen.current_offset,
+        end_offset=event.end_offset or seen.end_offset,
+        runtime_message="" if seen.state is JobState.RUNNING else seen.runtime_message,
+    )
+    actions: tuple[Action, ...] = ()
+    if _is_open(record, event.task_id):
+        done, actions = _end_task(done, TaskState.SUCCESS, event.at, tally=event.tally, first_error=event.first_bad_row)
+    checked = _check_window(done, event.at)
+    return checked, (*actions, *(_halt_if_paused(checked) if record.state is JobState.RUNNING else ()))
+
+
+def on_batch_failed(record: JobRecord, event: BatchFailed) -> Change:
+    """Try again, or end the task and pause the job."""
+    noted = note_error(record, event.failure.reason.message, event.at)
+    if event.failure.while_staging:
+        noted = replace(noted, pace=_after_death(noted.pace))
+    if event.task_id is None:
+        paused = pause(noted, event.failure.reason, event.at)
+        return paused, _halt_if_paused(paused)
+    if record.task is None or record.task.task_id != event.task_id:
+        return record, ()
+    if _may_try_again(record, record.task, event.failure):
+        return _try_again(noted, record.task, event.failure)
+    ended, actions = _end_task(noted, TaskState.FAILED, event.at, error=event.failure.reason.message)
+    ended = replace(ended, failures=ended.failures + 1)
+    if _goes_on(ended, event.failure):
+        return replace(ended, runtime_message=f"The last task failed: {event.failure.reason.message}"), actions
+    paused = pause(ended, _reason_to_pause(record, event.failure), event.at)
+    return paused, (*actions, *_halt_if_paused(paused))
+
+
+def on_batch_cancelled(record: JobRecord, event: BatchCancelled) -> Change:
+    """The task is settled: nothing of it was committed."""
+    return _end_task(record, TaskState.CANCELED, event.at) if _is_open(record, event.task_id) else (record, ())
+
+
+def on_nothing_to_do(record: JobRecord, event: NothingToDo) -> Change:
+    """The source answered, so whatever was wrong is over."""
+    if record.state is not JobState.RUNNING:
+        return record, ()
+    idle = replace(
+        record,
+        failures=0,
+        auto_resume=AutoResume(),
+        end_offset=event.end_offset or record.end_offset,
+        runtime_message="No new data is available in the source",
+    )
+    # A task that was staged and moved nothing is a success that committed nothing.
+    return _end_task(idle, TaskState.SUCCESS, event.at) if idle.task else (idle, ())
+
+
+def end_failed_task(record: JobRecord, message: str, at: datetime) -> Change:
+    """End the open task, if there is one, because the job itself came to a halt."""
+    noted = note_error(record, message, at)
+    return _end_task(noted, TaskState.FAILED, at, error=message) if noted.task else (noted, ())
+
+
+def end_interrupted_task(record: JobRecord, at: datetime) -> Change:
+    """End the task of a process that is gone, when the table cannot be asked."""
+    return _end_lost_task(record, at, None)
+
+
+def note_error(record: JobRecord, message: str, at: datetime) -> JobRecord:
+    """Remember what went wrong, first and last."""
+    return replace(record, first_error=record.first_error or message, last_error=message, last_error_at=at)
+
+
+def _is_open(record: JobRecord, task_id: int) -> bool:
+    return record.task is not None and record.task.task_id == task_id
+
+
+def _end_task(
+    record: JobRecord,
+    state: TaskState,
+    at: datetime,
+    *,
+    error: str = "",
+    first_error: str = "",
+    tally: Tally | None = None,
+) -> Change:
+    open_task = record.task
+    if open_task is None:
+        return record, ()
+    task = replace(
+        open_task,
+        state=state,
+        finished_at=at,
+        error=error or ("" if state is TaskState.SUCCESS else open_task.error),
+        first_error=open_task.first_error or first_error or error,
+        tally=tally,
+    )
+    return replace(record, task=None, counts=_counted(record.counts, state)), (SaveTask(task=task),)
+
+
+def _counted(counts: TaskCounts, state: TaskState) -> TaskCounts:
+    match state:
+        case TaskState.SUCCESS:
+            return replace(counts, succeeded=counts.succeeded + 1)
+        case TaskState.FAILED:
+            return replace(counts, failed=counts.failed + 1)
+        case _:
+            return replace(counts, cancelled=counts.cancelled + 1)
+
+
+def _end_lost_task(record: JobRecord, at: datetime, totals: Tally | None) -> Change:
+    """The process died while the task was open. One commit more in the table than the record knew was its own."""
+    if record.task is None:
+        return record, ()
+    before = record.totals or Tally()
+    if totals is not None and totals.commits == before.commits + 1:
+        return _end_task(replace(record, last_success_at=at), TaskState.SUCCESS, at, tally=totals - before)
+    died = replace(record, pace=_after_death(record.pace))
+    return _end_task(died, TaskState.CANCELED, at, error="The process ended while the task was running")
+
+
+def _take_in(record: JobRecord, head: Head, totals: Tally) -> JobRecord:
+    """Copy what the newest bill says. Older news changes nothing."""
+    if record.last_seen is not None and head.seq < record.last_seen.seq:
+        return record
+    base = record.window_base
+    # Totals go back when a rollback of the table was accepted; the window then begins anew.
+    went_back = totals.rows.total < base.total or totals.rows.error < base.error
+    return replace(record, last_seen=head, totals=totals, window_base=totals.rows if went_back else base)
+
+
+def _check_window(record: JobRecord, at: datetime) -> JobRecord:
+    limits, rows = record.window, record.window_rows
+    if limits is None or record.state is not JobState.RUNNING:
+        return record
+    if rows.error > limits.max_errors or rows.error > limits.max_ratio * rows.total:
+        message = (
+            f"current error rows is more than max_error_number or the max_filter_ratio is more than the value set: "
+            f"{rows.error} of {rows.total} rows were bad; max_error_number={limits.max_errors}, "
+            f"max_filter_ratio={limits.max_ratio}"
+        )
+        return pause(record, Reason(code=ReasonCode.TOO_MANY_FAILURE_ROWS_ERR, message=message), at)
+    return begin_window(record) if rows.total > limits.rows else record
+
+
+def begin_window(record: JobRecord) -> JobRecord:
+    """Count bad rows from here on."""
+    return replace(record, window_base=record.totals.rows if record.totals else RowCounts())
+
+
+def _halt_if_paused(record: JobRecord) -> tuple[Action, ...]:
+    return (Halt(),) if record.is_final or record.state is JobState.PAUSED else ()
+
+
+def _may_try_again(record: JobRecord, task: TaskRecord, failure: Failure) -> bool:
+    is_wanted = record.kind is JobKind.STREAMING and record.state is JobState.RUNNING
+    return is_wanted and failure.retry and not failure.reason.needs_a_person and task.attempt < MAX_ATTEMPTS
+
+
+def _goes_on(record: JobRecord, failure: Failure) -> bool:
+    """A routine load begins a new task after one that failed, until too many did in a row."""
+    is_wanted = record.kind is JobKind.ROUTINE and record.state is JobState.RUNNING
+    return is_wanted and failure.retry and not failure.reason.needs_a_person and record.failures < MAX_ATTEMPTS
+
+
+def _try_again(record: JobRecord, task: TaskRecord, failure: Failure) -> Change:
+    message = failure.reason.message
+    again = replace(task, attempt=task.attempt + 1, error=message, first_error=task.first_error or message)
+    told = f"Attempt {task.attempt} of {MAX_ATTEMPTS} failed: {message}"
+    retry = Retry(task_id=task.task_id, attempt=again.attempt, scale=record.pace.scale)
+    return replace(record, task=again, runtime_message=told), (SaveTask(task=again), retry)
+
+
+def _reason_to_pause(record: JobRecord, failure: Failure) -> Reason:
+    is_vague = failure.reason.code is ReasonCode.INTERNAL_ERR and failure.retry
+    if record.kind is JobKind.ROUTINE and is_vague:
+        return replace(failure.reason, code=ReasonCode.TASKS_ABORT_ERR)
+    return failure.reason
+
+
+def _after_death(pace: Pace) -> Pace:
+    deaths = pace.deaths + 1
+    scale = max(pace.scale / 2, MIN_SCALE) if deaths % 2 == 0 else pace.scale
+    return Pace(scale=scale, deaths=deaths)
+
+
+def _after_commit(pace: Pace) -> Pace:
+    calm = pace.calm + 1
+    if pace.scale < 1 and calm >= CALM_COMMITS:
+        return Pace(scale=min(pace.scale * 2, 1.0))
+    return Pace(scale=pace.scale, calm=calm if pace.scale < 1 else 0)

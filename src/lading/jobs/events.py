@@ -1,0 +1,242 @@
+"""What can happen to a job, and what is to be done about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from lading.ids import JobId
+from lading.jobs.reasons import Failure, ReasonCode
+from lading.jobs.record import JobKind, WindowLimits
+from lading.jobs.tasks import TaskRecord
+from lading.model.bill import Head
+from lading.model.tally import Tally
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Created:
+    """CREATE JOB or CREATE ROUTINE LOAD."""
+
+    job_id: JobId
+    name: str
+    database: str
+    kind: JobKind
+    definition: str
+    target: str
+    properties: Mapping[str, str] = field(default_factory=dict)
+    comment: str = ""
+    user: str = ""
+    window: WindowLimits | None = None
+    at: datetime
+
+
+# What a person does.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PausedByUser:
+    """PAUSE."""
+
+    user: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resumed:
+    """RESUME."""
+
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stopped:
+    """STOP ROUTINE LOAD, DROP JOB."""
+
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Altered:
+    """ALTER. Properties are merged into the old ones; what is None stays as it is."""
+
+    definition: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+    window: WindowLimits | None = None
+    moved: Head | None = None
+    """The head of the commit that moved the position, when the statement asked for that."""
+    current_offset: str | None = None
+    at: datetime
+
+
+# What the incarnation that runs the job reports.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """The coordinator has started: these are the head and the totals of the table."""
+
+    head: Head
+    totals: Tally
+    current_offset: str = ""
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchStarted:
+    """A batch was planned and is about to be staged. Refused unless the job is RUNNING."""
+
+    running_offset: str = ""
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchCommitted:
+    """The bill of the batch is the head of the table."""
+
+    task_id: int
+    head: Head
+    tally: Tally
+    totals: Tally
+    first_bad_row: str = ""
+    current_offset: str = ""
+    end_offset: str = ""
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchFailed:
+    """Nothing was committed. Without a task: the job could not be opened, or no batch could be planned."""
+
+    task_id: int | None
+    failure: Failure
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchCancelled:
+    """The batch was cut off, by PAUSE, STOP or the end of the process. Nothing of it was committed."""
+
+    task_id: int
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NothingToDo:
+    """The source was asked and had nothing new."""
+
+    end_offset: str = ""
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaughtUp:
+    """A job that loads once has loaded everything there was."""
+
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fenced:
+    """Another incarnation has committed for this job."""
+
+    message: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RolledBack:
+    """The table was put back behind the head."""
+
+    message: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetGone:
+    """The target table, or its database, does not exist any more."""
+
+    code: ReasonCode = ReasonCode.TABLE_ERR
+    message: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Goodbye:
+    """The incarnation ended cleanly at this head: nobody is left to fence."""
+
+    head: Head
+    at: datetime
+
+
+# What the service notices.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interrupted:
+    """The process that ran the open task is gone, and nobody will open the job soon (it is paused or final)."""
+
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tick:
+    """Time has passed."""
+
+    at: datetime
+
+
+Event = (
+    PausedByUser
+    | Resumed
+    | Stopped
+    | Altered
+    | Opened
+    | BatchStarted
+    | BatchCommitted
+    | BatchFailed
+    | BatchCancelled
+    | NothingToDo
+    | CaughtUp
+    | Fenced
+    | RolledBack
+    | TargetGone
+    | Goodbye
+    | Interrupted
+    | Tick
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """The job should be running: open it if it is not open, and go on with batches. Harmless when repeated."""
+
+    scale: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retry:
+    """Plan and stage the open task once more."""
+
+    task_id: int
+    attempt: int
+    scale: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Halt:
+    """Stop working for the job: cut off a batch that runs, settle its commit, say goodbye. Harmless when repeated.
+
+    A commit that is under way may still land. So an open task ends with BatchCancelled, BatchCommitted or
+    BatchFailed, and not before; a statement that paused the job waits for that.
+    """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaveTask:
+    """The task changed; keep it together with the record."""
+
+    task: TaskRecord
+
+
+Action = Run | Retry | Halt | SaveTask

@@ -1,0 +1,64 @@
+"""Pausing, and resuming without a person."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from lading.jobs.reasons import Reason, ReasonCode
+from lading.jobs.record import WAITING, AutoResume, JobKind, JobRecord, JobState
+
+MAX_STREAMING_TRIES = 10
+MAX_DELAY_S = 300
+
+
+def resume_delay_s(tries: int) -> int:
+    """How long to wait after a pause, when so many tries were made: 0, 20, 40, 80, 160, 300, 300, … seconds."""
+    return 0 if tries == 0 else min(10 * 2 ** min(tries, 10), MAX_DELAY_S)
+
+
+def pause(record: JobRecord, reason: Reason, at: datetime) -> JobRecord:
+    """PAUSED for this reason. A job that is paused already keeps its reason, unless the new one is graver."""
+    if record.is_final:
+        return record
+    if record.reason is not None and (record.reason.needs_a_person or not reason.needs_a_person):
+        return record
+    tries = record.auto_resume.tries
+    given = _give_up(record, reason)
+    next_at = None if given.needs_a_person else at + timedelta(seconds=resume_delay_s(tries))
+    return replace(
+        record,
+        state=JobState.PAUSED,
+        reason=given,
+        paused_at=record.paused_at or at,
+        auto_resume=AutoResume(tries=tries, next_at=next_at),
+        runtime_message="",
+    )
+
+
+def _give_up(record: JobRecord, reason: Reason) -> Reason:
+    tries = record.auto_resume.tries
+    if record.kind is JobKind.ROUTINE or reason.needs_a_person or tries < MAX_STREAMING_TRIES:
+        return reason
+    message = f"Auto resume failed after {tries} attempts: {reason.message}"
+    return Reason(code=ReasonCode.CANNOT_RESUME_ERR, message=message)
+
+
+def is_due(record: JobRecord, now: datetime) -> bool:
+    """Whether a paused job is to be tried again now. Never while its last task is not settled."""
+    if record.state is not JobState.PAUSED or record.reason is None or record.reason.needs_a_person:
+        return False
+    next_at = record.auto_resume.next_at
+    return record.task is None and (next_at is None or now >= next_at)
+
+
+def wait_to_be_opened(record: JobRecord, auto_resume: AutoResume, message: str = "") -> JobRecord:
+    """PENDING or NEED_SCHEDULE, with nothing left of the pause."""
+    return replace(
+        record,
+        state=WAITING[record.kind],
+        reason=None,
+        paused_at=None,
+        auto_resume=auto_resume,
+        runtime_message=message,
+    )

@@ -1,0 +1,177 @@
+"""What is known of a job apart from its progress. Whatever it says of progress is a copy of a bill."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+
+from lading.ids import JobId
+from lading.jobs.reasons import Reason
+from lading.jobs.tasks import TaskRecord
+from lading.model.bill import Head
+from lading.model.tally import RowCounts, Tally
+
+
+class JobKind(Enum):
+    """Which statement made the job: CREATE JOB … ON STREAMING, or CREATE ROUTINE LOAD."""
+
+    STREAMING = "streaming"
+    ROUTINE = "routine"
+
+
+class JobState(Enum):
+    """All states. Each kind of job knows five of them."""
+
+    PENDING = "PENDING"
+    NEED_SCHEDULE = "NEED_SCHEDULE"
+    RUNNING = "RUNNING"
+    PAUSED = "PAUSED"
+    STOPPED = "STOPPED"
+    FINISHED = "FINISHED"
+    CANCELLED = "CANCELLED"
+
+
+_COMMON = frozenset({JobState.RUNNING, JobState.PAUSED, JobState.STOPPED})
+STATES: Mapping[JobKind, frozenset[JobState]] = {
+    JobKind.STREAMING: _COMMON | {JobState.PENDING, JobState.FINISHED},
+    JobKind.ROUTINE: _COMMON | {JobState.NEED_SCHEDULE, JobState.CANCELLED},
+}
+FINAL_STATES = frozenset({JobState.STOPPED, JobState.FINISHED, JobState.CANCELLED})
+WAITING: Mapping[JobKind, JobState] = {JobKind.STREAMING: JobState.PENDING, JobKind.ROUTINE: JobState.NEED_SCHEDULE}
+"""The state in which a job waits to be opened: after CREATE and after RESUME."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobName:
+    """How a person names a job. Names of streaming jobs are global, those of routine loads belong to a database."""
+
+    kind: JobKind
+    name: str
+    database: str = ""
+
+    @property
+    def live_key(self) -> str:
+        """Equal for two jobs that cannot both be alive."""
+        if self.kind is JobKind.STREAMING:
+            return f"streaming/{self.name}"
+        return f"routine/{self.database}/{self.name}"
+
+    def __str__(self) -> str:
+        return self.name if self.kind is JobKind.STREAMING else f"{self.database}.{self.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskCounts:
+    """Tasks in the life of a job, by their end."""
+
+    begun: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    cancelled: int = 0
+
+    @property
+    def ended(self) -> int:
+        return self.succeeded + self.failed + self.cancelled
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AutoResume:
+    """How often the job was resumed without a person since it last did well, and when that is due again."""
+
+    tries: int = 0
+    next_at: datetime | None = None
+    """None: at the next tick, or not at all; the reason of the pause decides."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How large batches are planned. A batch that died twice is planned half as large."""
+
+    scale: float = 1.0
+    """What the limits of a batch are multiplied with: 1, 1/2, 1/4, …"""
+    deaths: int = 0
+    """Batches that died in a row."""
+    calm: int = 0
+    """Commits in a row at this scale."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowLimits:
+    """How many bad rows a routine load may commit before it is paused."""
+
+    max_errors: int = 0
+    max_ratio: float = 1.0
+    rows: int = 200_000_000
+    """After so many rows the count begins again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobRecord:
+    """Everything the metadata store keeps of one job."""
+
+    job_id: JobId
+    name: str
+    database: str
+    kind: JobKind
+    definition: str
+    """The SQL text; secrets are left out or stand as references."""
+    properties: Mapping[str, str] = field(default_factory=dict)
+    target: str
+    """Name of the target table."""
+    comment: str = ""
+    definer: str = ""
+    created_at: datetime
+    state: JobState
+    reason: Reason | None = None
+    """Why it is PAUSED or CANCELLED; None in every other state."""
+    paused_at: datetime | None = None
+    ended_at: datetime | None = None
+    first_error: str = ""
+    """The first thing that went wrong since a person last resumed the job."""
+    last_error: str = ""
+    last_error_at: datetime | None = None
+    counts: TaskCounts = TaskCounts()
+    task: TaskRecord | None = None
+    """The task that has not ended yet. It may outlive a PAUSE until its commit is settled."""
+    failures: int = 0
+    """Tasks that failed in a row."""
+    auto_resume: AutoResume = AutoResume()
+    pace: Pace = Pace()
+    last_success_at: datetime | None = None
+    last_seen: Head | None = None
+    """Copy: the newest head. A table that is behind it was rolled back."""
+    goodbye: Head | None = None
+    """The head at which the last incarnation ended cleanly."""
+    totals: Tally | None = None
+    """Copy: the totals of the bill `last_seen` names."""
+    window: WindowLimits | None = None
+    """None for streaming jobs: their budget is checked before the commit."""
+    window_base: RowCounts = RowCounts()
+    """The totals at which the window began. Counting from totals, a crash cannot make a bad row uncounted."""
+    runtime_message: str = ""
+    current_offset: str = ""
+    end_offset: str = ""
+
+    @property
+    def full_name(self) -> JobName:
+        return JobName(kind=self.kind, name=self.name, database=self.database)
+
+    @property
+    def is_final(self) -> bool:
+        return self.state in FINAL_STATES
+
+    @property
+    def is_waiting(self) -> bool:
+        """It is to be opened."""
+        return self.state is WAITING[self.kind]
+
+    @property
+    def batch_scale(self) -> float:
+        return self.pace.scale
+
+    @property
+    def window_rows(self) -> RowCounts:
+        """Rows by fate since the window began."""
+        return (self.totals.rows if self.totals else self.window_base) - self.window_base

@@ -1,0 +1,209 @@
+"""The one function that changes the record of a job.
+
+    streaming   PENDING ─▶ RUNNING ─▶ PAUSED ─▶ PENDING      any ─▶ STOPPED (DROP)       RUNNING ─▶ FINISHED
+    routine     NEED_SCHEDULE ─▶ RUNNING ─▶ PAUSED ─▶ NEED_SCHEDULE
+                any ─▶ STOPPED (STOP)      any ─▶ CANCELLED (the table is gone)
+
+A refused statement raises JobStateError and changes nothing. Reports of an incarnation are never refused, except the
+start of a batch: what a table has accepted is true in every state.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import assert_never
+
+from lading.errors import JobStateError
+from lading.jobs import batches
+from lading.jobs.batches import Change
+from lading.jobs.events import (
+    Altered,
+    BatchCancelled,
+    BatchCommitted,
+    BatchFailed,
+    BatchStarted,
+    CaughtUp,
+    Created,
+    Event,
+    Fenced,
+    Goodbye,
+    Halt,
+    Interrupted,
+    NothingToDo,
+    Opened,
+    PausedByUser,
+    Resumed,
+    RolledBack,
+    Run,
+    Stopped,
+    TargetGone,
+    Tick,
+)
+from lading.jobs.pausing import is_due, pause, wait_to_be_opened
+from lading.jobs.reasons import Reason, ReasonCode
+from lading.jobs.record import WAITING, AutoResume, JobKind, JobRecord, JobState
+
+
+def create_record(event: Created) -> Change:
+    """The record of a new job, which wants to run."""
+    record = JobRecord(
+        job_id=event.job_id,
+        name=event.name,
+        database=event.database,
+        kind=event.kind,
+        definition=event.definition,
+        properties=dict(event.properties),
+        target=event.target,
+        comment=event.comment,
+        definer=event.user,
+        created_at=event.at,
+        state=WAITING[event.kind],
+        window=event.window,
+    )
+    return record, (Run(scale=record.batch_scale),)
+
+
+def transition(record: JobRecord, event: Event) -> Change:
+    """What the record becomes, and what is to be done."""
+    match event:
+        case PausedByUser():
+            return _pause_by_user(record, event)
+        case Resumed():
+            return _resume(record)
+        case Stopped():
+            return _stop(record, event)
+        case Altered():
+            return _alter(record, event)
+        case Opened():
+            return batches.on_opened(record, event)
+        case BatchStarted():
+            return batches.on_batch_started(record, event)
+        case BatchCommitted():
+            return batches.on_batch_committed(record, event)
+        case BatchFailed():
+            return batches.on_batch_failed(record, event)
+        case BatchCancelled():
+            return batches.on_batch_cancelled(record, event)
+        case NothingToDo():
+            return batches.on_nothing_to_do(record, event)
+        case CaughtUp():
+            return _finish(record, event)
+        case Fenced() | RolledBack():
+            return _halt_for_good(record, event)
+        case TargetGone():
+            return _lose_target(record, event)
+        case Goodbye():
+            return replace(record, goodbye=event.head), ()
+        case Interrupted():
+            return batches.end_interrupted_task(record, event.at)
+        case Tick():
+            return _tick(record, event)
+    assert_never(event)
+
+
+def _pause_by_user(record: JobRecord, event: PausedByUser) -> Change:
+    if record.is_final or record.state is JobState.PAUSED:
+        raise _refused(record, "PAUSED")
+    what = "routine load job" if record.kind is JobKind.ROUTINE else "job"
+    message = f"User {event.user} pauses {what}"
+    return pause(record, Reason(code=ReasonCode.MANUAL_PAUSE_ERR, message=message), event.at), (Halt(),)
+
+
+def _resume(record: JobRecord) -> Change:
+    is_streaming = record.kind is JobKind.STREAMING
+    if record.is_final or (is_streaming and record.state is not JobState.PAUSED):
+        raise _refused(record, WAITING[record.kind].value)
+    fresh = batches.begin_window(replace(record, first_error="", failures=0))
+    resumed = wait_to_be_opened(fresh, AutoResume())
+    if record.state is JobState.RUNNING:
+        return resumed, (Halt(),)
+    # The old task may still be settling its commit. The job is opened again only after that, by a tick.
+    return resumed, () if resumed.task else (Run(scale=resumed.batch_scale),)
+
+
+def _stop(record: JobRecord, event: Stopped) -> Change:
+    if record.is_final:
+        raise _refused(record, "STOPPED")
+    return replace(_ended(record, JobState.STOPPED), ended_at=event.at), (Halt(),)
+
+
+def _alter(record: JobRecord, event: Altered) -> Change:
+    if record.is_final or record.state is not JobState.PAUSED:
+        raise _not_paused(record)
+    changed = replace(
+        record,
+        definition=record.definition if event.definition is None else event.definition,
+        properties={**record.properties, **event.properties},
+        window=event.window or record.window,
+        last_seen=event.moved or record.last_seen,
+        current_offset=record.current_offset if event.current_offset is None else event.current_offset,
+    )
+    if changed == record:
+        msg = f"No properties or sql changed for job {record.full_name}"
+        raise JobStateError(msg, left="Nothing was changed.", todo="Name what should change.", job_id=record.job_id)
+    return changed, ()
+
+
+def _finish(record: JobRecord, event: CaughtUp) -> Change:
+    """Routine loads have no such state: they go on waiting for rows."""
+    if record.kind is JobKind.ROUTINE or record.state is not JobState.RUNNING or record.task is not None:
+        return record, ()
+    return replace(_ended(record, JobState.FINISHED), ended_at=event.at), (Halt(),)
+
+
+def _halt_for_good(record: JobRecord, event: Fenced | RolledBack) -> Change:
+    ended, actions = batches.end_failed_task(record, event.message, event.at)
+    reason = Reason(code=ReasonCode.CANNOT_RESUME_ERR, message=event.message)
+    return pause(ended, reason, event.at), (*actions, Halt())
+
+
+def _lose_target(record: JobRecord, event: TargetGone) -> Change:
+    ended, actions = batches.end_failed_task(record, event.message, event.at)
+    reason = Reason(code=event.code, message=event.message)
+    if record.kind is JobKind.STREAMING or record.is_final:
+        return pause(ended, reason, event.at), (*actions, Halt())
+    gone = replace(_ended(ended, JobState.CANCELLED), reason=reason, ended_at=event.at)
+    return gone, (*actions, Halt())
+
+
+def _tick(record: JobRecord, event: Tick) -> Change:
+    if is_due(record, event.at):
+        tries = record.auto_resume.tries + 1
+        message = f"Resumed automatically, try {tries}"
+        resumed = wait_to_be_opened(record, AutoResume(tries=tries), message)
+        return resumed, (Run(scale=resumed.batch_scale),)
+    may_run = record.state is JobState.RUNNING or (record.is_waiting and record.task is None)
+    return record, (Run(scale=record.batch_scale),) if may_run else ()
+
+
+def _ended(record: JobRecord, state: JobState) -> JobRecord:
+    return replace(record, state=state, reason=None, paused_at=None, auto_resume=AutoResume(), runtime_message="")
+
+
+def _refused(record: JobRecord, wanted: str) -> JobStateError:
+    name = record.full_name
+    left = "Nothing was changed."
+    if record.kind is JobKind.ROUTINE:
+        msg = f"Could not transform {record.state.value} to {wanted}: routine load job {name}"
+        if record.is_final:
+            msg += f". There is not operable routine load job with name {record.name}"
+    elif record.is_final:
+        msg = f"job not exist: {name} is {record.state.value}"
+    else:
+        msg = f"Can't change job status to the same status: job {name} is {record.state.value}"
+    return JobStateError(msg, left=left, todo=_advice(record), job_id=record.job_id, state=record.state.value)
+
+
+def _advice(record: JobRecord) -> str:
+    if record.is_final:
+        return "Create the job again; its name is free."
+    return "Resume it first." if record.state is JobState.PAUSED else "It is already on its way."
+
+
+def _not_paused(record: JobRecord) -> JobStateError:
+    if record.kind is JobKind.ROUTINE:
+        msg = f"Only supports modification of PAUSED jobs: {record.full_name} is {record.state.value}"
+    else:
+        msg = f"Only PAUSED job can be altered: {record.full_name} is {record.state.value}"
+    todo = "Create the job again." if record.is_final else "Pause it first."
+    return JobStateError(msg, left="Nothing was changed.", todo=todo, job_id=record.job_id)

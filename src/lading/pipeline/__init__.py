@@ -1,0 +1,1 @@
+"""One batch, one Spark job: read, map, write, report."""

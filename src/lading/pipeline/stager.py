@@ -1,0 +1,78 @@
+"""A batch as one Spark job of one stage: read, map, write; reports come back, rows do not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import pyarrow as pa
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.taskcontext import TaskContext
+
+from lading.errors import StageError
+from lading.ids import NewToken
+from lading.model.batch import BatchPlan, Report
+from lading.model.codec import decode
+from lading.pipeline.faults import cause_of
+from lading.pipeline.mapping import END, ERROR, FILE, RAW, ROW, RowMapping, first_stage, second_stage
+from lading.pipeline.tasks import TaskTools, read_task, write_task
+
+_HIDDEN = pa.schema([(FILE, pa.string()), (ROW, pa.int64()), (RAW, pa.binary()), (ERROR, pa.string())])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """What is the same for every batch of a job."""
+
+    mapping: RowMapping
+    source: pa.Schema
+    """Source columns, without the hidden ones."""
+    tools: TaskTools
+    pool: str = "default"
+
+
+class SparkStager:
+    """Implements the coordinator's Stager on a Spark session."""
+
+    def __init__(self, spark: SparkSession, stage: Stage, new_token: NewToken) -> None:
+        self._spark = spark
+        self._stage = stage
+        self._new_token = new_token
+
+    def stage(self, plan: BatchPlan) -> Sequence[Report]:
+        # Split numbers index the tuple that tasks are given; each split is a Spark partition of its own.
+        splits = tuple(sorted(plan.splits, key=lambda split: split.number))
+        batch_id = f"{self._new_token():016x}"
+        tools = replace(self._stage.tools, splits=splits, batch_id=batch_id)
+        try:
+            rows = self._run(tools, len(splits))
+        except (Py4JError, Py4JJavaError, PySparkException) as error:
+            raise self._failed(error) from error
+        return [decode(Report, json.loads(row[0]), where="a task's report") for row in rows]
+
+    def _run(self, tools: TaskTools, count: int) -> list[tuple[str]]:
+        schema = pa.schema([*self._stage.source, *_HIDDEN, pa.field(END, pa.string())])
+        self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", self._stage.pool)
+        numbers = self._spark.range(0, count, 1, count)
+        read = numbers.mapInArrow(partial(read_task, tools, schema), from_arrow_schema(schema))
+        mapped = read.selectExpr(*first_stage(self._stage.mapping, tuple(self._stage.source.names)))
+        shaped = mapped.selectExpr(*second_stage(self._stage.mapping))
+        return shaped.mapInArrow(partial(_write, tools), "report string").collect()  # type: ignore[return-value]
+
+    def _failed(self, error: Exception) -> StageError:
+        cause = cause_of(error)
+        msg = f"The batch could not be staged: {cause}"
+        return StageError(
+            msg, left="Nothing was committed; the position stands.", todo="It is tried again; see the log for more."
+        )
+
+
+def _write(tools: TaskTools, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    context = TaskContext.get()
+    number = context.taskAttemptId() if context else 0
+    return write_task(tools, f"{tools.batch_id}-{number}", batches)

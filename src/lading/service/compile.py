@@ -1,0 +1,178 @@
+"""From the text of a job to everything that runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+
+import pyarrow as pa
+
+from lading.errors import ConfigError, PropertyError
+from lading.ids import JobId
+from lading.model.batch import Limits
+from lading.model.job import ErrorBudget, Job
+from lading.pipeline.mapping import RowMapping, TargetColumn, quoted
+from lading.pipeline.quarantine import QuarantineFile
+from lading.pipeline.stager import Stage
+from lading.pipeline.tasks import TaskTools
+from lading.sources.files.properties import parse_properties
+from lading.sources.files.reader import output_schema, read_split
+from lading.sources.files.schema import infer_schema
+from lading.sources.files.source import FilesSource
+from lading.sources.files.spec import FilesSpec, Format
+from lading.sql.definitions import StreamingJobDefinition, define_streaming_job
+from lading.sql.masking import without_secrets
+from lading.sql.render import render
+from lading.sql.statements import CreateJob
+from lading.sql.table_statements import LENGTH_PROPERTY
+from lading.store.records import TableEntry
+from lading.tables.base import LakeTable
+from lading.tables.types import spark_type
+from lading.tables.writers import open_writer
+
+_HIDDEN = 4
+_FILE_PROPERTIES = {"s3.ingestion_mode": "s3.ingestion_mode", "s3.late_files": "s3.late_files"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compiled:
+    """A job, ready to run as soon as its columns are known."""
+
+    job: Job
+    source: FilesSource
+    stage: Stage | None
+    """None: there is no file yet to learn the columns from."""
+    interval_s: float
+    is_once: bool
+
+
+def compile_job(
+    job_id: JobId, statement: CreateJob, table: LakeTable, entry: TableEntry, quarantine: str, scale: float = 1.0
+) -> Compiled:
+    """Check a job against its table and its files, and put its parts together."""
+    definition = define_streaming_job(statement)
+    spec = files_spec(statement, definition, table.schema())
+    known = spec if spec.schema is not None else infer_schema(spec)
+    properties = definition.properties
+    job = Job(
+        job_id=job_id,
+        name=statement.name,
+        start=offset_text(properties.offset),
+        definition=render(without_secrets(statement)),
+        limits=Limits(
+            files=max(1, int(properties.max_batch_files * scale)),
+            size_bytes=max(1, int(properties.max_batch_bytes * scale)),
+        ),
+        budget=ErrorBudget(
+            strict=properties.session.enable_insert_strict, max_ratio=properties.session.insert_max_filter_ratio
+        ),
+    )
+    return Compiled(
+        job=job,
+        source=FilesSource(known or spec),
+        stage=None if known is None else _stage(definition, known, table, entry, quarantine),
+        interval_s=properties.max_interval_s,
+        is_once=spec.ingestion.value == "once",
+    )
+
+
+def offset_text(offset: str | None) -> str:
+    """The start of a job as its source wants it."""
+    import json
+
+    return json.dumps({"fileName": offset}) if offset else ""
+
+
+def files_spec(statement: CreateJob, definition: StreamingJobDefinition, target: pa.Schema) -> FilesSpec:
+    """Where the files are and how they are written."""
+    given = dict(statement.insert.source.properties)
+    for name, value in statement.properties.items():
+        if name in _FILE_PROPERTIES:
+            given[_FILE_PROPERTIES[name]] = "count" if value.upper() == "SHOW" else value
+    spec = parse_properties(given)
+    if spec.format is Format.JSON and not spec.json.jsonpaths:
+        return replace(spec, schema=_json_schema(definition, spec, target))
+    return spec
+
+
+def _json_schema(definition: StreamingJobDefinition, spec: FilesSpec, target: pa.Schema) -> pa.Schema:
+    """The keys that the job asks for: a document may have others, and lack some of these."""
+    names: dict[str, None] = {}
+    for column in definition.columns:
+        asked = target.names if column.is_star else column.expression.columns if column.expression else ()
+        names.update(dict.fromkeys(asked))
+    if definition.where is not None:
+        names.update(dict.fromkeys(definition.where.columns))
+    kept = [name for name in names if name not in spec.path_partition_keys]
+    return pa.schema([pa.field(name, pa.string()) for name in kept])
+
+
+def _stage(
+    definition: StreamingJobDefinition, spec: FilesSpec, table: LakeTable, entry: TableEntry, quarantine: str
+) -> Stage:
+    whole = output_schema(spec)
+    source = pa.schema(list(whole)[: len(whole) - _HIDDEN])
+    mapping = _mapping(definition, source, table.schema(), entry)
+    tools = TaskTools(
+        read=partial(read_split, spec),
+        open_writer=partial(open_writer, table.writer_spec()),
+        open_quarantine=partial(QuarantineFile, quarantine),
+        batch_id="",
+        splits=(),
+        columns=tuple(table.schema().names),
+    )
+    return Stage(mapping=mapping, source=source, tools=tools)
+
+
+def _mapping(definition: StreamingJobDefinition, source: pa.Schema, target: pa.Schema, entry: TableEntry) -> RowMapping:
+    given: list[str] = []
+    for column in definition.columns:
+        if column.is_star:
+            given += [quoted(name) for name in source.names]
+        elif column.expression is not None:
+            given.append(column.expression.text)
+    asked = [(column.expression.columns if column.expression else ()) for column in definition.columns]
+    asked.append(definition.where.columns if definition.where else ())
+    _check_columns({name for names in asked for name in names}, source)
+    names = list(definition.target_columns or target.names)
+    _check_target(names, target, len(given))
+    filled = dict(zip(names, given, strict=True))
+    lengths = entry.spec.properties if entry.spec else {}
+    session = definition.properties.session
+    return RowMapping(
+        columns=tuple(_column(field, filled.get(field.name), lengths) for field in target),
+        where=definition.where.text if definition.where else None,
+        strict=session.enable_insert_strict or session.enable_strict_cast,
+    )
+
+
+def _column(field: pa.Field, expression: str | None, lengths: Mapping[str, str]) -> TargetColumn:
+    length = lengths.get(LENGTH_PROPERTY + field.name)
+    return TargetColumn(
+        name=field.name,
+        type=spark_type(field.type),
+        nullable=field.nullable,
+        expression=expression,
+        max_length=int(length) if length else None,
+    )
+
+
+def _check_columns(asked: set[str], source: pa.Schema) -> None:
+    missing = sorted(asked - set(source.names))
+    if missing:
+        msg = f"Unknown column {', '.join(repr(name) for name in missing)} in the source"
+        raise PropertyError(msg, todo=f"The files have: {', '.join(source.names)}.")
+
+
+def _check_target(names: list[str], target: pa.Schema, given: int) -> None:
+    unknown = [name for name in names if name not in target.names]
+    if unknown:
+        msg = f"Unknown column {', '.join(repr(name) for name in unknown)} in the target table"
+        raise ConfigError(msg, left="Nothing was changed.", todo=f"It has: {', '.join(target.names)}.")
+    if len(names) != given:
+        msg = (
+            f"insert into cols should be corresponding to the query output: {len(names)} columns are to be filled "
+            f"and {given} are selected"
+        )
+        raise PropertyError(msg, todo="Select one expression for each column.")

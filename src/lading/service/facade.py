@@ -1,0 +1,254 @@
+"""One façade: everything else is a thin view over it."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from lading.clock import Clock, SystemClock
+from lading.commit.coordinator import Coordinator, World
+from lading.commit.steps import run_steps
+from lading.errors import HeadLostError, JobNotFoundError
+from lading.ids import JobId, new_incarnation, new_token
+from lading.jobs.record import JobKind, JobName, JobRecord, JobState
+from lading.model.batch import BatchPlan, Report
+from lading.model.bill import Bill
+from lading.plan.planner import Planner
+from lading.service.compile import Compiled, compile_job
+from lading.service.home import Home
+from lading.service.result import Result
+from lading.service.runner import JobRunner, Tools
+from lading.service.shelf import Shelf
+from lading.service.verify import Verdict, verify_job
+from lading.sql.parse import parse_statement, parse_statements
+from lading.sql.statements import CreateJob
+from lading.store.home import HomeLock
+from lading.store.store import open_store
+from lading.tables.base import LakeTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Progress = Callable[[JobRecord, Bill], None]
+
+
+class Lading:
+    """One installation, opened by one process at a time."""
+
+    def __init__(
+        self,
+        home: str | Path,
+        *,
+        store_url: str = "",
+        spark: Mapping[str, str] | None = None,
+        session: SparkSession | None = None,
+        clock: Clock | None = None,
+        user: str = "",
+    ) -> None:
+        self.home = Home(path=Path(home).absolute())
+        self.clock = clock or SystemClock()
+        self._lock = HomeLock.acquire(self.home.path, self.clock)
+        self.store = open_store(store_url or self.home.store_url, self.clock)
+        self.shelf = Shelf(self.home, self.store, self.clock)
+        self.user = user or getpass.getuser()
+        self.database = "default"
+        self._spark_settings = spark or {}
+        self._spark = session
+        self._owns_spark = session is None
+        self._spark_lock = threading.Lock()
+        self._runners: dict[JobId, JobRunner] = {}
+        self._tools = Tools(
+            store=self.store,
+            clock=self.clock,
+            incarnation=new_incarnation(),
+            compile=self.compile,
+            make_stager=self._stager,
+        )
+        self.shelf.create_database("default", if_not_exists=True)
+
+    # What people use.
+
+    def sql(self, text: str) -> list[Result]:
+        """Run statements, one after the other; the first that fails ends it."""
+        from lading.service.statements import execute
+
+        return [execute(self, statement) for statement in parse_statements(text)]
+
+    def run(
+        self, jobs: Sequence[str] | None = None, *, timeout: float | None = None, on_progress: Progress | None = None
+    ) -> dict[str, JobRecord]:
+        """Run jobs until all that is there now is loaded, or until each has stopped; by name, how each is now."""
+        chosen = [self.job(name) for name in jobs] if jobs else self.live_jobs()
+        deadline = None if timeout is None else self.clock.monotonic_s() + timeout
+        with ThreadPoolExecutor(max_workers=max(1, min(16, len(chosen)))) as pool:
+            futures = {record.name: pool.submit(self._drain, record, deadline, on_progress) for record in chosen}
+            return {name: future.result() for name, future in futures.items()}
+
+    def verify(self, job: str) -> Verdict:
+        """Compare a job's bills with its table."""
+        record = self.job(job, include_final=True)
+        return verify_job(record, self.open_target(record))
+
+    def close(self) -> None:
+        """Say goodbye to the jobs and let go of everything."""
+        for runner in self._runners.values():
+            runner.goodbye()
+        if self._spark is not None and self._owns_spark:
+            self._spark.stop()
+        self.store.close()
+        self._lock.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    # What statements use.
+
+    def job(self, name: str, *, include_final: bool = False) -> JobRecord:
+        """A streaming job by its name."""
+        found = self.store.find_job(JobName(kind=JobKind.STREAMING, name=name), include_final=include_final)
+        if found is None:
+            msg = f"job not exist: {name}"
+            raise JobNotFoundError(msg, left="Nothing was changed.", todo='See SELECT * FROM jobs("type"="insert").')
+        return found.record
+
+    def live_jobs(self) -> list[JobRecord]:
+        """Jobs that are to run."""
+        found = [stored.record for stored in self.store.list_jobs(kind=JobKind.STREAMING)]
+        return [record for record in found if record.state is not JobState.PAUSED]
+
+    def runner(self, job_id: JobId) -> JobRunner:
+        """The runner of a job in this incarnation."""
+        return self._runners.setdefault(job_id, JobRunner(job_id, self._tools))
+
+    def forget_runner(self, job_id: JobId) -> None:
+        """Let the next use of a job open it anew."""
+        runner = self._runners.pop(job_id, None)
+        if runner is not None:
+            runner.goodbye()
+
+    def statement_of(self, record: JobRecord) -> CreateJob:
+        """The CREATE JOB of a job, with its secrets."""
+        statement = parse_statement(record.definition)
+        if not isinstance(statement, CreateJob):
+            msg = f"The definition of job {record.name} is not CREATE JOB"
+            raise JobNotFoundError(msg, left="Nothing was changed.", todo="Drop the job and create it again.")
+        secrets = json.loads(self.store.read_setting(secret_key(record.job_id)) or "{}")
+        source = statement.insert.source
+        whole = replace(source, properties={**source.properties, **secrets})
+        return replace(statement, insert=replace(statement.insert, source=whole))
+
+    def keep_secrets(self, job_id: JobId, statement: CreateJob, kept: CreateJob) -> None:
+        """Keep what the definition leaves out: the values of secret properties, in the store of the home alone."""
+        all_of, shown = statement.insert.source.properties, kept.insert.source.properties
+        secrets = {name: value for name, value in all_of.items() if name not in shown}
+        self.store.write_setting(secret_key(job_id), json.dumps(secrets))
+
+    def open_target(self, record: JobRecord) -> LakeTable:
+        """The table a job loads into."""
+        database, _, name = record.target.partition(".")
+        return self.shelf.open_table(database, name)
+
+    def compile(self, record: JobRecord) -> tuple[Compiled, LakeTable]:
+        """A job's parts, from its record."""
+        table = self.open_target(record)
+        database, _, name = record.target.partition(".")
+        compiled = compile_job(
+            record.job_id,
+            self.statement_of(record),
+            table,
+            self.shelf.entry(database, name),
+            self.home.quarantine(record.job_id),
+            record.batch_scale,
+        )
+        return compiled, table
+
+    def coordinator(self, record: JobRecord) -> tuple[Coordinator, str]:
+        """A coordinator that has started, for an operator's edit, and the partition of the job."""
+        compiled, table = self.compile(record)
+        world = World(
+            table=table,
+            bills=table.bills,
+            planner=Planner(compiled.source, self.clock),
+            stager=_NoColumns(),
+            clock=self.clock,
+            new_token=new_token,
+            followers=(self.store,),
+        )
+        coordinator = Coordinator(compiled.job, world, self._tools.incarnation)
+        run_steps(coordinator.start(last_seen=record.last_seen, said_goodbye=record.goodbye))
+        return coordinator, compiled.source.partition
+
+    def bills(self, record: JobRecord, limit: int) -> list[Bill]:
+        """The newest bills of a job, newest first."""
+        table = self.open_target(record)
+        found: list[Bill] = []
+        head = table.read_head_unchecked(record.job_id)
+        while head is not None and len(found) < limit:
+            try:
+                found.append(table.bills.read(record.job_id, head))
+            except HeadLostError:
+                break
+            head = found[-1].continues
+        return found
+
+    def spark(self) -> SparkSession:
+        """The Spark session, started when it is first needed."""
+        with self._spark_lock:
+            if self._spark is None:
+                from pyspark import SparkContext
+
+                from lading.pipeline.java import find_java
+                from lading.pipeline.session import open_session
+                from lading.settings import environment
+
+                # A context that somebody else started in this process is used and left to them.
+                self._owns_spark = SparkContext._active_spark_context is None  # noqa: SLF001 - no public way to ask
+                java = find_java(environment(), self.home.spark)
+                self._spark = open_session(self._spark_settings, java, self.home.spark)
+            return self._spark
+
+    # Inside.
+
+    def _stager(self, compiled: Compiled) -> object:
+        if compiled.stage is None:
+            return _NoColumns()
+        from lading.pipeline.stager import SparkStager
+
+        return SparkStager(self.spark(), compiled.stage, new_token)
+
+    def _drain(self, record: JobRecord, deadline: float | None, on_progress: Progress | None) -> JobRecord:
+        runner = JobRunner(
+            record.job_id, self._tools, (lambda bill: on_progress(runner.record(), bill)) if on_progress else None
+        )
+        self._runners[record.job_id] = runner
+        while runner.run_once():
+            if deadline is not None and self.clock.monotonic_s() > deadline:
+                break
+        return runner.record()
+
+
+class _NoColumns:
+    """Stands where a stager would, while there is no file to learn the columns from."""
+
+    def stage(self, plan: BatchPlan) -> Sequence[Report]:
+        return ()
+
+
+def secret_key(job_id: JobId) -> str:
+    """Where the store keeps a job's secrets."""
+    return f"secrets/{job_id}"
+
+
+def connect(home: str | Path, **options: object) -> Lading:
+    """Open a home."""
+    return Lading(home, **options)  # type: ignore[arg-type]  # the same options, handed on

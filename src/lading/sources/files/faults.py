@@ -1,0 +1,78 @@
+"""What can be wrong with a file or a listing, said so that a person knows what to do.
+
+    SourceError
+    ├── FileGoneError         listed, and deleted before it was read
+    ├── FileChangedError      listed, and replaced before or while it was read
+    └── FileUnreadableError   cut off, of another format, or not what the job expects
+
+Foreign errors of pyarrow and the operating system are translated here and in the stores, nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pyarrow as pa
+
+from lading.errors import ListingError, SourceError, StorageError
+
+_NOTHING = "Nothing of this batch was committed; the position stands."
+
+
+class FileGoneError(SourceError):
+    """A listed file was deleted before it was read."""
+
+
+class FileChangedError(SourceError):
+    """A listed file was replaced before or while it was read."""
+
+    retry = True
+
+
+class FileUnreadableError(SourceError):
+    """A file is cut off, of another format, or not what the job expects."""
+
+
+def file_gone(uri: str) -> FileGoneError:
+    """The file is no longer where it was listed."""
+    msg = f"File {uri} was deleted between listing and reading"
+    todo = "Put it back, or RESUME to go on without it."
+    return FileGoneError(msg, left=_NOTHING, todo=todo, file=uri)
+
+
+def file_changed(uri: str, was: str, now: str) -> FileChangedError:
+    """The file is not the one that was listed."""
+    msg = f"File {uri} was replaced between listing and reading: it was {was} and is {now}"
+    todo = "The next batch reads it as it is then. Write files under another name and rename them when they are whole."
+    return FileChangedError(msg, left=_NOTHING, todo=todo, file=uri)
+
+
+def file_unreadable(uri: str, why: str) -> FileUnreadableError:
+    """The file cannot be read to its end."""
+    msg = f"File {uri} cannot be read: {why}"
+    todo = 'Replace the file and RESUME, or move the job past it with its key as offset {"fileName": …}.'
+    return FileUnreadableError(msg, left=_NOTHING, todo=todo, file=uri)
+
+
+def store_failed(uri: str, why: object) -> StorageError:
+    """The store did not answer, or refused."""
+    msg = f"File {uri} could not be fetched: {why}"
+    return StorageError(msg, left=_NOTHING, todo="Check the network, the endpoint and the credentials.", file=uri)
+
+
+def listing_failed(uri: str, why: object) -> ListingError:
+    """A listing ended before its end."""
+    msg = f"The files under {uri} could not all be listed: {why}"
+    return ListingError(
+        msg, left="Nothing was read; the position stands.", todo="Check that it exists and may be listed.", prefix=uri
+    )
+
+
+@contextmanager
+def translating(uri: str) -> Iterator[None]:
+    """Errors of pyarrow and of the disk become errors about a file. Arrow raises OSError for bad content too."""
+    try:
+        yield
+    except (pa.ArrowException, OSError, EOFError) as error:
+        raise file_unreadable(uri, " ".join(str(error).split())) from error

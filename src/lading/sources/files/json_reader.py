@@ -1,0 +1,98 @@
+"""JSON files as Arrow batches: lines the fast way where that is safe, everything else document by document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import pyarrow as pa
+
+from lading.sources.files.blocks import SLOW_BYTES, Lines, line_blocks, quarters
+from lading.sources.files.json_fast import FastJson
+from lading.sources.files.json_scan import JsonScanner
+from lading.sources.files.json_text import BadDocument, JsonText, Value, string_column
+from lading.sources.files.rows import BadRow, RowShaper
+from lading.sources.files.spec import JsonOptions
+from lading.sources.files.unpack import Read
+
+_BATCH_BYTES = 1024 * 1024
+
+Taken = tuple[bytes, list[Value] | BadDocument]
+"""The text of a row, and its values or why it has none."""
+
+
+class JsonReader:
+    """Reads one file, or a part of one, from where its documents start."""
+
+    def __init__(self, options: JsonOptions, lines: Lines, shaper: RowShaper, *, fast: bool = True) -> None:
+        names = shaper.schema.names
+        self._options = options
+        self._lines = lines
+        self._shaper = shaper
+        self._text = JsonText(options, names)
+        self._fast = FastJson(options, names) if fast else None
+        self._next = 1
+
+    def batches(self, read: Read) -> Iterator[pa.RecordBatch]:
+        """Good rows and bad rows in batches of their own."""
+        if not self._options.read_by_line:
+            yield from self._scanned(read)
+            return
+        for block in line_blocks(read, self._lines):
+            yield from self._block(block)
+
+    def _block(self, block: bytes) -> Iterator[pa.RecordBatch]:
+        """Whole lines. Where the fast way fails, only the small piece with the trouble goes the slow way."""
+        columns = self._fast.parse(block) if self._fast else None
+        if columns is not None:
+            yield from self._shaper.good(columns, self._next)
+            self._next += len(columns[0])
+        elif self._is_worth_cutting(block) and len(pieces := quarters(block, self._lines)) > 1:
+            for piece in pieces:
+                yield from self._block(piece)
+        else:
+            taken = list(self._lines_of(block))
+            yield from self._emit(taken)
+            if self._fast and self._fast.is_possible:
+                self._fast.learn([raw for raw, row in taken if not isinstance(row, BadDocument)])
+
+    def _is_worth_cutting(self, block: bytes) -> bool:
+        return len(block) > SLOW_BYTES or (self._fast is not None and self._fast.is_possible)
+
+    def _lines_of(self, block: bytes) -> Iterator[Taken]:
+        for line in block.split(self._lines.delimiter):
+            raw = line.strip(b" \t\r")
+            if raw:
+                for row in self._text.rows(raw):
+                    yield raw, row
+
+    def _scanned(self, read: Read) -> Iterator[pa.RecordBatch]:
+        opens_array = self._options.strip_outer_array and not self._options.json_root
+        waiting, size = list[Taken](), 0
+        for raw, flaw in JsonScanner(read, self._lines, opens_array=opens_array).documents():
+            if flaw:
+                waiting.append((raw, BadDocument(flaw)))
+            elif opens_array:
+                waiting.append((raw, self._text.element(raw)))
+            else:
+                waiting.extend((raw, row) for row in self._text.rows(raw))
+            size += len(raw)
+            if size > _BATCH_BYTES:
+                yield from self._emit(waiting)
+                waiting, size = [], 0
+        yield from self._emit(waiting)
+
+    def _emit(self, taken: Iterable[Taken]) -> Iterator[pa.RecordBatch]:
+        good: list[list[Value]] = []
+        numbers: list[int] = []
+        bad: list[BadRow] = []
+        for raw, row in taken:
+            if isinstance(row, BadDocument):
+                bad.append(BadRow(self._next, raw, row.reason))
+            else:
+                good.append(row)
+                numbers.append(self._next)
+            self._next += 1
+        if good:
+            yield self._shaper.numbered([string_column(column) for column in zip(*good, strict=True)], numbers)
+        if bad:
+            yield self._shaper.bad(bad)

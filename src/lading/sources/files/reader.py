@@ -1,0 +1,109 @@
+"""The executors' side: the rows of a split as Arrow batches, then its end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from urllib.parse import unquote
+
+import pyarrow as pa
+
+from lading.errors import ConfigError
+from lading.model.batch import Split
+from lading.sources.files.columnar import columnar_batches
+from lading.sources.files.faults import file_unreadable, translating
+from lading.sources.files.json_reader import JsonReader
+from lading.sources.files.payload import FilePart, SplitEnd, parse_payload
+from lading.sources.files.rows import ERROR, HIDDEN, RowShaper
+from lading.sources.files.spec import FilesSpec, Format
+from lading.sources.files.store import ByteFile, ObjectStore, open_store
+from lading.sources.files.text_files import csv_batches, open_text
+
+_HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
+
+
+def output_schema(spec: FilesSpec) -> pa.Schema:
+    """What batches look like: source columns, columns of the path, hidden columns."""
+    paths = [pa.field(name, pa.string()) for name in spec.path_partition_keys]
+    return pa.schema([*_schema(spec), *paths, *HIDDEN])
+
+
+def read_split(
+    spec: FilesSpec, split: Split, *, store: ObjectStore | None = None
+) -> Iterator[pa.RecordBatch | SplitEnd]:
+    """Every row of a split, good or bad, in batches; then one SplitEnd.
+
+    Raises FileGoneError, FileChangedError, FileUnreadableError or StorageError, each with the name of the file. The
+    rows before it must be thrown away then: no SplitEnd, no split. Memory is bounded by the block size and by
+    `max_record_bytes`, for parquet and orc by one batch of one row group or one stripe.
+    """
+    place = store or open_store(spec.place, spec.s3)
+    payload = parse_payload(split.payload)
+    count = _Count()
+    for part in payload.parts:
+        yield from _read_part(spec, part, place, count)
+    yield SplitEnd(
+        end=split.start if split.end is None else split.end,
+        finished=payload.finished,
+        rows=count.rows,
+        error_rows=count.error_rows,
+        source_files=sum(1 for part in payload.parts if part.begin == 0),
+        source_bytes=sum(part.end - part.begin for part in payload.parts),
+        received_bytes=count.received,
+        marks=payload.marks,
+    )
+
+
+class _Count:
+    """What a split has given so far."""
+
+    __slots__ = ("error_rows", "received", "rows")
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.error_rows = 0
+        self.received = 0
+
+
+def _read_part(spec: FilesSpec, part: FilePart, store: ObjectStore, count: _Count) -> Iterator[pa.RecordBatch]:
+    uri = store.uri(part.key)
+    shaper = RowShaper(_schema(spec), part.name, path_values(part.key, spec.path_partition_keys, uri))
+    with translating(uri):
+        file = store.open(part.key, if_match=part.etag, size=part.size, random=not spec.format.is_text)
+        try:
+            for batch in _batches(spec, part, file, shaper, uri, count):
+                count.rows += batch.num_rows
+                count.error_rows += batch.num_rows - batch.column(batch.schema.get_field_index(ERROR)).null_count
+                yield batch
+            file.check()
+        finally:
+            file.close()
+
+
+def _batches(
+    spec: FilesSpec, part: FilePart, file: ByteFile, shaper: RowShaper, uri: str, count: _Count
+) -> Iterator[pa.RecordBatch]:
+    if not spec.format.is_text:
+        yield from columnar_batches(file, part, spec, shaper, uri)
+        count.received += part.end - part.begin
+        return
+    text = open_text(file, part, spec, uri)
+    if spec.format is Format.JSON:
+        yield from JsonReader(spec.json, text.lines, shaper).batches(text.stream.read)
+    else:
+        yield from csv_batches(text, spec, shaper, uri)
+    count.received += text.stream.received
+
+
+def path_values(key: str, names: tuple[str, ...], uri: str) -> dict[str, str | None]:
+    """Values of `name=value` folders in a key."""
+    folders = dict(part.split("=", 1) for part in key.split("/")[:-1] if "=" in part)
+    if missing := [name for name in names if name not in folders]:
+        raise file_unreadable(uri, f"its path has no folder {', '.join(f'{name}=…' for name in missing)}")
+    return {name: None if folders[name] == _HIVE_NULL else unquote(folders[name]) for name in names}
+
+
+def _schema(spec: FilesSpec) -> pa.Schema:
+    if spec.schema is None or not spec.schema.names:
+        msg = "The columns of the files are not known"
+        raise ConfigError(msg, left="Nothing was read.", todo="Infer the schema first, or give the columns.")
+    return spec.schema

@@ -1,0 +1,76 @@
+"""Source columns and the hidden columns beside them, as Arrow batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+FILE, ROW, RAW, ERROR = "__file", "__row", "__raw", "__error"
+HIDDEN = pa.schema([(FILE, pa.string()), (ROW, pa.int64()), (RAW, pa.binary()), (ERROR, pa.string())])
+"""`__file` and `__row` say where a row is from; `__raw` and `__error` are null for good rows. `__row` counts the
+records of a file from 1, bad ones too, but no header and no blank line."""
+
+MAX_ROWS = 64 * 1024
+"""Rows of one batch. Bounds what the columns beside short rows take."""
+
+
+@dataclass(frozen=True, slots=True)
+class BadRow:
+    """A record that could not be taken apart."""
+
+    number: int
+    raw: bytes
+    reason: str
+
+
+class RowShaper:
+    """Puts the hidden columns and those of the path beside what a file gave."""
+
+    def __init__(self, schema: pa.Schema, file: str, path_values: dict[str, str | None]) -> None:
+        self._file = file
+        self._path_values = path_values
+        self.schema = schema
+        path_fields = [pa.field(name, pa.string()) for name in path_values]
+        self._whole = pa.schema([*schema, *path_fields, *HIDDEN])
+        self._numbers = pa.array([], pa.int64())
+
+    def good(self, columns: Sequence[pa.Array], first: int, *, without: Sequence[int] = ()) -> Iterator[pa.RecordBatch]:
+        """Rows that are numbered from `first`, leaving out the numbers of bad ones between them."""
+        count = len(columns[0])
+        numbers = self._count(first, count + len(without))
+        if without:
+            numbers = numbers.filter(pc.invert(pc.is_in(numbers, pa.array(without, pa.int64()))))
+        for at in range(0, count, MAX_ROWS):
+            yield self._good([column.slice(at, MAX_ROWS) for column in columns], numbers.slice(at, MAX_ROWS))
+
+    def numbered(self, columns: Sequence[pa.Array], numbers: Sequence[int]) -> pa.RecordBatch:
+        """Rows with numbers that are given one by one."""
+        return self._good(columns, pa.array(numbers, pa.int64()))
+
+    def _good(self, columns: Sequence[pa.Array], numbers: pa.Array) -> pa.RecordBatch:
+        count = len(numbers)
+        return self._batch(columns, numbers, pa.nulls(count, pa.binary()), pa.nulls(count, pa.string()))
+
+    def bad(self, rows: Sequence[BadRow]) -> pa.RecordBatch:
+        """Bad rows: no values, but their text and the reason."""
+        columns = [pa.nulls(len(rows), field.type) for field in self.schema]
+        return self._batch(
+            columns,
+            pa.array([row.number for row in rows], pa.int64()),
+            pa.array([row.raw for row in rows], pa.binary()),
+            pa.array([row.reason for row in rows], pa.string()),
+        )
+
+    def _count(self, first: int, count: int) -> pa.Array:
+        if len(self._numbers) < count:
+            self._numbers = pa.array(range(count), pa.int64())
+        return pc.add(self._numbers.slice(0, count), first)
+
+    def _batch(self, columns: Sequence[pa.Array], numbers: pa.Array, raw: pa.Array, error: pa.Array) -> pa.RecordBatch:
+        count = len(numbers)
+        paths = [pa.repeat(pa.scalar(value, pa.string()), count) for value in self._path_values.values()]
+        file = pa.repeat(pa.scalar(self._file, pa.string()), count)
+        return pa.RecordBatch.from_arrays([*columns, *paths, file, numbers, raw, error], schema=self._whole)

@@ -1,0 +1,99 @@
+"""Columns of files that nobody declared: from the first file there is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
+
+import pyarrow as pa
+
+from lading.sources.files.blocks import line_blocks
+from lading.sources.files.columnar import columnar_schema
+from lading.sources.files.csv_text import CsvText
+from lading.sources.files.faults import file_unreadable, translating
+from lading.sources.files.json_scan import JsonScanner
+from lading.sources.files.json_text import JsonText
+from lading.sources.files.jsonpath import parse_jsonpath
+from lading.sources.files.payload import FilePart
+from lading.sources.files.source import FilesSource
+from lading.sources.files.spec import FilesSpec, Format
+from lading.sources.files.store import ByteFile, ObjectInfo, ObjectStore, open_store
+from lading.sources.files.text_files import OpenText, open_text
+
+_SAMPLE_BYTES = 1024 * 1024
+_SAMPLE_DOCUMENTS = 1000
+
+
+def infer_schema(spec: FilesSpec, *, store: ObjectStore | None = None) -> FilesSpec | None:
+    """The spec with the columns of the first file, or as it is if it has some; None when there is no file yet.
+
+    Columns of csv and json are strings: c1, c2, … for csv without names, the keys of the first documents for json.
+    """
+    if spec.schema is not None:
+        return spec
+    place = store or open_store(spec.place, spec.s3)
+    first = FilesSource(spec, store=place).first_file()
+    if first is None:
+        return None
+    uri = place.uri(first.key)
+    with translating(uri):
+        file = place.open(first.key, if_match=first.etag, size=first.size, random=not spec.format.is_text)
+        try:
+            found = _columns(spec, file, first, uri)
+        finally:
+            file.close()
+    kept = [field for field in found if field.name not in spec.path_partition_keys]
+    if not kept:
+        raise file_unreadable(uri, "no columns can be found in it")
+    return replace(spec, schema=pa.schema(kept))
+
+
+def _columns(spec: FilesSpec, file: ByteFile, info: ObjectInfo, uri: str) -> pa.Schema:
+    if not spec.format.is_text:
+        return columnar_schema(file, spec)
+    if spec.format is Format.JSON and spec.json.jsonpaths:
+        return _strings([_path_name(path, number) for number, path in enumerate(spec.json.jsonpaths, 1)])
+    text = open_text(file, FilePart(info.key, info.size, info.etag, 0, info.size), spec, uri)
+    if spec.format is Format.JSON:
+        return _strings(_json_names(text, spec))
+    return _strings(list(text.header) or _csv_names(text, spec))
+
+
+def _strings(names: list[str]) -> pa.Schema:
+    return pa.schema([pa.field(name, pa.string()) for name in dict.fromkeys(names)])
+
+
+def _path_name(path: str, number: int) -> str:
+    steps = parse_jsonpath(path)
+    return steps[-1] if steps and isinstance(steps[-1], str) else f"c{number}"
+
+
+def _csv_names(text: OpenText, spec: FilesSpec) -> list[str]:
+    reader = CsvText(spec.csv)
+    content = text.stream.read(_SAMPLE_BYTES)
+    records, _ = reader.records(content, text.lines, at_end=len(content) < _SAMPLE_BYTES)
+    for record in records:
+        if record.raw:
+            return [f"c{number}" for number in range(1, len(reader.fields(record.raw.decode(errors="replace"))) + 1)]
+    return []
+
+
+def _json_names(text: OpenText, spec: FilesSpec) -> list[str]:
+    """Keys of the first documents, in the order they are met."""
+    parser = JsonText(spec.json, [])
+    names: dict[str, None] = {}
+    for raw in islice(_documents(text, spec), _SAMPLE_DOCUMENTS):
+        for found in parser.objects(raw):
+            names.update(dict.fromkeys(found))
+    return list(names)
+
+
+def _documents(text: OpenText, spec: FilesSpec) -> Iterator[bytes]:
+    if spec.json.read_by_line:
+        for block in line_blocks(text.stream.read, text.lines):
+            yield from (line for line in block.split(text.lines.delimiter) if line.strip())
+        return
+    opens_array = spec.json.strip_outer_array and not spec.json.json_root
+    for raw, _ in JsonScanner(text.stream.read, text.lines, opens_array=opens_array).documents():
+        yield raw

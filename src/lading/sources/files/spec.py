@@ -1,0 +1,153 @@
+"""What a job says about its files: where they are, how they are written, and what to do with late ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+import pyarrow as pa
+
+MAX_RECORD_BYTES = 16 * 1024 * 1024
+
+
+class Format(Enum):
+    """How rows stand in a file."""
+
+    CSV = "csv"
+    CSV_WITH_NAMES = "csv_with_names"
+    CSV_WITH_NAMES_AND_TYPES = "csv_with_names_and_types"
+    JSON = "json"
+    PARQUET = "parquet"
+    ORC = "orc"
+
+    @property
+    def is_csv(self) -> bool:
+        return self.value.startswith("csv")
+
+    @property
+    def is_text(self) -> bool:
+        return self.is_csv or self is Format.JSON
+
+    @property
+    def header_lines(self) -> int:
+        return {Format.CSV_WITH_NAMES: 1, Format.CSV_WITH_NAMES_AND_TYPES: 2}.get(self, 0)
+
+
+class Compression(Enum):
+    """How the bytes of a text file are packed. AUTO goes by the suffix of the key."""
+
+    AUTO = "auto"
+    PLAIN = "plain"
+    GZIP = "gz"
+    ZSTD = "zstd"
+    BZ2 = "bz2"
+    LZ4 = "lz4"
+    """The LZ4 frame format."""
+    LZ4_BLOCK = "lz4block"
+    """The block format of Hadoop."""
+    SNAPPY = "snappy"
+    """The framing format when the file starts with its mark, the block format of Hadoop otherwise."""
+    DEFLATE = "deflate"
+
+
+class Ingestion(Enum):
+    """Whether a load goes on for ever."""
+
+    CONTINUOUS = "continuous"
+    ONCE = "once"
+    """The partition is finished when every file there was at the last listing is loaded."""
+
+
+class LateFiles(Enum):
+    """What happens to files that appear at or before the position."""
+
+    COUNT = "count"
+    LOAD = "load"
+
+
+class MissingColumns(Enum):
+    """What a column means that the job expects and a file does not have."""
+
+    ERROR = "error"
+    NULL = "null"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CsvOptions:
+    """How a csv file is written."""
+
+    column_separator: str = "\t"
+    line_delimiter: str = "\n"
+    """`\\n` takes `\\r\\n` as a line's end too; any other text is taken to the letter."""
+    enclose: str = ""
+    escape: str = ""
+    skip_lines: int = 0
+    empty_field_as_null: bool = False
+    trim_double_quotes: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JsonOptions:
+    """How a json file is written."""
+
+    read_by_line: bool = True
+    strip_outer_array: bool = False
+    num_as_string: bool = False
+    """True: every number keeps its letters. False: numbers with a fraction or an exponent are read as doubles."""
+    json_root: str = ""
+    jsonpaths: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class S3Access:
+    """How to reach an S3-compatible store. Empty values leave it to the default chain."""
+
+    endpoint: str = ""
+    region: str = ""
+    access_key: str = field(default="", repr=False)
+    secret_key: str = field(default="", repr=False)
+    session_token: str = field(default="", repr=False)
+    path_style: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A uri, taken apart."""
+
+    scheme: str
+    """`s3` or `file`."""
+    bucket: str
+    """Empty for files."""
+    pattern: str
+    """The glob that a full key must match. Keys of local files are absolute paths."""
+
+    @property
+    def root(self) -> str:
+        return f"{self.scheme}://{self.bucket}{'/' if self.bucket else ''}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilesSpec:
+    """Everything that driver and executors must agree on. Pickles, so that Spark can carry it."""
+
+    place: Place
+    format: Format
+    s3: S3Access = S3Access()
+    compression: Compression = Compression.AUTO
+    csv: CsvOptions = CsvOptions()
+    json: JsonOptions = JsonOptions()
+    path_partition_keys: tuple[str, ...] = ()
+    missing_columns: MissingColumns = MissingColumns.ERROR
+    """For csv with names, parquet and orc. A key that a json document lacks is always null."""
+    ingestion: Ingestion = Ingestion.CONTINUOUS
+    late_files: LateFiles = LateFiles.COUNT
+    late_window: int = 0
+    """How many keys behind the position are remembered; 0: 1,000, and 10,000 where late files are loaded."""
+    max_record_bytes: int = MAX_RECORD_BYTES
+    """A longer row or document stops the load: more likely the delimiter is wrong. Bounds memory."""
+    schema: pa.Schema | None = None
+    """Source columns, without those of the path. Text formats have strings only. None: not yet known."""
+
+    @property
+    def remembered_keys(self) -> int:
+        return self.late_window or (10_000 if self.late_files is LateFiles.LOAD else 1_000)

@@ -1,0 +1,174 @@
+"""Objects in an S3-compatible bucket."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from lading.errors import ConfigError
+from lading.sources.files.faults import file_changed, file_gone, listing_failed, store_failed
+from lading.sources.files.spec import S3Access
+from lading.sources.files.store import ObjectInfo
+
+_MAX_RESUMES = 5
+_GONE = {"NoSuchKey", "404", "NotFound"}
+_CHANGED = {"PreconditionFailed", "412"}
+_PAST_END = {"InvalidRange", "416"}
+
+
+class S3Store:
+    """One bucket."""
+
+    def __init__(self, bucket: str, access: S3Access) -> None:
+        self._bucket = bucket
+        self._s3 = _client(access)
+
+    def list(self, prefix: str, start_after: str, *, max_slashes: int | None = None) -> Iterator[ObjectInfo]:
+        pages = self._s3.get_paginator("list_objects_v2").paginate(
+            Bucket=self._bucket, Prefix=prefix, StartAfter=start_after
+        )
+        try:
+            for page in pages:
+                for item in page.get("Contents", ()):
+                    if not item["Key"].endswith("/"):
+                        yield ObjectInfo(item["Key"], item["Size"], item["ETag"], item["LastModified"])
+        except (ClientError, BotoCoreError) as error:
+            raise listing_failed(self.uri(prefix), error) from error
+
+    def open(self, key: str, *, if_match: str, size: int, random: bool = False) -> S3File:
+        return S3File(self._s3, self._bucket, key, etag=if_match, size=size, random=random)
+
+    def uri(self, key: str) -> str:
+        return f"s3://{self._bucket}/{key}"
+
+
+class S3File(io.RawIOBase):
+    """One object. Every request asks for the etag that was listed, so no read can mix two contents.
+
+    A broken connection is resumed where it broke.
+    """
+
+    def __init__(self, s3: Any, bucket: str, key: str, *, etag: str, size: int, random: bool) -> None:
+        super().__init__()
+        self._s3, self._bucket, self._key = s3, bucket, key
+        self._etag, self._size, self._random = etag, size, random
+        self._uri = f"s3://{bucket}/{key}"
+        self._at = 0
+        self._body: Any = None
+        if size == 0:
+            self._check_empty()
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = 0, /) -> int:
+        base = {0: 0, 1: self._at, 2: self._size}[whence]
+        if base + offset != self._at:
+            self._drop_body()
+            self._at = base + offset
+        return self._at
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        wanted = self._size - self._at if size is None or size < 0 else min(size, self._size - self._at)
+        if wanted <= 0:
+            return b""
+        for attempt in range(_MAX_RESUMES):
+            try:
+                content = self._read_some(wanted)
+            except BotoCoreError as error:
+                self._drop_body()
+                if attempt == _MAX_RESUMES - 1:
+                    raise store_failed(self._uri, error) from error
+            else:
+                self._at += len(content)
+                return content
+        raise AssertionError
+
+    def close(self) -> None:
+        self._drop_body()
+        super().close()
+
+    def check(self) -> None:
+        """Nothing to do: the store itself compared the etag at every request."""
+
+    def _read_some(self, wanted: int) -> bytes:
+        if self._random:
+            body = self._get(f"bytes={self._at}-{self._at + wanted - 1}")
+            return bytes(body.read())
+        if self._body is None:
+            self._body = self._get(f"bytes={self._at}-")
+        content = bytes(self._body.read(wanted))
+        if not content:
+            self._drop_body()
+            raise store_failed(self._uri, f"it ended at byte {self._at} of {self._size}")
+        return content
+
+    def _get(self, span: str) -> Any:
+        try:
+            answer = self._s3.get_object(Bucket=self._bucket, Key=self._key, IfMatch=self._etag, Range=span)
+        except ClientError as error:
+            raise self._translate(error) from error
+        if answer["ETag"] != self._etag:
+            # A store that does not know If-Match.
+            answer["Body"].close()
+            raise file_changed(self._uri, self._etag, answer["ETag"])
+        return answer["Body"]
+
+    def _check_empty(self) -> None:
+        try:
+            answer = self._s3.head_object(Bucket=self._bucket, Key=self._key)
+        except ClientError as error:
+            raise self._translate(error) from error
+        except BotoCoreError as error:
+            raise store_failed(self._uri, error) from error
+        if answer["ETag"] != self._etag:
+            raise file_changed(self._uri, self._etag, answer["ETag"])
+
+    def _translate(self, error: ClientError) -> Exception:
+        code = str(error.response.get("Error", {}).get("Code", ""))
+        if code in _GONE:
+            return file_gone(self._uri)
+        if code in _CHANGED or code in _PAST_END:
+            return file_changed(self._uri, self._etag, "another")
+        return store_failed(self._uri, error)
+
+    def _drop_body(self) -> None:
+        if self._body is not None:
+            self._body.close()
+            self._body = None
+
+
+def _client(access: S3Access) -> Any:
+    try:
+        return _build_client(access)
+    except (BotoCoreError, ValueError) as error:
+        msg = f"Can not build s3: {error}"
+        raise ConfigError(msg, left="Nothing was read.", todo="Check s3.endpoint, s3.region and the keys.") from error
+
+
+def _build_client(access: S3Access) -> Any:
+    return boto3.client(
+        "s3",
+        endpoint_url=access.endpoint or None,
+        region_name=access.region or None,
+        aws_access_key_id=access.access_key or None,
+        aws_secret_access_key=access.secret_key or None,
+        aws_session_token=access.session_token or None,
+        config=Config(
+            retries={"mode": "standard", "total_max_attempts": 5},
+            s3={"addressing_style": "path" if access.path_style else "auto"},
+            connect_timeout=10,
+            read_timeout=60,
+        ),
+    )

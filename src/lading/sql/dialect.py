@@ -1,0 +1,118 @@
+"""Doris expressions as sqlglot trees, with function calls left as they were written.
+
+sqlglot turns calls of functions it knows into its own nodes and writes them as it thinks the other dialect says
+it. That is meant well and loses arguments: DATE_ADD(a, INTERVAL 1 HOUR) becomes a day, FROM_UNIXTIME loses its
+format. Here every call stays a name and its arguments; `functions` decides about each name by itself.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from sqlglot import exp, parse
+from sqlglot.dialects.doris import Doris
+from sqlglot.errors import ParseError as SqlglotParseError
+from sqlglot.errors import TokenError
+from sqlglot.parsers.doris import DorisParser
+
+from lading.errors import ParseError
+from lading.sql.spans import Span
+
+_SYNTAX = ("CAST", "TRY_CAST", "CONVERT", "EXTRACT", "POSITION", "SUBSTRING", "TRIM")
+"""Functions whose arguments have a grammar of their own."""
+_SELECT = "SELECT "
+
+
+class LadingDoris(Doris):
+    """Doris, with function calls left as they were written."""
+
+    SUPPORTS_USER_DEFINED_TYPES = True
+
+    class Parser(DorisParser):
+        FUNCTIONS: ClassVar[dict[str, object]] = {}  # type: ignore[assignment]  # narrower than theirs
+        FUNCTION_PARSERS: ClassVar[dict[str, object]] = {  # type: ignore[assignment]  # narrower than theirs
+            name: parser for name, parser in DorisParser.FUNCTION_PARSERS.items() if name in _SYNTAX
+        }
+        NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, object]] = {  # type: ignore[assignment]  # narrower than theirs
+            "CASE": DorisParser.NO_PAREN_FUNCTION_PARSERS["CASE"],
+        }
+
+
+def parse_expression_tree(text: str, span: Span) -> exp.Expr:
+    """The tree of one expression, with an alias when there is one. `span` is where it stands, for the message."""
+    tree = _parse(f"{_SELECT}{text}", span, shift=len(_SELECT))
+    written = {name for name, part in tree.args.items() if part}
+    if not isinstance(tree, exp.Select) or written != {"expressions"} or len(tree.expressions) != 1:
+        msg = f"mismatched input: {_short(text)} is not one expression"
+        raise ParseError(msg, place=span, hint="expected one expression")
+    found: exp.Expr = tree.expressions[0]
+    return found
+
+
+def parse_query_tree(text: str, span: Span) -> exp.Expr:
+    """The tree of a query."""
+    return _parse(text, span, shift=0)
+
+
+def place_of(node: exp.Expr, span: Span) -> Span:
+    """Where a node of an expression's tree stands in the statement; the whole expression when nobody knows."""
+    places = [part.meta for part in node.walk() if "start" in part.meta]
+    if not places:
+        return span
+    start = min(int(place["start"]) for place in places) - len(_SELECT)
+    end = max(int(place["end"]) for place in places) + 1 - len(_SELECT)
+    return span.inner(max(start, 0), end)
+
+
+def name_place(node: exp.Expr, span: Span) -> Span:
+    """Where the name of a call stands."""
+    if "start" not in node.meta:
+        return place_of(node, span)
+    return span.inner(int(node.meta["start"]) - len(_SELECT), int(node.meta["end"]) + 1 - len(_SELECT))
+
+
+def _parse(text: str, span: Span, *, shift: int) -> exp.Expr:
+    try:
+        trees = parse(text, dialect=LadingDoris)
+    except SqlglotParseError as error:
+        raise _syntax_error(error, text, span, shift) from error
+    except RecursionError as error:
+        raise too_deep(span) from error
+    except TokenError as error:
+        msg = "The expression cannot be cut into words"
+        raise ParseError(msg, place=span, hint="cannot be read") from error
+    if len(trees) != 1 or trees[0] is None:
+        msg = "mismatched input: expected one expression"
+        raise ParseError(msg, place=span, hint="expected one expression")
+    return trees[0]
+
+
+def too_deep(span: Span) -> ParseError:
+    """The error for brackets within brackets within brackets."""
+    msg = "The statement is nested too deeply"
+    return ParseError(msg, place=span, hint="too deep", todo="Write it with fewer brackets.")
+
+
+def _syntax_error(error: SqlglotParseError, text: str, span: Span, shift: int) -> ParseError:
+    found = error.errors[0] if error.errors else {}
+    wrong = str(found.get("highlight") or "")
+    end = _offset(text, int(found.get("line") or 1), int(found.get("col") or 0)) - shift
+    size = span.end - span.start
+    place = span.inner(max(end - len(wrong), 0), end) if wrong and 0 < end <= size else span
+    msg = f"mismatched input {_short(wrong)!r} in an expression" if wrong else "mismatched input in an expression"
+    return ParseError(msg, place=place, hint=_plain(str(found.get("description") or "")))
+
+
+def _offset(text: str, line: int, column: int) -> int:
+    lines = text.split("\n")
+    return sum(len(part) + 1 for part in lines[: line - 1]) + column
+
+
+def _plain(description: str) -> str:
+    if description.startswith("Required keyword"):
+        return "something is missing here"
+    return description.split(".")[0].replace("Invalid expression / Unexpected token", "not expected here").lower()
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 40 else f"{text[:37]}..."

@@ -1,0 +1,125 @@
+"""Text to statements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from lading.errors import ParseError
+from lading.sql.cursor import Cursor
+from lading.sql.dialect import too_deep
+from lading.sql.parse_job import (
+    parse_alter_job,
+    parse_control_job,
+    parse_create_job,
+    parse_explain_job,
+    parse_query,
+    parse_show_create_job,
+    parse_show_load,
+)
+from lading.sql.parse_routine import (
+    parse_alter_routine_load,
+    parse_control_all,
+    parse_control_routine_load,
+    parse_create_routine_load,
+    parse_show_create_routine_load,
+    parse_show_routine_load,
+)
+from lading.sql.parse_table import (
+    parse_create_database,
+    parse_create_table,
+    parse_describe,
+    parse_drop_database,
+    parse_drop_table,
+    parse_show_databases,
+    parse_show_tables,
+    parse_use,
+)
+from lading.sql.statements import Statement
+from lading.sql.tokens import Kind
+
+_FORMS: tuple[tuple[str, Callable[[Cursor], Statement]], ...] = (
+    ("CREATE JOB", parse_create_job),
+    ("CREATE ROUTINE LOAD", parse_create_routine_load),
+    ("CREATE TABLE", parse_create_table),
+    ("CREATE DATABASE", parse_create_database),
+    ("ALTER JOB", parse_alter_job),
+    ("ALTER ROUTINE LOAD", parse_alter_routine_load),
+    ("PAUSE JOB", parse_control_job),
+    ("PAUSE ROUTINE LOAD", parse_control_routine_load),
+    ("PAUSE ALL ROUTINE LOAD", parse_control_all),
+    ("RESUME JOB", parse_control_job),
+    ("RESUME ROUTINE LOAD", parse_control_routine_load),
+    ("RESUME ALL ROUTINE LOAD", parse_control_all),
+    ("STOP ROUTINE LOAD", parse_control_routine_load),
+    ("DROP JOB", parse_control_job),
+    ("DROP TABLE", parse_drop_table),
+    ("DROP DATABASE", parse_drop_database),
+    ("SHOW ROUTINE LOAD", parse_show_routine_load),
+    ("SHOW ALL ROUTINE LOAD", parse_show_routine_load),
+    ("SHOW CREATE ROUTINE LOAD", parse_show_create_routine_load),
+    ("SHOW ALL CREATE ROUTINE LOAD", parse_show_create_routine_load),
+    ("SHOW CREATE JOB", parse_show_create_job),
+    ("SHOW LOAD", parse_show_load),
+    ("SHOW DATABASES", parse_show_databases),
+    ("SHOW TABLES", parse_show_tables),
+    ("EXPLAIN JOB", parse_explain_job),
+    ("DESCRIBE", parse_describe),
+    ("DESC", parse_describe),
+    ("USE", parse_use),
+    ("SELECT", parse_query),
+    ("WITH", parse_query),
+)
+
+
+def parse_statements(text: str) -> tuple[Statement, ...]:
+    """All statements of a text, which are separated by semicolons."""
+    cursor = Cursor(text)
+    found: list[Statement] = []
+    while cursor.token.kind is not Kind.END:
+        if cursor.accept_symbol(";"):
+            continue
+        found.append(_statement(cursor))
+    return tuple(found)
+
+
+def parse_statement(text: str) -> Statement:
+    """The only statement of a text."""
+    cursor = Cursor(text)
+    while cursor.accept_symbol(";"):
+        continue
+    found = _statement(cursor)
+    while cursor.accept_symbol(";"):
+        continue
+    if cursor.token.kind is not Kind.END:
+        msg = "There is more than one statement"
+        raise ParseError(msg, place=cursor.token.span, hint="a second statement", todo="Send them one by one.")
+    return found
+
+
+def _statement(cursor: Cursor) -> Statement:
+    for words, parser in _FORMS:
+        if cursor.sees(*words.split()):
+            statement = _parsed(cursor, parser)
+            if not cursor.is_done:
+                cursor.fail("the end of the statement")
+            return statement
+    raise _unknown_form(cursor)
+
+
+def _parsed(cursor: Cursor, parser: Callable[[Cursor], Statement]) -> Statement:
+    first = cursor.token.span
+    try:
+        return parser(cursor)
+    except RecursionError as error:
+        raise too_deep(first) from error
+
+
+def _unknown_form(cursor: Cursor) -> ParseError:
+    """Say which word could have come where the text leaves every known form."""
+    forms = [words.split() for words, _ in _FORMS]
+    known = 0
+    while following := [form for form in forms if len(form) > known and form[known] == cursor.look(known).upper]:
+        forms, known = following, known + 1
+    for _ in range(known):
+        cursor.take()
+    return cursor.mismatch(*dict.fromkeys(form[known] for form in forms if len(form) > known))

@@ -1,0 +1,200 @@
+"""Reading properties: a table of rules for each family, one engine for all of them.
+
+A rule knows the name of a property, the field of the record it fills, how its text becomes a value and how the
+value becomes text again. So every name that is printed is accepted, and the reverse.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+from zoneinfo import available_timezones
+
+from lading.errors import PropertyError
+
+Read = Callable[[str, str], Any]
+"""Name and text to the value; raises PropertyError."""
+
+
+def show_plain(value: object) -> str | None:
+    """Text of a value whose text is plain."""
+    if value is None or value == "":
+        return None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, tuple):
+        return ",".join(str(item) for item in value) or None
+    return str(value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One property."""
+
+    name: str
+    field: str
+    """The field of the record that holds the value."""
+    read: Read
+    show: Callable[[Any], str | None] = show_plain
+    """The value as text; None: it is not set, so it is not printed."""
+
+
+def refuse(message: str, *, todo: str = "", **facts: Any) -> PropertyError:
+    """The error for a property that cannot be used."""
+    return PropertyError(message, todo=todo, **facts)
+
+
+def read_fields(rules: Sequence[Rule], properties: Mapping[str, str]) -> dict[str, Any]:
+    """The values of those rules whose property is there, by field."""
+    return {rule.field: rule.read(rule.name, properties[rule.name]) for rule in rules if rule.name in properties}
+
+
+def show_fields(rules: Sequence[Rule], record: object) -> dict[str, str]:
+    """The properties that make this record."""
+    shown = {rule.name: rule.show(getattr(record, rule.field)) for rule in rules}
+    return {name: text for name, text in shown.items() if text is not None}
+
+
+def whole(accept: Callable[[int], bool], fragment: str) -> Read:
+    """A whole number within bounds. `fragment` is what the message says after the name."""
+
+    def read(name: str, text: str) -> int:
+        if re.fullmatch(r"[+-]?\d{1,19}", text.strip()) is None or not accept(int(text)):
+            msg = f"{name} {fragment}, and it is {text!r}"
+            raise refuse(msg, property=name, value=text)
+        return int(text)
+
+    return read
+
+
+def ratio(fragment: str) -> Read:
+    """A number from 0 to 1."""
+
+    def read(name: str, text: str) -> float:
+        is_number = re.fullmatch(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*", text) is not None
+        if not is_number or not 0 <= float(text) <= 1:
+            msg = f"{name} {fragment}, and it is {text!r}"
+            raise refuse(msg, property=name, value=text)
+        return float(text)
+
+    return read
+
+
+def boolean(name: str, text: str) -> bool:
+    """true or false."""
+    if text.strip().lower() not in ("true", "false"):
+        msg = f"{name} should be a boolean, and it is {text!r}"
+        raise refuse(msg, property=name, value=text)
+    return text.strip().lower() == "true"
+
+
+def word(*allowed: str, message: str = "") -> Read:
+    """One of some words, in any case; the value has the case of the list."""
+
+    def read(name: str, text: str) -> str:
+        for candidate in allowed:
+            if candidate.lower() == text.strip().lower():
+                return candidate
+        told = message.format(text) if message else f"{name} should be one of {', '.join(allowed)}"
+        msg = f"{told} ({name} is {text!r})"
+        raise refuse(msg, property=name, value=text)
+
+    return read
+
+
+def text(name: str, given: str) -> str:
+    """Any text."""
+    return given
+
+
+def needed(name: str, given: str) -> str:
+    """A text that says something."""
+    if not given.strip():
+        msg = f"{name} is a required property and must not be empty"
+        raise refuse(msg, property=name)
+    return given.strip()
+
+
+def names(name: str, given: str) -> tuple[str, ...]:
+    """Names with commas between them."""
+    found = tuple(part.strip() for part in given.split(","))
+    if not all(found):
+        msg = f"{name} has an empty part: {given!r}"
+        raise refuse(msg, property=name, value=given)
+    return found
+
+
+def json_paths(name: str, given: str) -> tuple[str, ...]:
+    """A JSON list of paths, each of which begins with `$`."""
+    if not given.strip():
+        return ()
+    try:
+        found = json.loads(given)
+    except ValueError as error:
+        msg = f"Invalid json path: {name} is not a JSON list: {given!r}"
+        raise refuse(msg, property=name, value=given) from error
+    if not isinstance(found, list) or not all(isinstance(path, str) and is_json_path(path) for path in found):
+        msg = f"Invalid json path: {name} must be a list of paths such as $.a.b, and it is {given!r}"
+        raise refuse(msg, property=name, value=given)
+    return tuple(found)
+
+
+def show_json_paths(paths: tuple[str, ...]) -> str | None:
+    """A JSON list of paths."""
+    return json.dumps(list(paths)) if paths else None
+
+
+_PATH = re.compile(r"\$(\.|(\.[^.\[\]\"]+|\.\"[^\"]+\"|\[(\d+|\*)\])*)")
+
+
+def is_json_path(path: str) -> bool:
+    """Whether this is a path that can be followed."""
+    return _PATH.fullmatch(path.strip()) is not None
+
+
+def json_root(name: str, given: str) -> str:
+    """One path, or nothing."""
+    if given and not is_json_path(given):
+        msg = f"Invalid json path: {name} must be a path such as $.a.b, and it is {given!r}"
+        raise refuse(msg, property=name, value=given)
+    return given.strip()
+
+
+def at_most_one_byte(name: str, given: str) -> str:
+    """No letter, or one of one byte."""
+    if len(given.encode()) > 1:
+        msg = f"{name} should not be longer than one byte, and it is {given!r}"
+        raise refuse(msg, property=name, value=given)
+    return given
+
+
+def one_byte(name: str, given: str) -> str:
+    """One letter of one byte."""
+    if len(given.encode()) != 1:
+        msg = f"{name} must be single-char, and it is {given!r}"
+        raise refuse(msg, property=name, value=given)
+    return given
+
+
+_OFFSET = re.compile(r"[+-](0\d|1[0-4]):[0-5]\d")
+
+
+@cache
+def _zones() -> frozenset[str]:
+    return frozenset(available_timezones())
+
+
+def timezone(name: str, given: str) -> str:
+    """A time zone: a name of the tz database, or an offset such as +08:00.
+
+    Names cannot be checked on a machine that has no tz database; there every name is taken.
+    """
+    zone = {"CST": "Asia/Shanghai", "PRC": "Asia/Shanghai"}.get(given.strip(), given.strip())
+    if _OFFSET.fullmatch(zone) or zone in _zones() or (not _zones() and zone):
+        return zone
+    msg = f"{name} is not a time zone: Unknown or incorrect time zone: {given!r}"
+    raise refuse(msg, property=name, value=given, todo="Write for example Europe/Berlin or +08:00.")

@@ -1,0 +1,55 @@
+"""Records as versioned JSON text.
+
+Free text lives only here: PostgreSQL refuses NUL characters in text columns, and JSON escapes them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from lading.errors import RecordError, RecordUnreadableError, RecordVersionError
+from lading.model.codec import decode, encode
+
+T = TypeVar("T")
+
+Upgrade = Callable[[dict[str, Any]], dict[str, Any]]
+
+UPGRADES: dict[str, tuple[Upgrade, ...]] = {}
+"""By the name of the record: what makes form 2 of form 1, form 3 of form 2, and so on."""
+
+
+def version_of(kind: type[Any]) -> int:
+    """The form in which records of this kind are written now."""
+    return len(UPGRADES.get(kind.__name__, ())) + 1
+
+
+def render_body(record: Any) -> str:
+    """Write a record."""
+    return json.dumps({"version": version_of(type(record)), "body": encode(record)})
+
+
+def parse_body(kind: type[T], text: str, *, where: str) -> T:
+    """Read a record of this kind, in this or an older form."""
+    try:
+        envelope = json.loads(text)
+        version, body = envelope["version"], envelope["body"]
+    except (ValueError, TypeError, KeyError) as error:
+        raise _unreadable(where, "it is not a record") from error
+    if version > version_of(kind):
+        msg = f"{where} in the metadata store has form {version}; this Lading reads forms up to {version_of(kind)}"
+        raise RecordVersionError(msg, left="Nothing was changed.", todo="Use the newer Lading that wrote it.")
+    for upgrade in UPGRADES.get(kind.__name__, ())[version - 1 :]:
+        body = upgrade(body)
+    try:
+        record: T = decode(kind, body, where=where)
+    except RecordError as error:
+        raise _unreadable(where, error.what) from error
+    return record
+
+
+def _unreadable(where: str, why: str) -> RecordUnreadableError:
+    msg = f"{where} in the metadata store cannot be read: {why}"
+    todo = "Restore the store from a copy, or rebuild it from the tables."
+    return RecordUnreadableError(msg, left="Nothing was changed.", todo=todo)

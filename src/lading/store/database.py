@@ -1,0 +1,143 @@
+"""The connection to SQLite or PostgreSQL. Foreign errors become Lading's here and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, Table, create_engine, event, make_url
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+
+from lading.errors import ConfigError, StoreError, StoreVersionError
+
+BUSY_TIMEOUT_MS = 10_000
+STATEMENT_TIMEOUT_MS = 30_000
+
+
+class Database:
+    """Short transactions on one database; safe to use from many threads."""
+
+    def __init__(self, url: str) -> None:
+        parsed = parse_url(url)
+        self.shown = parsed.render_as_string(hide_password=True)
+        """For messages: without the password."""
+        self._engine = _open_engine(parsed)
+        self._writer = self._engine.execution_options(lading_writes=True)
+
+    @contextmanager
+    def read(self, what: str) -> Iterator[Connection]:
+        """A transaction that only reads; all of it sees one state in SQLite."""
+        with self._translated(what), self._engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def write(self, what: str) -> Iterator[Connection]:
+        """A transaction that writes: all of it or nothing, also when the process dies inside."""
+        with self._translated(what), self._writer.begin() as connection:
+            yield connection
+
+    def insert_new(self, connection: Connection, table: Table, values: Mapping[str, Any]) -> bool:
+        """Insert a row unless its key, or another unique value of it, is taken. Says whether it was inserted."""
+        make = sqlite.insert if self._engine.dialect.name == "sqlite" else postgresql.insert
+        statement = make(table).values(dict(values)).on_conflict_do_nothing().returning(*table.primary_key)
+        return connection.execute(statement).first() is not None
+
+    def put(self, connection: Connection, table: Table, values: Mapping[str, Any]) -> None:
+        """Insert a row, or replace the one with the same primary key."""
+        make = sqlite.insert if self._engine.dialect.name == "sqlite" else postgresql.insert
+        keys = [column.name for column in table.primary_key]
+        rest = {name: value for name, value in values.items() if name not in keys}
+        statement = make(table).values(dict(values))
+        connection.execute(statement.on_conflict_do_update(index_elements=keys, set_=rest))
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._engine.dispose()
+
+    @contextmanager
+    def _translated(self, what: str) -> Iterator[None]:
+        # What happens while a new connection is prepared comes as the driver's own error.
+        driver_error = self._engine.dialect.loaded_dbapi.Error
+        try:
+            yield
+        except (SQLAlchemyError, driver_error) as error:
+            raise self._fault(what, error) from error
+
+    def _fault(self, what: str, error: Exception) -> StoreError:
+        said = str(getattr(error, "orig", None) or error).strip()
+        if "file is not a database" in said:
+            msg = f"The file {self.shown} is not a SQLite database"
+            return StoreVersionError(msg, left="Nothing was changed.", todo="Name another file.")
+        msg = f"{what} failed: the metadata store {self.shown} says: {said}"
+        return StoreError(
+            msg,
+            left="Progress is in the tables and is not touched.",
+            todo="Look whether the store can be reached and has room; then try again.",
+        )
+
+
+def parse_url(url: str) -> URL:
+    """A path of a SQLite file, `sqlite:///…` or `postgresql://…`."""
+    try:
+        parsed = make_url(url) if "://" in url else URL.create("sqlite", database=url)
+    except ArgumentError as error:
+        why = "it is not a URL"
+        raise _bad_url(why) from error
+    match parsed.drivername:
+        case "sqlite" | "sqlite+pysqlite":
+            if parsed.database in (None, "", ":memory:"):
+                why = "a store in memory would be another one for every thread"
+                raise _bad_url(why)
+            return parsed.set(drivername="sqlite")
+        case "postgresql" | "postgres" | "postgresql+psycopg":
+            return parsed.set(drivername="postgresql+psycopg")
+    why = f"{parsed.drivername} is not supported"
+    raise _bad_url(why)
+
+
+def _bad_url(why: str) -> ConfigError:
+    msg = f"The place of the metadata store is wrong: {why}"
+    return ConfigError(msg, todo="Give a file name, sqlite:///file or postgresql://user@host/database.")
+
+
+def _open_engine(url: URL) -> Engine:
+    if url.drivername == "sqlite":
+        engine = create_engine(url)
+        event.listen(engine, "connect", _prepare_sqlite)
+        event.listen(engine, "begin", _begin_sqlite)
+        return engine
+    try:
+        engine = create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": 10})
+    except ImportError as error:
+        msg = "A metadata store in PostgreSQL needs the package psycopg"
+        raise ConfigError(msg, todo="Install lading[postgres].") from error
+    event.listen(engine, "connect", _prepare_postgres)
+    return engine
+
+
+def _prepare_sqlite(connection: Any, _record: Any) -> None:
+    # Without this the driver begins transactions by itself, late, and not around CREATE TABLE.
+    connection.isolation_level = None
+    cursor = connection.cursor()
+    cursor.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
+    cursor.execute("PRAGMA journal_mode = WAL")
+    cursor.execute("PRAGMA synchronous = FULL")
+    cursor.execute("PRAGMA foreign_keys = ON")
+    cursor.close()
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    # A transaction that reads first and writes later cannot wait for another writer: it fails at once. So writers
+    # say at the beginning that they will write.
+    writes = connection.get_execution_options().get("lading_writes", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _prepare_postgres(connection: Any, _record: Any) -> None:
+    cursor = connection.cursor()
+    cursor.execute(f"SET lock_timeout = {BUSY_TIMEOUT_MS}")
+    cursor.execute(f"SET statement_timeout = {STATEMENT_TIMEOUT_MS}")
+    cursor.close()
+    connection.commit()

@@ -1,0 +1,122 @@
+"""How the tables of the store came to be. A migration that was released is never changed; a new one is added."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Migration:
+    """One step. `{serial}` stands for a primary key that counts up by itself."""
+
+    version: int
+    name: str
+    statements: tuple[str, ...]
+
+
+SERIAL = {
+    "sqlite": "INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT",
+    "postgresql": "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
+}
+
+FIRST = Migration(
+    version=1,
+    name="first",
+    statements=(
+        """
+        CREATE TABLE lading_migrations (
+            version INTEGER NOT NULL PRIMARY KEY,
+            name TEXT NOT NULL,
+            applied_at TEXT NOT NULL
+        )
+        """,
+        """
+        CREATE TABLE lading_settings (
+            key TEXT NOT NULL PRIMARY KEY,
+            value TEXT NOT NULL
+        )
+        """,
+        """
+        CREATE TABLE lading_databases (
+            name TEXT NOT NULL PRIMARY KEY,
+            created_at TEXT NOT NULL,
+            body TEXT NOT NULL
+        )
+        """,
+        """
+        CREATE TABLE lading_tables (
+            database TEXT NOT NULL REFERENCES lading_databases (name),
+            name TEXT NOT NULL,
+            format TEXT NOT NULL,
+            location TEXT NOT NULL,
+            body TEXT NOT NULL,
+            PRIMARY KEY (database, name)
+        )
+        """,
+        # live_key is the name of a job that is not final, and null afterwards: a unique index lets many nulls stand.
+        """
+        CREATE TABLE lading_jobs (
+            job_id TEXT NOT NULL PRIMARY KEY,
+            name TEXT NOT NULL,
+            database TEXT NOT NULL,
+            kind TEXT NOT NULL,
+            state TEXT NOT NULL,
+            live_key TEXT UNIQUE,
+            version BIGINT NOT NULL,
+            created_at TEXT NOT NULL,
+            ended_at TEXT,
+            body TEXT NOT NULL
+        )
+        """,
+        """
+        CREATE TABLE lading_tasks (
+            job_id TEXT NOT NULL REFERENCES lading_jobs (job_id) ON DELETE CASCADE,
+            task_id BIGINT NOT NULL,
+            state TEXT NOT NULL,
+            created_at TEXT NOT NULL,
+            body TEXT NOT NULL,
+            PRIMARY KEY (job_id, task_id)
+        )
+        """,
+        # No reference to jobs: after the store was lost, bills are followed before the names are known again.
+        """
+        CREATE TABLE lading_bills (
+            job_id TEXT NOT NULL,
+            seq BIGINT NOT NULL,
+            epoch BIGINT NOT NULL,
+            token BIGINT NOT NULL,
+            kind TEXT NOT NULL,
+            billed_at TEXT NOT NULL,
+            body TEXT NOT NULL,
+            PRIMARY KEY (job_id, seq)
+        )
+        """,
+        """
+        CREATE TABLE lading_error_samples (
+            job_id TEXT NOT NULL,
+            seq BIGINT NOT NULL,
+            number INTEGER NOT NULL,
+            body TEXT NOT NULL,
+            PRIMARY KEY (job_id, seq, number)
+        )
+        """,
+        """
+        CREATE TABLE lading_audit (
+            entry_id {serial},
+            at TEXT NOT NULL,
+            job_id TEXT,
+            body TEXT NOT NULL
+        )
+        """,
+        """
+        CREATE TABLE lading_leases (
+            name TEXT NOT NULL PRIMARY KEY,
+            owner TEXT NOT NULL,
+            until TEXT NOT NULL,
+            fence BIGINT NOT NULL
+        )
+        """,
+    ),
+)
+
+ALL_MIGRATIONS: tuple[Migration, ...] = (FIRST,)

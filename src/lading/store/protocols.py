@@ -1,0 +1,142 @@
+"""What the rest of Lading may ask of a store.
+
+Laws: a change is durable when its call returns, and is there as a whole or not at all. Every read sees every change
+that returned before it began. Anything may raise StoreError; then nothing was changed, except when the answer of
+PostgreSQL itself was lost: the same call again then says JobChangedError or JobExistsError, and reading it tells.
+
+Not promised: that anything here is true of a table. Progress is in the bills; the store may be lost at any time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from lading.ids import JobId
+from lading.jobs.record import JobKind, JobName, JobRecord
+from lading.jobs.tasks import TaskRecord
+from lading.model.bill import Bill
+from lading.model.tally import Tally
+from lading.store.records import (
+    AuditEntry,
+    BillEntry,
+    DatabaseEntry,
+    ErrorSample,
+    KeptSample,
+    Lease,
+    StoredJob,
+    TableEntry,
+)
+
+
+class Jobs(Protocol):
+    """Records of jobs, their tasks, and the audit of their changes.
+
+    Laws: of two jobs with one name, at most one is not final. A record is replaced only by somebody who has seen the
+    version that is there.
+    """
+
+    def create_job(
+        self, record: JobRecord, *, tasks: Iterable[TaskRecord] = (), audit: AuditEntry | None = None
+    ) -> StoredJob: ...
+
+    def save_job(
+        self,
+        record: JobRecord,
+        expected_version: int,
+        *,
+        tasks: Iterable[TaskRecord] = (),
+        audit: AuditEntry | None = None,
+    ) -> StoredJob: ...
+
+    def find_job(self, name: JobName, *, include_final: bool = False) -> StoredJob | None: ...
+
+    def load_job(self, name: JobName) -> StoredJob: ...
+
+    def load_job_by_id(self, job_id: JobId) -> StoredJob: ...
+
+    def list_jobs(
+        self, *, kind: JobKind | None = None, database: str | None = None, include_final: bool = False
+    ) -> list[StoredJob]: ...
+
+    def forget_job(self, job_id: JobId) -> None: ...
+
+    def forget_jobs_ended_before(self, at: datetime) -> list[JobId]: ...
+
+    def list_tasks(self, job_id: JobId | None = None) -> list[TaskRecord]: ...
+
+
+class BillIndex(Protocol):
+    """What is derived from bills. Following a bill again, or an older one after a newer one, changes nothing."""
+
+    def followed_seq(self, job_id: JobId) -> int | None: ...
+
+    def follow(self, bill: Bill) -> None: ...
+
+    def list_bills(self, job_id: JobId, *, limit: int = 1000, before_seq: int | None = None) -> list[BillEntry]: ...
+
+    def read_totals(self) -> dict[JobId, Tally]: ...
+
+    def trim_bills(self, job_id: JobId, keep: int) -> int: ...
+
+    def add_samples(self, job_id: JobId, seq: int, samples: Sequence[ErrorSample]) -> None: ...
+
+    def list_samples(self, job_id: JobId, *, limit: int = 100) -> list[KeptSample]: ...
+
+
+class Catalog(Protocol):
+    """Names of databases and tables. Dropping a name touches no table."""
+
+    def create_database(self, entry: DatabaseEntry) -> None: ...
+
+    def drop_database(self, name: str) -> None: ...
+
+    def list_databases(self) -> list[DatabaseEntry]: ...
+
+    def create_table(self, entry: TableEntry) -> None: ...
+
+    def save_table(self, entry: TableEntry) -> None: ...
+
+    def find_table(self, database: str, name: str) -> TableEntry | None: ...
+
+    def load_table(self, database: str, name: str) -> TableEntry: ...
+
+    def list_tables(self, database: str | None = None) -> list[TableEntry]: ...
+
+    def drop_table(self, database: str, name: str) -> None: ...
+
+
+class Audit(Protocol):
+    """What people changed. Entries are added and never altered."""
+
+    def append_audit(self, entry: AuditEntry) -> None: ...
+
+    def list_audit(self, *, job_id: JobId | None = None, limit: int = 1000) -> list[AuditEntry]: ...
+
+
+class Leases(Protocol):
+    """Who works for what. A lease saves work; it does not keep two incarnations apart."""
+
+    def acquire_lease(self, name: str, owner: str, ttl: timedelta) -> Lease | None: ...
+
+    def release_lease(self, name: str, owner: str) -> None: ...
+
+    def list_leases(self) -> list[Lease]: ...
+
+
+class Settings(Protocol):
+    """Small values by key."""
+
+    def read_setting(self, key: str) -> str | None: ...
+
+    def write_setting(self, key: str, value: str) -> None: ...
+
+
+class MetadataStore(Jobs, BillIndex, Catalog, Audit, Leases, Settings, Protocol):
+    """All of it."""
+
+    @property
+    def place(self) -> str: ...
+
+    def close(self) -> None: ...

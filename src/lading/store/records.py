@@ -1,0 +1,137 @@
+"""What the store keeps besides jobs and tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from lading.ids import Incarnation, JobId, Token
+from lading.jobs.record import JobRecord
+from lading.model.bill import Bill, BillKind, Head
+from lading.model.table import TableSpec
+from lading.model.tally import Tally
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredJob:
+    """A record as it was read. Whoever saves it again names the version, so that nothing is overwritten unseen."""
+
+    record: JobRecord
+    version: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatabaseEntry:
+    """A name for tables and routine loads."""
+
+    name: str
+    comment: str = ""
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableEntry:
+    """Where a table is. Its columns, rows and heads are in the table itself."""
+
+    database: str
+    name: str
+    format: str
+    """delta or iceberg."""
+    location: str
+    catalog: str = ""
+    """Name of the Iceberg catalog; empty for tables that need none."""
+    spec: TableSpec | None = None
+    """What CREATE TABLE said; None for a table that was there before."""
+    options_ref: str = ""
+    """Name of the settings that hold credentials. Never the credentials."""
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BillEntry:
+    """What the index keeps of a bill."""
+
+    job_id: JobId
+    seq: int
+    epoch: int
+    token: Token
+    kind: BillKind
+    incarnation: Incarnation
+    planned_at: datetime
+    billed_at: datetime
+    tally: Tally
+    totals: Tally
+
+    @property
+    def head(self) -> Head:
+        return Head(seq=self.seq, token=self.token)
+
+
+def entry_of(bill: Bill) -> BillEntry:
+    """The part of a bill that is indexed."""
+    return BillEntry(
+        job_id=bill.job_id,
+        seq=bill.seq,
+        epoch=bill.epoch,
+        token=bill.token,
+        kind=bill.kind,
+        incarnation=bill.incarnation,
+        planned_at=bill.planned_at,
+        billed_at=bill.billed_at,
+        tally=bill.tally,
+        totals=bill.totals,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorSample:
+    """One bad row, as people want to see it at once. All of them are in the quarantine files."""
+
+    partition: str
+    position: str
+    reason: str
+    raw: str
+    """The beginning of the raw record."""
+    quarantine_path: str = ""
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptSample:
+    """An error sample and the commit it belongs to."""
+
+    job_id: JobId
+    seq: int
+    sample: ErrorSample
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditEntry:
+    """One change that a person asked for."""
+
+    at: datetime
+    user: str
+    action: str
+    """CREATE, ALTER, PAUSE, RESUME, STOP, DROP, …"""
+    job_id: JobId | None = None
+    subject: str = ""
+    """The name of what was changed."""
+    statement: str = ""
+    """The SQL text; secrets are left out."""
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lease:
+    """Who works for something, and until when.
+
+    A lease saves work and nothing else: clocks differ, and a process may sleep through its end. What keeps two
+    incarnations apart is the compare-and-set in the table.
+    """
+
+    name: str
+    owner: str
+    until: datetime
+    fence: int
+    """Raised by one whenever the owner changes."""

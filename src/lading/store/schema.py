@@ -1,0 +1,123 @@
+"""The tables of the store as queries see them. They are made by `migrations.py`; a test compares the two."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import BigInteger, Column, Integer, MetaData, Table, Text
+from sqlalchemy.engine import Dialect
+from sqlalchemy.types import TypeDecorator
+
+
+class UtcTime(TypeDecorator[datetime]):
+    """A point in time as ISO text in UTC, always of the same length: it sorts as it should, in both databases."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> str | None:
+        return None if value is None else value.astimezone(UTC).isoformat(timespec="microseconds")
+
+    def process_result_value(self, value: Any | None, dialect: Dialect) -> datetime | None:
+        return None if value is None else datetime.fromisoformat(value)
+
+
+METADATA = MetaData()
+
+MIGRATIONS = Table(
+    "lading_migrations",
+    METADATA,
+    Column("version", Integer, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("applied_at", UtcTime, nullable=False),
+)
+
+SETTINGS = Table(
+    "lading_settings",
+    METADATA,
+    Column("key", Text, primary_key=True),
+    Column("value", Text, nullable=False),
+)
+
+DATABASES = Table(
+    "lading_databases",
+    METADATA,
+    Column("name", Text, primary_key=True),
+    Column("created_at", UtcTime, nullable=False),
+    Column("body", Text, nullable=False),
+)
+
+TABLES = Table(
+    "lading_tables",
+    METADATA,
+    Column("database", Text, primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("format", Text, nullable=False),
+    Column("location", Text, nullable=False),
+    Column("body", Text, nullable=False),
+)
+
+JOBS = Table(
+    "lading_jobs",
+    METADATA,
+    Column("job_id", Text, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("database", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("live_key", Text),
+    Column("version", BigInteger, nullable=False),
+    Column("created_at", UtcTime, nullable=False),
+    Column("ended_at", UtcTime),
+    Column("body", Text, nullable=False),
+)
+
+TASKS = Table(
+    "lading_tasks",
+    METADATA,
+    Column("job_id", Text, primary_key=True),
+    Column("task_id", BigInteger, primary_key=True),
+    Column("state", Text, nullable=False),
+    Column("created_at", UtcTime, nullable=False),
+    Column("body", Text, nullable=False),
+)
+
+BILLS = Table(
+    "lading_bills",
+    METADATA,
+    Column("job_id", Text, primary_key=True),
+    Column("seq", BigInteger, primary_key=True),
+    Column("epoch", BigInteger, nullable=False),
+    Column("token", BigInteger, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("billed_at", UtcTime, nullable=False),
+    Column("body", Text, nullable=False),
+)
+
+SAMPLES = Table(
+    "lading_error_samples",
+    METADATA,
+    Column("job_id", Text, primary_key=True),
+    Column("seq", BigInteger, primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("body", Text, nullable=False),
+)
+
+AUDIT = Table(
+    "lading_audit",
+    METADATA,
+    Column("entry_id", BigInteger, primary_key=True),
+    Column("at", UtcTime, nullable=False),
+    Column("job_id", Text),
+    Column("body", Text, nullable=False),
+)
+
+LEASES = Table(
+    "lading_leases",
+    METADATA,
+    Column("name", Text, primary_key=True),
+    Column("owner", Text, nullable=False),
+    Column("until", UtcTime, nullable=False),
+    Column("fence", BigInteger, nullable=False),
+)

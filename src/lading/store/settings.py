@@ -1,0 +1,25 @@
+"""Small values by key, for example who made the store."""
+
+from __future__ import annotations
+
+from sqlalchemy import select
+
+from lading.store.database import Database
+from lading.store.schema import SETTINGS
+
+
+class SqlSettings:
+    """See `protocols.Settings`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def read_setting(self, key: str) -> str | None:
+        """A value, or None."""
+        with self._database.read(f"Reading the setting {key}") as connection:
+            return connection.execute(select(SETTINGS.c.value).where(SETTINGS.c.key == key)).scalar_one_or_none()
+
+    def write_setting(self, key: str, value: str) -> None:
+        """Set a value."""
+        with self._database.write(f"Writing the setting {key}") as connection:
+            self._database.put(connection, SETTINGS, {"key": key, "value": value})

@@ -1,0 +1,53 @@
+"""The store as one object: a thin front for its rooms."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+from lading.clock import Clock
+from lading.store.audit import SqlAudit
+from lading.store.bills import SqlBills
+from lading.store.catalog import SqlCatalog
+from lading.store.database import Database
+from lading.store.jobs import SqlJobs
+from lading.store.leases import SqlLeases
+from lading.store.migrate import migrate
+from lading.store.migrations import ALL_MIGRATIONS
+from lading.store.settings import SqlSettings
+
+
+class Store(SqlJobs, SqlBills, SqlCatalog, SqlAudit, SqlLeases, SqlSettings):
+    """Jobs, bills, names, audit and leases in one database. Safe to use from many threads and processes."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        SqlLeases.__init__(self, database, clock)
+
+    @property
+    def place(self) -> str:
+        """Where the store is, without the password."""
+        return self._database.shown
+
+    def close(self) -> None:
+        """Close all connections. Nothing is lost: every change was durable when its call returned."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+
+def open_store(url: str, clock: Clock) -> Store:
+    """Open the store at a path, `sqlite:///…` or `postgresql://…`, and bring it to the form of this Lading.
+
+    Raises StoreVersionError, and changes nothing, when the store was written by a newer one.
+    """
+    database = Database(url)
+    try:
+        migrate(database, ALL_MIGRATIONS, clock.now())
+    except BaseException:
+        database.close()
+        raise
+    return Store(database, clock)

@@ -1,0 +1,67 @@
+"""SIGKILL in a process that runs jobs on Spark, at every step; then start again and count."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lading.commit.steps import STEP_NAMES
+
+FILES, ROWS = 6, 40
+QUICK = ("commit.after=kill:2",)
+ALL = tuple(f"{name}=kill:2" for name in STEP_NAMES if not name.startswith(("edit", "start")))
+JOB = """CREATE DATABASE shop; USE shop;
+CREATE TABLE orders (id BIGINT NOT NULL, city STRING, amount DECIMAL(10,2)) USING {form};
+CREATE JOB j PROPERTIES("s3.max_batch_files"="2", "session.enable_insert_strict"="false") ON STREAMING DO
+INSERT INTO orders SELECT * FROM FILE("uri"="{inbox}/*.csv", "format"="csv_with_names", "column_separator"=",")"""
+
+
+def lading(home: Path, *words: str, failpoints: str = "") -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from lading.cli.main import main; main()", *words, "--home", str(home)]
+    environment = {**os.environ, "LADING_FAILPOINTS": failpoints}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+def check_kill(tmp_path: Path, form: str, failpoints: tuple[str, ...]) -> None:
+    inbox, home = tmp_path / "in", tmp_path / "home"
+    inbox.mkdir()
+    for number in range(FILES):
+        lines = [f"{number * ROWS + row if row else 'bad'},essen,1.50" for row in range(ROWS)]
+        (inbox / f"{number}.csv").write_text("\n".join(["id,city,amount", *lines]) + "\n")
+    assert lading(home, "sql", "-e", JOB.format(form=form, inbox=inbox)).returncode == 0
+    codes = [lading(home, "run", failpoints=failpoint).returncode for failpoint in failpoints]
+    last = lading(home, "run")
+    assert last.returncode == 0, last.stdout + last.stderr
+    counted = lading(
+        home, "sql", "--format", "json", "-e", "SELECT count(*) AS n, count(DISTINCT id) AS d FROM shop.orders"
+    )
+    expected = FILES * (ROWS - 1)
+    assert json.loads(counted.stdout) == {"n": expected, "d": expected}
+    shown = lading(home, "sql", "--format", "json", "-e", 'SELECT LoadStatistic FROM jobs("type"="insert")')
+    statistic = json.loads(json.loads(shown.stdout)["LoadStatistic"])
+    assert (statistic["scannedRows"], statistic["filteredRows"], statistic["fileNumber"]) == (
+        FILES * ROWS,
+        FILES,
+        FILES,
+    )
+    assert lading(home, "verify", "j").returncode == 0
+    assert -signal.SIGKILL in codes
+
+
+@pytest.mark.parametrize("form", ["delta", "iceberg"])
+@pytest.mark.parametrize("failpoint", QUICK)
+def test_a_kill_in_the_middle_of_a_job_loses_and_doubles_nothing(tmp_path: Path, form: str, failpoint: str) -> None:
+    check_kill(tmp_path, form, (failpoint,))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["delta", "iceberg"])
+@pytest.mark.parametrize("failpoint", ALL)
+def test_a_second_kill_during_the_restart_of_a_job(tmp_path: Path, form: str, failpoint: str) -> None:
+    check_kill(tmp_path, form, (failpoint, "start.after=kill"))

@@ -1,0 +1,242 @@
+--- a wrong word
+CREATE JOB x ON STREAMIN DO
+--- ! ParseError 1:17 mismatched input 'STREAMIN', expected STREAMING
+
+--- a scheduled job of Doris
+CREATE JOB x ON SCHEDULE EVERY 1 DAY DO INSERT INTO t SELECT 1
+--- ! ParseError 1:17 mismatched input 'SCHEDULE', expected STREAMING
+
+--- an illegal name
+CREATE JOB a+b ON STREAMING DO INSERT INTO t SELECT * FROM S3("uri"="s3://b/k")
+--- ! ParseError 1:13 mismatched input '+'
+
+--- a reserved name
+CREATE JOB inner_x ON STREAMING DO INSERT INTO t SELECT * FROM S3("uri"="s3://b/k")
+--- ! InvalidNameError 1:12 may not start with inner_
+
+--- on the third line
+CREATE JOB x
+  ON STREAMING
+    DU INSERT INTO t
+--- ! ParseError 3:5 mismatched input 'DU', expected DO
+
+--- the text ends
+CREATE JOB x ON
+--- ! ParseError 1:16 ends too early, expected STREAMING
+
+--- no statement
+FROBNICATE
+--- ! ParseError 1:1 expected a statement
+
+--- half a statement
+SHOW CREATE
+--- ! ParseError 1:12 expected ROUTINE or JOB
+
+--- too much
+PAUSE JOB WHERE jobName='x' NOW
+--- ! ParseError 1:29 mismatched input 'NOW', expected the end of the statement
+
+--- another key than jobName
+PAUSE JOB WHERE name='x'
+--- ! ParseError 1:17 mismatched input 'name', expected jobName
+
+--- a name that is no string
+RESUME JOB WHERE jobName=x
+--- ! ParseError 1:26 mismatched input 'x', expected the name of a job in quotes
+
+--- there is no stop all
+STOP ALL ROUTINE LOAD
+--- ! ParseError 1:6 mismatched input 'ALL', expected ROUTINE
+
+--- a property twice
+ALTER JOB x PROPERTIES("a"="1", a=2)
+--- ! ParseError 1:33 Property a is set twice
+
+--- a property without a value
+ALTER JOB x PROPERTIES("a"=)
+--- ! ParseError 1:28 mismatched input ')', expected a value
+
+--- a property that is not separated
+ALTER JOB x PROPERTIES("a"="1" "b"="2")
+--- ! ParseError 1:32 mismatched input '"b"', expected , or )
+
+--- alter nothing
+ALTER JOB x
+--- ! ParseError 1:12 expected PROPERTIES or INSERT
+
+--- alter has no DO
+ALTER JOB x DO INSERT INTO t SELECT 1
+--- ! ParseError 1:13 mismatched input 'DO'
+
+--- a string without an end
+PAUSE JOB WHERE jobName='x
+--- ! ParseError 1:25 The string that begins here is not closed
+
+--- a comment without an end
+SHOW /* tables
+--- ! ParseError 1:6 The comment that begins here is not closed
+
+--- two sources, with a comma
+CREATE JOB x ON STREAMING DO INSERT INTO t SELECT * FROM S3("uri"="a"), S3("uri"="b")
+--- ! NotSupportedError 1:73 Only support one source in insert streaming job
+
+--- two sources, with a join
+CREATE JOB x ON STREAMING DO INSERT INTO t SELECT * FROM S3("uri"="a") a LEFT JOIN b ON a.x = b.x
+--- ! NotSupportedError 1:74 Only support one source in insert streaming job
+
+--- a table as the source
+CREATE JOB x ON STREAMING DO INSERT INTO t SELECT * FROM other
+--- ! NotSupportedError 1:58 Only support one source in insert streaming job
+
+--- another function as the source
+CREATE JOB x ON STREAMING DO INSERT INTO t SELECT * FROM cdc_stream("a"="b")
+--- ! NotSupportedError 1:58 it must be S3 or FILE, not cdc_stream
+
+--- a subquery as the source
+CREATE JOB x ON STREAMING DO INSERT INTO t SELECT * FROM (SELECT 1) q
+--- ! NotSupportedError 1:58 Only support one source in insert streaming job
+
+--- the change log of a database
+CREATE JOB x ON STREAMING FROM MYSQL("a"="b") TO DATABASE d
+--- ! NotSupportedError 1:27 change log of a database is not supported
+
+--- an aggregate
+CREATE JOB x ON STREAMING DO INSERT INTO t SELECT city, sum(amount) FROM S3("uri"="a")
+--- ! NotSupportedError 1:57 sum is an aggregate
+
+--- group by
+CREATE JOB x ON STREAMING DO INSERT INTO t SELECT city FROM S3("uri"="a") GROUP BY city
+--- ! NotSupportedError 1:75 GROUP BY is not possible in a streaming job
+
+--- order by after where
+CREATE JOB x ON STREAMING DO INSERT INTO t SELECT city FROM S3("uri"="a") WHERE a > 1 ORDER BY city
+--- ! NotSupportedError 1:87 ORDER BY is not possible in a streaming job
+
+--- limit
+CREATE JOB x ON STREAMING DO INSERT INTO t SELECT city FROM S3("uri"="a") LIMIT 5
+--- ! NotSupportedError 1:75 LIMIT is not possible in a streaming job
+
+--- distinct
+CREATE JOB x ON STREAMING DO INSERT INTO t SELECT DISTINCT city FROM S3("uri"="a")
+--- ! NotSupportedError 1:51 DISTINCT is not possible in a streaming job
+
+--- union
+CREATE JOB x ON STREAMING DO INSERT INTO t SELECT a FROM S3("uri"="a") UNION ALL SELECT b FROM S3("uri"="b")
+--- ! NotSupportedError 1:72 UNION is not possible
+
+--- a window function
+CREATE JOB x ON STREAMING DO INSERT INTO t SELECT row_number() OVER (ORDER BY a) FROM S3("uri"="a")
+--- ! NotSupportedError 1:51 window function
+
+--- a subquery in a condition
+CREATE JOB x ON STREAMING DO INSERT INTO t SELECT a FROM S3("uri"="a") WHERE a IN (SELECT b FROM c)
+--- ! NotSupportedError 1:91 A subquery is not possible
+
+--- many rows from one
+CREATE JOB x ON STREAMING DO INSERT INTO t SELECT explode(a) FROM S3("uri"="a")
+--- ! NotSupportedError 1:51 explode makes many rows from one
+
+--- half an expression
+CREATE JOB x ON STREAMING DO INSERT INTO t SELECT a,
+  b + FROM S3("uri"="a")
+--- ! ParseError 2:5 mismatched input '+'
+
+--- a bracket that is not closed
+CREATE JOB x ON STREAMING DO INSERT INTO t SELECT upper(a FROM S3("uri"="a")
+--- ! ParseError 1:56 ( is not closed
+
+--- a target column twice
+CREATE JOB x ON STREAMING DO INSERT INTO t (a, A) SELECT a, b FROM S3("uri"="a")
+--- ! ParseError 1:48 Column A is named twice
+
+--- too many parts
+CREATE ROUTINE LOAD a.b.c ON t FROM KAFKA("a"="b")
+--- ! ParseError 1:21 labelParts in load should be [db.]label
+
+--- a name that begins with a digit
+CREATE ROUTINE LOAD 1x ON t FROM KAFKA("a"="b")
+--- ! InvalidNameError 1:21 Incorrect ROUTINE LOAD NAME name '1x'
+
+--- a name that is too long
+CREATE ROUTINE LOAD abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklm ON t FROM KAFKA("a"="b")
+--- ! InvalidNameError 1:21 longer than 64 or contains illegal characters
+
+--- a clause twice
+CREATE ROUTINE LOAD j ON t WHERE a = 1, COLUMNS(a), WHERE b = 2 FROM KAFKA("a"="b")
+--- ! ParseError 1:53 repeat setting of clause load property
+
+--- a comma before PROPERTIES
+CREATE ROUTINE LOAD j ON t WHERE a = 1, PROPERTIES("a"="b") FROM KAFKA("a"="b")
+--- ! ParseError 1:41 mismatched input 'PROPERTIES', expected a clause
+
+--- half a clause
+CREATE ROUTINE LOAD j ON t PRECEDING a = 1 FROM KAFKA("a"="b")
+--- ! ParseError 1:38 mismatched input 'a', expected FILTER
+
+--- no source
+CREATE ROUTINE LOAD j ON t PROPERTIES("a"="b")
+--- ! ParseError 1:47 expected FROM
+
+--- two columns to order by
+CREATE ROUTINE LOAD j ON t ORDER BY a b FROM KAFKA("a"="b")
+--- ! ParseError 1:39 mismatched input 'b'
+
+--- an aggregate in a filter
+CREATE ROUTINE LOAD j ON t WHERE max(a) > 1 FROM KAFKA("a"="b")
+--- ! NotSupportedError 1:34 max is an aggregate
+
+--- an unknown merge type
+CREATE ROUTINE LOAD j ON t WITH UPSERT FROM KAFKA("a"="b")
+--- ! ParseError 1:33 mismatched input 'UPSERT', expected APPEND, MERGE or DELETE
+
+--- tasks of no job
+SHOW ROUTINE LOAD TASK
+--- ! ParseError 1:23 please designate a jobName
+
+--- a table without a format
+CREATE TABLE t (a int)
+--- ! ParseError 1:23 expected USING
+
+--- a table as Doris makes it
+CREATE TABLE t (a int) DUPLICATE KEY(a) DISTRIBUTED BY HASH(a) BUCKETS 3
+--- ! ParseError 1:24 mismatched input 'DUPLICATE', expected USING
+
+--- an unknown format
+CREATE TABLE t (a int) USING hudi
+--- ! ParseError 1:30 mismatched input 'hudi', expected DELTA or ICEBERG
+
+--- an unknown type
+CREATE TABLE t (a int, b bitmap) USING delta
+--- ! ParseError 1:26 mismatched input 'bitmap'
+
+--- a decimal without digits
+CREATE TABLE t (a decimal) USING delta
+--- ! NotSupportedError 1:19 DECIMAL without digits
+
+--- too many digits
+CREATE TABLE t (a decimal(39, 2)) USING delta
+--- ! ParseError 1:19 decimal(39,2) is not possible
+
+--- a column twice
+CREATE TABLE t (a int, A string) USING delta
+--- ! ParseError 1:24 Column A is there twice
+
+--- partitioned by a column that is not there
+CREATE TABLE t (a int) USING delta PARTITIONED BY (b)
+--- ! ParseError 1:52 no column b
+
+--- an unknown transform
+CREATE TABLE t (a int) USING iceberg PARTITIONED BY (weeks(a))
+--- ! ParseError 1:54 mismatched input 'weeks'
+
+--- a name that leaves the folder
+CREATE DATABASE `../x`
+--- ! InvalidNameError 1:17 cannot be the name of a database
+
+--- an option twice
+CREATE TABLE t (a int) USING delta COMMENT 'a' COMMENT 'b'
+--- ! ParseError 1:48 mismatched input 'COMMENT'
+
+--- a query that is none
+SELECT * FROM WHERE
+--- ! ParseError 1:15 mismatched input

@@ -1,0 +1,83 @@
+"""Resuming without a person: when, how often, and when not."""
+
+from __future__ import annotations
+
+import pytest
+
+from lading.jobs.events import BatchFailed, NothingToDo, Resumed, Run
+from lading.jobs.pausing import MAX_STREAMING_TRIES, resume_delay_s
+from lading.jobs.reasons import NEEDS_A_PERSON, ReasonCode
+from lading.jobs.record import JobKind
+from tests.jobs.story import Story, failure
+
+
+def test_delays_double_up_to_five_minutes() -> None:
+    assert [resume_delay_s(tries) for tries in range(8)] == [0, 20, 40, 80, 160, 300, 300, 300]
+
+
+@pytest.mark.parametrize("kind", JobKind)
+@pytest.mark.parametrize("code", ReasonCode)
+def test_only_reasons_that_can_pass_are_tried_again(kind: JobKind, code: ReasonCode) -> None:
+    story = Story(kind).open()
+    story.fail(failure(code=code))
+    assert story.state == "PAUSED"
+    assert (story.wait(0) == (Run(),)) is (code not in NEEDS_A_PERSON)
+
+
+def test_each_try_waits_longer() -> None:
+    story = Story().open()
+    story.fail()
+    assert story.wait(0) == (Run(),)
+    for delay_s in (20, 40, 80, 160, 300, 300):
+        story.fail()
+        assert story.wait(delay_s - 1) == ()
+        assert story.wait(1) == (Run(),)
+        assert story.state == "PENDING"
+
+
+def test_a_streaming_job_gives_up_after_ten_tries_and_says_so() -> None:
+    story = Story().open()
+    for tries in range(MAX_STREAMING_TRIES + 1):
+        assert story.record.auto_resume.tries == tries
+        story.fail()
+        story.wait(1000)
+    assert (story.state, story.code) == ("PAUSED", "CANNOT_RESUME_ERR")
+    assert story.record.reason is not None
+    assert story.record.reason.message == "Auto resume failed after 10 attempts: boom"
+    assert story.wait(100_000) == ()
+    story.tell(Resumed(at=story.now))
+    assert (story.state, story.record.auto_resume.tries) == ("PENDING", 0)
+
+
+def test_a_routine_load_never_gives_up() -> None:
+    story = Story(JobKind.ROUTINE).open()
+    for _ in range(50):
+        story.fail()
+        assert story.wait(300) == (Run(),)
+
+
+def test_a_commit_or_an_answer_of_the_source_resets_the_tries() -> None:
+    story = Story().open()
+    for _ in range(3):
+        story.fail()
+        story.wait(1000)
+    story.open()
+    assert story.record.auto_resume.tries == 3
+    story.begin()
+    story.commit()
+    assert story.record.auto_resume.tries == 0
+    story.fail()
+    story.wait(1000)
+    story.open()
+    story.tell(NothingToDo(at=story.now))
+    assert story.record.auto_resume.tries == 0
+
+
+def test_a_job_is_not_resumed_while_its_task_is_not_settled() -> None:
+    story = Story().open()
+    story.begin()
+    story.tell(BatchFailed(task_id=None, failure=failure(), at=story.now))
+    assert story.state == "PAUSED"
+    assert story.wait(1000) == ()
+    story.commit()
+    assert story.wait(1000) == (Run(),)

@@ -1,0 +1,36 @@
+"""Every example of the page about the SQL is a statement, and asks for something that can be had."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from lading.sql.definitions import define_routine_load, define_streaming_job
+from lading.sql.job_properties import JOB_PROPERTY_NAMES
+from lading.sql.parse import parse_statements
+from lading.sql.statements import CreateJob, CreateRoutineLoad, Statement
+
+PAGE = (Path(__file__).parent.parent.parent / "docs" / "sql.md").read_text()
+STATEMENTS = [
+    statement for block in re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL) for statement in parse_statements(block)
+]
+
+
+@pytest.mark.parametrize("statement", STATEMENTS, ids=lambda statement: type(statement).__name__)
+def test_an_example_can_be_run(statement: Statement) -> None:
+    if isinstance(statement, CreateJob):
+        define_streaming_job(statement)
+    if isinstance(statement, CreateRoutineLoad):
+        define_routine_load(statement)
+
+
+def test_every_form_has_an_example() -> None:
+    shown = {type(statement) for statement in STATEMENTS}
+    assert shown >= set(Statement.__args__) - {type(None)}
+
+
+def test_every_job_property_is_explained() -> None:
+    for name in JOB_PROPERTY_NAMES:
+        assert name in PAGE

@@ -1,0 +1,271 @@
+"""Properties: defaults, bounds, the words of the errors, and back to text."""
+
+from __future__ import annotations
+
+import pytest
+
+from lading.errors import NotSupportedError, PropertyError, SqlError
+from lading.sql.file_properties import (
+    FILE_NAMES,
+    S3_NAMES,
+    S3Properties,
+    read_file_properties,
+    read_s3_properties,
+    show_file_properties,
+    show_s3_properties,
+)
+from lading.sql.job_properties import (
+    JOB_PROPERTY_NAMES,
+    StreamingJobProperties,
+    read_job_properties,
+    show_job_properties,
+)
+from lading.sql.routine_properties import (
+    ROUTINE_PROPERTY_NAMES,
+    RoutineLoadProperties,
+    read_routine_properties,
+    show_routine_properties,
+)
+
+S3 = {"uri": "s3://b/k/*.csv", "format": "csv"}
+
+
+def test_the_defaults_of_a_routine_load() -> None:
+    found = read_routine_properties({})
+    assert found == RoutineLoadProperties()
+    assert (found.desired_concurrent_number, found.max_batch_interval_s, found.max_batch_rows) == (256, 60, 20_000_000)
+    assert (found.max_error_number, found.max_filter_ratio, found.format) == (0, 1.0, "csv")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "fragment"),
+    [
+        ("desired_concurrent_number", "0", "must be greater than 0"),
+        ("desired_concurrent_number", "many", "must be greater than 0"),
+        ("max_batch_interval", "0", "max_batch_interval should >= 1"),
+        ("max_batch_rows", "199999", "max_batch_rows should > 200000"),
+        ("max_batch_size", "104857599", "max_batch_size should between 100MB and 10GB"),
+        ("max_batch_size", "10737418241", "max_batch_size should between 100MB and 10GB"),
+        ("max_error_number", "-1", "max_error_number should >= 0"),
+        ("max_filter_ratio", "1.1", "max_filter_ratio should between 0 and 1"),
+        ("max_filter_ratio", "nan", "max_filter_ratio should between 0 and 1"),
+        ("strict_mode", "yes", "strict_mode should be a boolean"),
+        ("timezone", "Mars/Olympus", "time zone"),
+        ("format", "parquet", "Invalid format type"),
+        ("format", "xml", "format:xml is not supported."),
+        ("jsonpaths", "$.a", "Invalid json path"),
+        ("jsonpaths", '["a"]', "Invalid json path"),
+        ("json_root", "a.b", "Invalid json path"),
+        ("enclose", "''", "longer than one byte"),
+        ("escape", "", "must be single-char"),
+        ("partial_update_new_key_behavior", "ERROR", "can only be set when partial update is enabled"),
+        ("partial_columns", "true", "only supported in unique table MoW"),
+        ("exec_mem_limit", "-1", "must be greater than 0"),
+        ("send_batch_parallelism", "0", "must be greater than 0"),
+        ("read_json_by_line", "true", "read_json_by_line is invalid property"),
+        ("line_delimiter", ",", "line_delimiter is invalid property"),
+        ("column_separator", ",", "column_separator is invalid property"),
+        ("nosuch", "1", "nosuch is invalid property"),
+    ],
+)
+def test_a_wrong_property_of_a_routine_load_is_refused(name: str, value: str, fragment: str) -> None:
+    with pytest.raises(SqlError) as caught:
+        read_routine_properties({name: value})
+    assert fragment in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("max_batch_rows", "200000"),
+        ("max_batch_size", "104857600"),
+        ("max_batch_size", "10737418240"),
+        ("timezone", "+08:00"),
+    ],
+)
+def test_the_bounds_themselves_are_allowed(name: str, value: str) -> None:
+    read_routine_properties({name: value})
+
+
+ROUTINE = {
+    "desired_concurrent_number": "3",
+    "max_batch_interval": "20",
+    "max_batch_rows": "300000",
+    "max_batch_size": "209715200",
+    "max_error_number": "7",
+    "max_filter_ratio": "0.25",
+    "strict_mode": "true",
+    "timezone": "Asia/Shanghai",
+    "partial_columns": "false",
+    "unique_key_update_mode": "UPSERT",
+    "exec_mem_limit": "1",
+    "send_batch_parallelism": "2",
+    "load_to_single_tablet": "true",
+    "workload_group": "g",
+}
+CSV = {"format": "csv", "enclose": '"', "escape": "\\", "empty_field_as_null": "true"}
+JSON = {
+    "format": "json",
+    "jsonpaths": '["$.a", "$."]',
+    "json_root": "$.x",
+    "strip_outer_array": "true",
+    "num_as_string": "true",
+    "fuzzy_parse": "true",
+}
+
+
+@pytest.mark.parametrize("form", [CSV, JSON])
+def test_every_routine_property_that_is_accepted_is_printed_and_back(form: dict[str, str]) -> None:
+    given = {**ROUTINE, **form}
+    record = read_routine_properties(given)
+    assert show_routine_properties(record) == given
+    assert read_routine_properties(show_routine_properties(record)) == record
+
+
+def test_the_samples_have_every_routine_property() -> None:
+    assert {*ROUTINE, *CSV, *JSON} == ROUTINE_PROPERTY_NAMES - {"partial_update_new_key_behavior"}
+
+
+def test_the_separator_of_a_routine_load_is_a_clause() -> None:
+    assert read_routine_properties({}, column_separator="\\x01").csv.column_separator == "\x01"
+    assert read_routine_properties({}).csv.column_separator == "\t"
+
+
+def test_the_defaults_of_a_streaming_job() -> None:
+    found = read_job_properties({})
+    assert found == StreamingJobProperties()
+    assert (found.max_interval_s, found.max_batch_files, found.max_batch_bytes) == (10, 256, 10_737_418_240)
+    assert (found.session.enable_insert_strict, found.session.insert_max_filter_ratio) == (True, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "fragment"),
+    [
+        ("max_interval", "0", "max_interval should > 1"),
+        ("s3.max_batch_files", "0", "s3.max_batch_files should >=1"),
+        ("s3.max_batch_bytes", "104857599", "should between 100MB and 10GB"),
+        ("s3.max_batch_bytes", "1GB", "should between 100MB and 10GB"),
+        ("offset", "", "Invalid format for offset"),
+        ("offset", '{"file":"a"}', "Invalid format for offset"),
+        ("offset", '["a"]', "Invalid format for offset"),
+        ("offset", "a.csv", "Failed to initialize offset"),
+        ("session.nosuch", "1", "Invalid session variable, [nosuch]"),
+        ("session.enable_insert_strict", "maybe", "can't be set to the value of"),
+        ("session.insert_max_filter_ratio", "2", "can't be set to the value of"),
+        ("compute_group", "g", "only supported in cloud mode"),
+        ("s3.ingestion_mode", "TWICE", "s3.ingestion_mode should be one of ONCE, CONTINUOUS"),
+        ("s3.late_files", "DROP", "s3.late_files should be one of LOAD, SHOW"),
+        ("nosuch", "1", "Invalid properties: [nosuch]"),
+    ],
+)
+def test_a_wrong_property_of_a_streaming_job_is_refused(name: str, value: str, fragment: str) -> None:
+    with pytest.raises(PropertyError) as caught:
+        read_job_properties({name: value})
+    assert fragment in str(caught.value)
+
+
+def test_every_job_property_that_is_accepted_is_printed_and_back() -> None:
+    given = {
+        "max_interval": "1",
+        "s3.max_batch_files": "1",
+        "s3.max_batch_bytes": "104857600",
+        "offset": '{"fileName": "ä/b.csv"}',
+        "s3.ingestion_mode": "ONCE",
+        "s3.late_files": "LOAD",
+        "session.enable_insert_strict": "false",
+        "session.insert_max_filter_ratio": "0.5",
+        "session.enable_strict_cast": "true",
+        "session.insert_timeout": "60",
+        "session.query_timeout": "60",
+        "session.time_zone": "UTC",
+        "__kept": "as it is",
+    }
+    record = read_job_properties(given)
+    assert show_job_properties(record) == given
+    assert given.keys() - {"__kept"} == JOB_PROPERTY_NAMES
+    assert record.offset == "ä/b.csv"
+
+
+@pytest.mark.parametrize(
+    ("extra", "fragment"),
+    [
+        ({"uri": "ftp://b/k"}, "Invalid uri"),
+        ({"uri": "s3://bucket"}, "Invalid uri"),
+        ({"uri": ""}, "uri is a required property"),
+        ({"format": "xlsx"}, "format:xlsx is not supported."),
+        ({"s3.access_key": "a"}, "Can not build s3"),
+        ({"s3.secret_key": "a"}, "Can not build s3"),
+        ({"s3.session_token": "a"}, "Can not build s3"),
+        ({"column_separator": "\\x1"}, "Hex str length error"),
+        ({"enclose": "ab"}, "longer than one byte"),
+        ({"skip_lines": "-1"}, "should >= 0"),
+        ({"csv_schema": "a"}, "name:type"),
+        ({"csv_schema": "a:bitmap"}, "is not known"),
+        ({"compress_type": "rar"}, "should be one of"),
+        ({"path_partition_keys": "a,,b"}, "empty part"),
+        ({"nosuch": "1"}, "nosuch is invalid property"),
+    ],
+)
+def test_a_wrong_property_of_s3_is_refused(extra: dict[str, str], fragment: str) -> None:
+    with pytest.raises(SqlError) as caught:
+        read_s3_properties({**S3, **extra})
+    assert fragment in str(caught.value)
+
+
+FILES = {
+    "format": "csv_with_names",
+    "compress_type": "gz",
+    "path_partition_keys": "day,hour",
+    "column_separator": "\\x01",
+    "line_delimiter": "\\r\\n",
+    "enclose": '"',
+    "escape": "\\",
+    "empty_field_as_null": "true",
+    "trim_double_quotes": "true",
+    "skip_lines": "2",
+    "csv_schema": "id:bigint;price:decimal(10,2)",
+    "enable_text_validate_utf8": "false",
+    "read_json_by_line": "true",
+    "strip_outer_array": "true",
+    "json_root": "$.a",
+    "jsonpaths": '["$.a"]',
+    "num_as_string": "true",
+    "fuzzy_parse": "true",
+}
+ACCESS = {
+    "s3.endpoint": "http://localhost:9000",
+    "s3.region": "eu-west-1",
+    "s3.access_key": "env:KEY",
+    "s3.secret_key": "file:/run/secret",
+    "s3.session_token": "t",
+    "s3.role_arn": "arn:aws:iam::1:role/r",
+    "s3.external_id": "e",
+    "use_path_style": "true",
+}
+
+
+def test_every_file_property_that_is_accepted_is_printed_and_back() -> None:
+    there = {"uri": "s3://b/k", **ACCESS, **FILES}
+    assert show_s3_properties(read_s3_properties(there)) == there
+    assert there.keys() | {"provider", "resource", "force_parsing_by_standard_uri"} == S3_NAMES
+    here = {"uri": "file:///k", **FILES}
+    assert show_file_properties(read_file_properties(here)) == here
+    assert here.keys() == FILE_NAMES
+
+
+def test_the_defaults_of_files() -> None:
+    found = read_s3_properties(S3)
+    assert isinstance(found, S3Properties)
+    assert (found.files.csv.column_separator, found.files.csv.line_delimiter) == ("\t", "\n")
+    assert found.files.json.read_by_line
+    assert not read_s3_properties({**S3, "strip_outer_array": "true"}).files.json.read_by_line
+
+
+def test_secrets_are_not_in_the_repr() -> None:
+    assert "sesame" not in repr(read_s3_properties({**S3, "s3.access_key": "sesame", "s3.secret_key": "sesame"}))
+
+
+def test_partial_updates_are_understood_and_refused() -> None:
+    given = {"unique_key_update_mode": "update_fixed_columns", "partial_update_new_key_behavior": "ERROR"}
+    with pytest.raises(NotSupportedError, match="unique table MoW"):
+        read_routine_properties(given)

@@ -1,0 +1,127 @@
+"""Old stores are brought up to date, newer ones refused, and what is written once can be read for ever."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from sqlalchemy import insert, inspect, select
+
+from lading.errors import ConfigError, RecordUnreadableError, RecordVersionError, StoreError, StoreVersionError
+from lading.jobs.record import JobRecord
+from lading.store.bodies import parse_body, render_body
+from lading.store.database import Database, parse_url
+from lading.store.migrate import migrate
+from lading.store.migrations import ALL_MIGRATIONS, Migration
+from lading.store.schema import METADATA, MIGRATIONS
+from lading.store.store import Store, open_store
+from lading.testing.clock import ManualClock
+from tests.jobs.story import START
+from tests.store.samples import job
+
+RECORDED = Path(__file__).parent / "recorded"
+NEXT = Migration(
+    version=ALL_MIGRATIONS[-1].version + 1,
+    name="next",
+    statements=("CREATE TABLE lading_next (a {serial})", "ALTER TABLE lading_jobs ADD COLUMN b TEXT"),
+)
+BROKEN = replace(NEXT, statements=(*NEXT.statements, "ALTER TABLE no_such_table ADD COLUMN c TEXT"))
+
+
+@pytest.fixture
+def database(url: str) -> Database:
+    return Database(url)
+
+
+def test_the_tables_are_those_that_queries_expect(store: Store, database: Database) -> None:
+    with database.read("Looking") as connection:
+        looker = inspect(connection)
+        there = {name: looker.get_columns(name) for name in looker.get_table_names() if name.startswith("lading_")}
+        keys = {name: looker.get_pk_constraint(name)["constrained_columns"] for name in there}
+    database.close()
+    assert {name: [column["name"] for column in columns] for name, columns in there.items()} == {
+        name: [column.name for column in table.columns] for name, table in METADATA.tables.items()
+    }
+    for name, table in METADATA.tables.items():
+        assert keys[name] == [column.name for column in table.primary_key]
+        for column in there[name]:
+            assert column["nullable"] == table.c[column["name"]].nullable, (name, column["name"])
+
+
+def test_each_migration_is_applied_once_and_noted(url: str, database: Database) -> None:
+    steps = (*ALL_MIGRATIONS, NEXT)
+    assert migrate(database, ALL_MIGRATIONS, START) == [1]
+    assert migrate(database, steps, START) == [2]
+    assert migrate(database, steps, START) == []
+    with database.read("Looking") as connection:
+        noted = connection.execute(select(MIGRATIONS.c.version, MIGRATIONS.c.name, MIGRATIONS.c.applied_at)).all()
+    database.close()
+    assert [tuple(row) for row in noted] == [(1, "first", START), (2, "next", START)]
+
+
+def test_a_migration_that_fails_leaves_neither_its_effect_nor_its_note(database: Database) -> None:
+    migrate(database, ALL_MIGRATIONS, START)
+    with pytest.raises(StoreError, match="Migration 2 failed"):
+        migrate(database, (*ALL_MIGRATIONS, BROKEN), START)
+    with database.read("Looking") as connection:
+        assert "lading_next" not in inspect(connection).get_table_names()
+        assert connection.execute(select(MIGRATIONS.c.version)).scalars().all() == [1]
+    assert migrate(database, (*ALL_MIGRATIONS, NEXT), START) == [2]
+    database.close()
+
+
+def test_a_newer_store_is_refused_untouched(store: Store, url: str, database: Database, clock: ManualClock) -> None:
+    with database.write("Pretending") as connection:
+        connection.execute(insert(MIGRATIONS).values(version=99, name="future", applied_at=START))
+    database.close()
+    with pytest.raises(StoreVersionError, match="has form 99; this Lading knows forms up to") as caught:
+        open_store(url, clock)
+    assert (caught.value.retry, caught.value.facts["version"]) == (False, 99)
+
+
+def test_the_file_of_something_else_is_refused(tmp_path: Path, clock: ManualClock) -> None:
+    text, other = tmp_path / "notes.txt", tmp_path / "other.db"
+    text.write_text("not a database\n" * 100)
+    with sqlite3.connect(other) as connection:
+        connection.execute("CREATE TABLE theirs (a)")
+    connection.close()
+    with pytest.raises(StoreVersionError, match="is not a SQLite database"):
+        open_store(str(text), clock)
+    with pytest.raises(StoreVersionError, match="it has the table theirs"):
+        open_store(str(other), clock)
+    assert text.read_text() == "not a database\n" * 100
+
+
+def test_a_path_may_have_any_letters(tmp_path: Path, clock: ManualClock) -> None:
+    folder = tmp_path / "a ?b=1 %20 #c"
+    folder.mkdir()
+    with open_store(str(folder / "ü.db"), clock) as store:
+        store.create_job(job())
+    assert (folder / "ü.db").exists()
+
+
+@pytest.mark.parametrize("url", ["mysql://x/y", "sqlite://", ":memory:", "post gres://", ""])
+def test_other_places_are_refused(url: str) -> None:
+    with pytest.raises(ConfigError, match="The place of the metadata store is wrong"):
+        parse_url(url)
+
+
+@pytest.mark.parametrize("path", sorted(RECORDED.glob("*.json")), ids=lambda path: path.name)
+def test_recorded_jobs_can_still_be_read(path: Path) -> None:
+    record = parse_body(JobRecord, path.read_text(), where=path.name)
+    assert parse_body(JobRecord, render_body(record), where="again") == record
+
+
+def test_a_record_of_a_newer_form_is_refused() -> None:
+    envelope = json.loads(render_body(job()))
+    with pytest.raises(RecordVersionError, match="reads forms up to"):
+        parse_body(JobRecord, json.dumps({**envelope, "version": 99}), where="Job x")
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"version": 1, "body": {}}', '{"version": 1, "body": 7}'])
+def test_a_record_that_is_none_is_an_error_that_names_the_store(text: str) -> None:
+    with pytest.raises(RecordUnreadableError, match="Job x in the metadata store cannot be read"):
+        parse_body(JobRecord, text, where="Job x")

@@ -1,0 +1,122 @@
+"""Many threads and processes on one store; processes that die in the middle."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+from lading.errors import JobChangedError, JobExistsError
+from lading.jobs.record import JobName
+from lading.store.store import Store
+from tests.store.conftest import OpenStore
+from tests.store.samples import bill, job
+
+WRITERS = 4
+ROUNDS = 10
+
+DIE_IN_A_TRANSACTION = """
+import os, sys
+from sqlalchemy import insert
+from lading.store.database import Database
+from lading.store.schema import SETTINGS
+
+database = Database(sys.argv[1])
+with database.write("Dying") as connection:
+    connection.execute(insert(SETTINGS).values(key="half", value="done"))
+    os._exit(9)
+"""
+
+
+def all_at_once(work: Callable[[int], bool]) -> int:
+    """How many of the writers succeeded."""
+    with ThreadPoolExecutor(WRITERS) as pool:
+        return sum(pool.map(work, range(WRITERS)))
+
+
+def test_no_change_is_lost_when_many_write(store: Store, open_another: OpenStore) -> None:
+    record = job()
+    store.create_job(record)
+    stores = [open_another() for _ in range(WRITERS)]
+
+    def count_up(number: int) -> bool:
+        for _ in range(ROUNDS):
+            while not try_count_up(stores[number], record.full_name):
+                pass
+        return True
+
+    assert all_at_once(count_up) == WRITERS
+    found = store.load_job(record.full_name)
+    assert (found.record.failures, found.version) == (WRITERS * ROUNDS, WRITERS * ROUNDS + 1)
+
+
+def try_count_up(store: Store, name: JobName) -> bool:
+    found = store.load_job(name)
+    try:
+        store.save_job(replace(found.record, failures=found.record.failures + 1), found.version)
+    except JobChangedError:
+        return False
+    return True
+
+
+def test_one_of_many_gets_the_name(open_another: OpenStore) -> None:
+    stores = [open_another() for _ in range(WRITERS)]
+
+    def create(number: int) -> bool:
+        try:
+            stores[number].create_job(job())
+        except JobExistsError:
+            return False
+        return True
+
+    assert all_at_once(create) == 1
+
+
+def test_one_of_many_gets_the_lease(open_another: OpenStore) -> None:
+    stores = [open_another() for _ in range(WRITERS)]
+    ttl = timedelta(seconds=9)
+    assert all_at_once(lambda n: stores[n].acquire_lease("job/1", f"owner-{n}", ttl) is not None) == 1
+
+
+def test_many_may_follow_the_same_bills(open_another: OpenStore) -> None:
+    stores = [open_another() for _ in range(WRITERS)]
+
+    def follow(number: int) -> bool:
+        for seq in range(ROUNDS):
+            stores[number].follow(bill(seq))
+        return True
+
+    assert all_at_once(follow) == WRITERS
+    assert [entry.seq for entry in stores[0].list_bills(bill(0).job_id)] == list(range(ROUNDS))[::-1]
+
+
+def test_many_may_open_a_new_store_at_once(open_another: OpenStore) -> None:
+    assert all_at_once(lambda _number: open_another().list_jobs() == []) == WRITERS
+
+
+def test_a_process_that_dies_in_a_transaction_leaves_nothing(store: Store, url: str) -> None:
+    done = subprocess.run([sys.executable, "-c", DIE_IN_A_TRANSACTION, url], check=False)
+    assert done.returncode == 9
+    assert store.read_setting("half") is None
+    store.write_setting("half", "whole")
+
+
+def test_a_store_that_cannot_be_reached_says_so_without_the_password(tmp_path: Path) -> None:
+    code = (
+        "import sys\n"
+        "from lading.errors import StoreError\n"
+        "from lading.store.store import open_store\n"
+        "from lading.clock import SystemClock\n"
+        "try:\n"
+        "    open_store(sys.argv[1], SystemClock())\n"
+        "except StoreError as error:\n"
+        "    print(error.retry, error)\n"
+    )
+    url = f"postgresql://ann:hush@/x?host={tmp_path}"
+    done = subprocess.run([sys.executable, "-c", code, url], check=True, capture_output=True, text=True)
+    assert done.stdout.startswith("True Migration 1 failed")
+    assert "hush" not in done.stdout

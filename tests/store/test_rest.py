@@ -1,0 +1,190 @@
+"""The index of bills, samples of bad rows, names, audit, leases, settings."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from lading.commit.protocols import Follower
+from lading.errors import (
+    DatabaseExistsError,
+    DatabaseInUseError,
+    DatabaseNotFoundError,
+    TableExistsError,
+    TableNotFoundError,
+)
+from lading.ids import JobId
+from lading.model.table import Column, PartitionField, TableSpec
+from lading.store.bills import KEPT_SAMPLES
+from lading.store.protocols import MetadataStore
+from lading.store.records import AuditEntry, DatabaseEntry, ErrorSample, TableEntry, entry_of
+from lading.store.store import Store
+from lading.testing.clock import ManualClock
+from tests.jobs.story import START
+from tests.model.samples import FULL_BILL
+from tests.store.samples import HARD_TEXT, bill, job
+
+JOB_ID = FULL_BILL.job_id
+TTL = timedelta(seconds=30)
+
+
+def test_the_store_is_what_the_rest_of_lading_asks_for(store: Store) -> None:
+    follower: Follower = store
+    everything: MetadataStore = store
+    assert follower is everything
+
+
+def test_a_bill_is_followed_once(store: Store) -> None:
+    assert store.followed_seq(JOB_ID) is None
+    for seq in (0, 1, 2, 2, 1, 5, 3):
+        store.follow(bill(seq))
+    assert store.followed_seq(JOB_ID) == 5
+    assert store.list_bills(JOB_ID) == [entry_of(bill(seq)) for seq in (5, 2, 1, 0)]
+    assert store.list_bills(JOB_ID)[0].head == bill(5).head
+
+
+def test_jobs_are_followed_apart_from_each_other(store: Store) -> None:
+    other = JobId("other")
+    store.follow(bill(7))
+    assert store.followed_seq(other) is None
+    store.follow(bill(1, other))
+    assert (store.followed_seq(JOB_ID), store.followed_seq(other)) == (7, 1)
+    assert store.read_totals() == {JOB_ID: FULL_BILL.totals, other: FULL_BILL.totals}
+
+
+def test_the_index_is_read_in_pages_and_trimmed(store: Store) -> None:
+    for seq in range(10):
+        store.follow(bill(seq))
+    assert [entry.seq for entry in store.list_bills(JOB_ID, limit=3)] == [9, 8, 7]
+    assert [entry.seq for entry in store.list_bills(JOB_ID, limit=3, before_seq=7)] == [6, 5, 4]
+    assert store.trim_bills(JOB_ID, keep=4) == 6
+    assert [entry.seq for entry in store.list_bills(JOB_ID)] == [9, 8, 7, 6]
+    assert store.trim_bills(JOB_ID, keep=0) == 3
+    assert store.followed_seq(JOB_ID) == 9
+    assert store.trim_bills(JobId("nobody"), keep=1) == 0
+
+
+def sample(number: int) -> ErrorSample:
+    return ErrorSample(partition="p", position=str(number), reason="bad", raw=HARD_TEXT, at=START)
+
+
+def test_bad_rows_are_kept_once_and_old_ones_make_room(store: Store) -> None:
+    store.add_samples(JOB_ID, 1, [sample(1), sample(2)])
+    store.add_samples(JOB_ID, 1, [sample(1), sample(2)])
+    store.add_samples(JOB_ID, 2, [sample(3)])
+    kept = store.list_samples(JOB_ID)
+    assert [(found.seq, found.sample.position) for found in kept] == [(2, "3"), (1, "1"), (1, "2")]
+    assert kept[0].sample == sample(3)
+    store.add_samples(JOB_ID, 3, [sample(number) for number in range(KEPT_SAMPLES + 5)])
+    assert {found.seq for found in store.list_samples(JOB_ID, limit=5000)} == {3}
+    assert len(store.list_samples(JOB_ID, limit=5000)) == KEPT_SAMPLES
+
+
+def table(name: str = "orders", database: str = "sales") -> TableEntry:
+    spec = TableSpec(
+        columns=(Column(name="id", type="bigint", nullable=False),),
+        partition_by=(PartitionField(column="id", transform="bucket[4]"),),
+        properties={"a": HARD_TEXT},
+    )
+    return TableEntry(
+        database=database,
+        name=name,
+        format="iceberg",
+        location="s3://shop/orders",
+        catalog="main",
+        spec=spec,
+        options_ref="s3-main",
+        created_at=START,
+    )
+
+
+def test_databases_and_tables_have_names(store: Store) -> None:
+    sales = DatabaseEntry(name="sales", comment=HARD_TEXT, created_at=START)
+    with pytest.raises(DatabaseNotFoundError):
+        store.create_table(table())
+    store.create_database(sales)
+    store.create_database(DatabaseEntry(name="other", created_at=START))
+    with pytest.raises(DatabaseExistsError):
+        store.create_database(sales)
+    assert [entry.name for entry in store.list_databases()] == ["other", "sales"]
+    store.create_table(table())
+    with pytest.raises(TableExistsError):
+        store.create_table(table())
+    store.create_table(table(database="other"))
+    assert store.load_table("sales", "orders") == table()
+    assert store.find_table("sales", "nothing") is None
+    assert store.list_tables("sales") == [table()]
+    assert len(store.list_tables()) == 2
+
+
+def test_a_table_can_be_changed_and_forgotten(store: Store) -> None:
+    store.create_database(DatabaseEntry(name="sales", created_at=START))
+    with pytest.raises(TableNotFoundError):
+        store.save_table(table())
+    store.create_table(table())
+    moved = TableEntry(database="sales", name="orders", format="delta", location="/elsewhere", created_at=START)
+    store.save_table(moved)
+    assert store.load_table("sales", "orders") == moved
+    store.drop_table("sales", "orders")
+    with pytest.raises(TableNotFoundError):
+        store.drop_table("sales", "orders")
+    with pytest.raises(TableNotFoundError):
+        store.load_table("sales", "orders")
+
+
+def test_a_database_is_dropped_only_when_nothing_needs_it(store: Store) -> None:
+    store.create_database(DatabaseEntry(name="sales", created_at=START))
+    store.create_table(table())
+    with pytest.raises(DatabaseInUseError, match="table orders"):
+        store.drop_database("sales")
+    store.drop_table("sales", "orders")
+    store.create_job(job("clicks"))
+    with pytest.raises(DatabaseInUseError, match="job clicks"):
+        store.drop_database("sales")
+    with pytest.raises(DatabaseNotFoundError):
+        store.drop_database("nothing")
+    store.create_database(DatabaseEntry(name="empty", created_at=START))
+    store.drop_database("empty")
+    assert [entry.name for entry in store.list_databases()] == ["sales"]
+
+
+def test_the_audit_is_read_newest_first(store: Store) -> None:
+    entries = [
+        AuditEntry(at=START, user=HARD_TEXT, action="CREATE", job_id=JOB_ID, subject="orders", statement="CREATE …"),
+        AuditEntry(at=START, user="bob", action="DROP", facts={"because": HARD_TEXT}),
+    ]
+    for entry in entries:
+        store.append_audit(entry)
+    assert store.list_audit() == entries[::-1]
+    assert store.list_audit(limit=1) == [entries[1]]
+    assert store.list_audit(job_id=JOB_ID) == [entries[0]]
+
+
+def test_a_lease_has_one_owner_and_its_fence_rises_with_every_other(store: Store, clock: ManualClock) -> None:
+    first = store.acquire_lease("job/1", "a", TTL)
+    assert first is not None
+    assert store.acquire_lease("job/1", "b", TTL) is None
+    clock.sleep(20)
+    renewed = store.acquire_lease("job/1", "a", TTL)
+    assert renewed is not None
+    assert (renewed.fence, renewed.until) == (1, clock.now() + TTL)
+    clock.sleep(30)
+    taken = store.acquire_lease("job/1", "b", TTL)
+    assert taken is not None
+    assert taken.fence == 2
+    assert store.list_leases() == [taken]
+    store.release_lease("job/1", "a")
+    assert store.list_leases() == [taken]
+    store.release_lease("job/1", "b")
+    assert store.list_leases() == []
+    again = store.acquire_lease("job/1", "b", TTL)
+    assert again is not None
+    assert again.fence == 3
+
+
+def test_settings_are_small_values_by_key(store: Store) -> None:
+    assert store.read_setting("made by") is None
+    store.write_setting("made by", "a")
+    store.write_setting("made by", "")
+    assert store.read_setting("made by") == ""
