@@ -33,7 +33,7 @@ check: setup ## Format, lint, types and the rules of the house
 test: setup ## Run the tests
 	$(BIN)/python -m pytest -m "not slow"
 
-demo: setup ## Load a million rows, kill the loader in the middle of a commit, start again, count
+demo: setup ## Load two million rows on Spark, kill the loader in the middle of commits, start again, count
 	$(BIN)/lading demo
 
 torture: setup ## The long proofs: more seeds, more examples, every crash

@@ -19,7 +19,7 @@ FLOORS: list[set[str]] = [
     {"service"},
     {"cli", "http", "mysql", "console"},
 ]
-MAY_IMPORT_TESTING = {"cli/simulate.py", "cli/demo.py", "cli/demo_worker.py"}
+MAY_IMPORT_TESTING = {"cli/simulate.py"}
 
 
 def files() -> list[Path]:

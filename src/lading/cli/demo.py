@@ -1,55 +1,79 @@
-"""`lading demo`: load files into real tables, kill the loader in the middle of a commit, start again, count."""
+"""`lading demo`: load files on Spark, kill the loader in the middle of a commit, start again, count."""
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import pyarrow as pa
-import pyarrow.compute as pc
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from lading.cli.demo_worker import JOBS, create_table, open_table
 from lading.clock import SystemClock
 from lading.errors import ConfigError
-from lading.model.bill import Bill
-from lading.tables.base import LakeTable
+from lading.jobs.record import JobRecord
+from lading.service.facade import Lading
 
 FILES = 40
 CITIES = ("Aarhus", "Bergen", "Cádiz", "Đà Nẵng", "Essen", "Fès", "Győr")
-KILLS = ("commit.after=kill:4", "commit.before=kill:3")
+KILLS = ("commit.after=kill:3", "commit.before=kill:4")
+STATEMENTS = """
+CREATE DATABASE shop;
+USE shop;
+CREATE TABLE orders_delta (id BIGINT NOT NULL, city VARCHAR(20), amount DECIMAL(10,2)) USING delta;
+CREATE TABLE orders_iceberg (id BIGINT NOT NULL, city VARCHAR(20), amount DECIMAL(10,2)) USING iceberg;
+
+CREATE JOB csv_to_delta
+PROPERTIES ("s3.max_batch_files" = "8", "session.enable_insert_strict" = "false", "session.enable_strict_cast" = "true")
+ON STREAMING DO INSERT INTO orders_delta SELECT id, upper(city), amount
+FROM FILE("uri" = "{inbox}/*.csv", "format" = "csv_with_names", "column_separator" = ",");
+
+CREATE JOB json_to_iceberg
+PROPERTIES ("s3.max_batch_files" = "8", "session.enable_insert_strict" = "false", "session.enable_strict_cast" = "true")
+ON STREAMING DO INSERT INTO orders_iceberg SELECT id, upper(city), amount
+FROM FILE("uri" = "{inbox}/*.json", "format" = "json");
+"""
+JOBS = {"csv_to_delta": "orders_delta", "json_to_iceberg": "orders_iceberg"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """What the demo wrote, for each job."""
+
+    rows: int
+    bad: int
 
 
 def demo(
     home: Annotated[Path, typer.Option(help="Where the demo keeps everything.")] = Path("demo-home"),
-    rows: Annotated[int, typer.Option(min=FILES, help="How many orders to make.")] = 1_000_000,
+    rows: Annotated[int, typer.Option(min=FILES, help="How many orders to make, in all.")] = 2_000_000,
 ) -> None:
-    """Load a million orders into a Delta and an Iceberg table, with two SIGKILLs in the middle of commits."""
-    console = Console(highlight=False)
+    """Load two million orders, CSV and JSON, into a Delta and an Iceberg table, with two SIGKILLs in mid-commit."""
+    console, clock = Console(highlight=False), SystemClock()
+    began = clock.monotonic_s()
     _make_home(home)
-    clock = SystemClock()
-    bad = _write_orders(home / "inbox", rows)
-    size = sum(path.stat().st_size for path in (home / "inbox").iterdir()) / 1e6
-    console.print(
-        f"{FILES} CSV files, {rows:,} orders, {size:.0f} MB; {bad:,} of them have an amount that is no number"
-    )
-    results = []
-    for kind in JOBS:
-        table = create_table(home, kind)
-        began = clock.monotonic_s()
-        _load_with_kills(home, kind, table, console, clock)
-        results.append((kind, table, clock.monotonic_s() - began))
-    _show(console, home, rows, bad, results)
+    inbox = (home / "inbox").absolute()
+    made = _write_orders(inbox, rows // 2)
+    size = sum(path.stat().st_size for path in inbox.iterdir()) / 1e6
+    console.print(f"Made {2 * FILES} files, {size:.0f} MB: {2 * made.rows:,} orders, {2 * made.bad:,} of them bad")
+    statements = STATEMENTS.format(inbox=inbox)
+    with Lading(home / "home") as lading:
+        lading.sql(statements)
+    console.print(statements.strip().replace(str(inbox), "inbox"), style="dim", markup=False)
+    _load_with_kills(home / "home", 2 * (made.rows - made.bad), console, clock)
+    exact = _show(console, home / "home", made)
+    console.print(f"{clock.monotonic_s() - began:.0f} seconds in all. Look around with: lading sql --home {home}/home")
+    if not exact:
+        raise typer.Exit(1)
 
 
 def _make_home(home: Path) -> None:
@@ -60,23 +84,26 @@ def _make_home(home: Path) -> None:
     (home / "inbox").mkdir(parents=True)
 
 
-def _write_orders(inbox: Path, rows: int) -> int:
+def _write_orders(inbox: Path, rows: int) -> Made:
     rng = random.Random(7)  # noqa: S311 - a demo wants the same orders every time
     bad = 0
     for number in range(FILES):
-        first, last = rows * number // FILES, rows * (number + 1) // FILES
-        lines = ["id,city,amount"]
-        for order in range(first, last):
+        csv, lines = ["id,city,amount"], []
+        for order in range(rows * number // FILES, rows * (number + 1) // FILES):
             is_bad = rng.random() < 0.0005
             bad += is_bad
-            lines.append(
-                f"{order},{rng.choice(CITIES)},{'n/a' if is_bad else f'{rng.randrange(100, 99999) / 100:.2f}'}"
-            )
-        (inbox / f"orders-{number:04d}.csv").write_text("\n".join(lines) + "\n")
-    return bad
+            city, cents = rng.choice(CITIES), rng.randrange(100, 99999)
+            amount = "n/a" if is_bad else f"{cents // 100}.{cents % 100:02d}"
+            csv.append(f"{order},{city},{amount}")
+            lines.append(f'{{"id": {order}, "city": "{city}", "amount": "{amount}"}}')
+        (inbox / f"orders-{number:04d}.csv").write_text("\n".join(csv) + "\n")
+        (inbox / f"orders-{number:04d}.json").write_text("\n".join(lines) + "\n")
+    return Made(rows=rows, bad=bad)
 
 
-def _load_with_kills(home: Path, kind: str, table: LakeTable, console: Console, clock: SystemClock) -> None:
+def _load_with_kills(home: Path, total: int, console: Console, clock: SystemClock) -> None:
+    """Three workers, one after the other; the first two die in the middle of a commit."""
+    progress_file = home / "progress.json"
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -84,56 +111,72 @@ def _load_with_kills(home: Path, kind: str, table: LakeTable, console: Console, 
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=console) as progress:
-        bar = progress.add_task(f"orders → {kind:<8}", total=None)
+        bar = progress.add_task("loading", total=total)
         for failpoint in (*KILLS, ""):
-            worker = _start(home, kind, failpoint)
+            worker = _start(home, progress_file, failpoint)
             while worker.poll() is None:
-                progress.update(bar, completed=_loaded(table, kind))
-                clock.sleep(0.1)
-            progress.update(bar, completed=_loaded(table, kind))
+                progress.update(bar, completed=_loaded(progress_file))
+                clock.sleep(0.2)
+            progress.update(bar, completed=_loaded(progress_file))
             if worker.returncode == -signal.SIGKILL:
-                progress.console.print(
-                    f"  [yellow]killed[/yellow] (SIGKILL) at {failpoint.partition('=')[0]}; starting again"
-                )
+                where = failpoint.partition("=")[0]
+                progress.console.print(f"  [yellow]the loader was killed (SIGKILL) at {where}[/yellow]; starting again")
             elif worker.returncode:
                 raise typer.Exit(worker.returncode)
-        progress.update(bar, total=_loaded(table, kind))
 
 
-def _start(home: Path, kind: str, failpoint: str) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "lading.cli.demo_worker", str(home), kind]
-    return subprocess.Popen(command, env={**os.environ, "LADING_FAILPOINTS": failpoint})  # noqa: S603 - our own module
+def _start(home: Path, progress_file: Path, failpoint: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "lading.cli.demo", str(home), str(progress_file)]
+    environment = {**os.environ, "LADING_FAILPOINTS": failpoint}
+    return subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)  # noqa: S603 - our own module
 
 
-def _loaded(table: LakeTable, kind: str) -> int:
-    head = table.read_head(JOBS[kind])
-    return table.bills.read(JOBS[kind], head).totals.rows.loaded if head else 0
+def _loaded(progress_file: Path) -> int:
+    try:
+        return sum(json.loads(progress_file.read_text()).values())
+    except (FileNotFoundError, ValueError):
+        return 0
 
 
-def _bills(table: LakeTable, kind: str) -> Iterator[Bill]:
-    head = table.read_head(JOBS[kind])
-    while head is not None:
-        bill = table.bills.read(JOBS[kind], head)
-        yield bill
-        head = bill.continues
-
-
-def _show(console: Console, home: Path, rows: int, bad: int, results: list[tuple[str, LakeTable, float]]) -> None:
-    shown = Table(
-        "table", "rows", "distinct ids", "bad rows", "commits", "sum of amount", "seconds", title="What is there"
-    )
-    is_exact = True
-    for kind, _, seconds in results:
-        table = open_table(home, kind)
-        content = table.scan()
-        totals = next(_bills(table, kind)).totals
-        distinct = pc.count_distinct(content["id"]).as_py()
-        amount = pc.sum(content["amount"].cast(pa.decimal128(20, 2))).as_py()
-        is_exact &= (content.num_rows, distinct, totals.rows.error) == (rows - bad, rows - bad, bad)
-        cells = (f"{content.num_rows:,}", f"{distinct:,}", f"{totals.rows.error:,}", str(totals.commits), f"{amount:,}")
-        shown.add_row(kind, *cells, f"{seconds:.1f}")
+def _show(console: Console, home: Path, made: Made) -> bool:
+    shown = Table("job", "table", "rows", "distinct ids", "bad rows", "batches", "verify", title="What is there")
+    exact = True
+    with Lading(home) as lading:
+        for job, name in JOBS.items():
+            counted = lading.sql(f"SELECT count(*), count(DISTINCT id) FROM shop.{name}")[0]  # noqa: S608 - our names
+            count, distinct = counted.rows[0]
+            head = lading.bills(lading.job(job), 1)[0]
+            verdict = lading.verify(job)
+            good = made.rows - made.bad
+            exact = exact and (count, distinct, head.totals.rows.error) == (good, good, made.bad) and verdict.is_clean
+            cells = (f"{count:,}", f"{distinct:,}", f"{head.totals.rows.error:,}", str(head.totals.commits))
+            shown.add_row(job, name, *cells, "clean" if verdict.is_clean else "; ".join(verdict.findings))
+        errors = lading.sql("SHOW LOAD ERRORS FOR csv_to_delta LIMIT 3")[0]
     console.print(shown)
-    if not is_exact:
-        console.print("[red]Rows are missing or doubled.[/red]")
-        raise typer.Exit(1)
-    console.print(f"[green]Every order is in each table exactly once[/green], through four kills. Look into {home}/.")
+    console.print("Bad rows are in quarantine, with their place and the reason:")
+    for _, file, row, reason, _raw in errors.rows:
+        console.print(f"  {Path(str(file)).name}, row {row}: {reason}", markup=False)
+    words = "Every order is in its table exactly once" if exact else "Rows are missing or doubled"
+    console.print(f"[{'green' if exact else 'red'}]{words}[/], through two kills.")
+    return exact
+
+
+def _work(home: Path, progress_file: Path) -> None:
+    """What the worker does: run all jobs, and say how far they are."""
+    with Lading(home) as lading:
+        loaded = {record.name: record.totals.rows.loaded if record.totals else 0 for record in lading.live_jobs()}
+
+        def note(record: JobRecord, bill: object) -> None:
+            loaded[record.name] = record.totals.rows.loaded if record.totals else 0
+            draft = progress_file.with_suffix(".draft")
+            draft.write_text(json.dumps(loaded))
+            draft.replace(progress_file)
+
+        lading.run(on_progress=note)
+
+
+if __name__ == "__main__":
+    from lading.failpoints import arm_from_environment
+
+    arm_from_environment(os.environ)
+    _work(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -13,6 +13,9 @@ from rich.console import Console
 
 from lading.commit.steps import STEP_NAMES
 from lading.errors import LadingError
+from lading.model.table import Column, TableSpec
+
+SPEC = TableSpec(columns=(Column(name="id", type="bigint"),))
 
 
 def doctor() -> None:
@@ -65,7 +68,6 @@ def _storage(home: Path) -> str:
 
 
 def _delta(home: Path) -> str:
-    from lading.cli.demo_worker import SPEC
     from lading.tables.delta.create import create_delta_table
 
     create_delta_table(str(home / "delta"), SPEC)
@@ -73,7 +75,6 @@ def _delta(home: Path) -> str:
 
 
 def _iceberg(home: Path) -> str:
-    from lading.cli.demo_worker import SPEC
     from lading.tables.iceberg.catalog import sqlite_catalog
     from lading.tables.iceberg.table import create_iceberg_table
 

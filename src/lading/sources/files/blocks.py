@@ -56,10 +56,10 @@ def line_blocks(read: Read, lines: Lines) -> Iterator[bytes]:
         yield rest
 
 
-def quarters(block: bytes, lines: Lines) -> list[bytes]:
+def quarters(block: bytes, lines: Lines, *, smallest: int = SMALL_BYTES) -> list[bytes]:
     """A block in about four pieces of whole lines; fewer when it is small or its lines are long."""
     pieces: list[bytes] = []
-    at, size = 0, max(SMALL_BYTES, len(block) // 4 + 1)
+    at, size = 0, max(smallest, len(block) // 4 + 1)
     while at < len(block):
         end = lines.last_end(block[at : at + size]) if at + size < len(block) else len(block) - at
         if not end:

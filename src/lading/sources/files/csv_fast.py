@@ -135,7 +135,7 @@ class FastCsv:
 
 
 def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks or [pa.array([], pa.string())])
+    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks or [pa.nulls(0, pa.string())])
 
 
 def _is_utf8(block: bytes) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Generator, Iterator, Sequence
 
 import pyarrow as pa
 
+from lading.sources.files.arrays import strings
 from lading.sources.files.blocks import SLOW_BYTES, Lines, line_blocks, quarters
 from lading.sources.files.csv_fast import FastBlock, FastCsv
 from lading.sources.files.csv_text import NOT_CLOSED, NOT_UTF8, CsvText, Record, count_mismatch
@@ -121,7 +122,7 @@ class CsvReader:
         if good:
             columns = list(zip(*good, strict=True))
             picked = [
-                pa.array(columns[place], pa.string()) if place is not None else pa.nulls(len(good), pa.string())
+                strings(columns[place]) if place is not None else pa.nulls(len(good), pa.string())
                 for place in self._places
             ]
             yield self._shaper.numbered(picked, numbers)

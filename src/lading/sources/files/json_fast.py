@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pajson
 
+from lading.sources.files.arrays import doubles
 from lading.sources.files.jsonpath import parse_jsonpath
 from lading.sources.files.spec import JsonOptions
 
@@ -123,7 +124,7 @@ def _text(column: pa.ChunkedArray) -> pa.Array | None:
     if pa.types.is_floating(array.type):
         # A large whole number would be written as a double here and by its digits on the slow way.
         is_whole = pc.equal(pc.floor(array), array)
-        if pc.any(pc.and_(is_whole, pc.greater_equal(pc.abs(array), _PLAIN_BELOW))).as_py():
+        if pc.any(pc.and_(is_whole, pc.greater_equal(pc.abs(array), doubles([_PLAIN_BELOW])[0]))).as_py():
             return None
     return array.cast(pa.string())
 

@@ -15,6 +15,8 @@ from lading.sources.files.spec import JsonOptions
 from lading.sources.files.unpack import Read
 
 _BATCH_BYTES = 1024 * 1024
+_SMALLEST_BYTES = 32 * 1024
+"""Calling pyarrow for less costs more than it saves."""
 
 Taken = tuple[bytes, list[Value] | BadDocument]
 """The text of a row, and its values or why it has none."""
@@ -46,7 +48,7 @@ class JsonReader:
         if columns is not None:
             yield from self._shaper.good(columns, self._next)
             self._next += len(columns[0])
-        elif self._is_worth_cutting(block) and len(pieces := quarters(block, self._lines)) > 1:
+        elif self._is_worth_cutting(block) and len(pieces := self._cut(block)) > 1:
             for piece in pieces:
                 yield from self._block(piece)
         else:
@@ -57,6 +59,9 @@ class JsonReader:
 
     def _is_worth_cutting(self, block: bytes) -> bool:
         return len(block) > SLOW_BYTES or (self._fast is not None and self._fast.is_possible)
+
+    def _cut(self, block: bytes) -> list[bytes]:
+        return quarters(block, self._lines, smallest=_SMALLEST_BYTES)
 
     def _lines_of(self, block: bytes) -> Iterator[Taken]:
         for line in block.split(self._lines.delimiter):

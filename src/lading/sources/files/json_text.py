@@ -11,10 +11,11 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from json.encoder import encode_basestring
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 
+from lading.sources.files.arrays import doubles, strings
 from lading.sources.files.jsonpath import MISSING, follow, parse_jsonpath
 from lading.sources.files.spec import JsonOptions
 
@@ -135,11 +136,11 @@ def render_json(value: Any) -> str:
 
 def string_column(values: Sequence[Value]) -> pa.Array:
     """Text of values. Doubles are written by Arrow, as they are where Arrow reads them itself."""
-    doubles = [value for value in values if isinstance(value, float)]
-    if not doubles:
-        return pa.array(values, pa.string())
-    written = iter(pa.array(doubles, pa.float64()).cast(pa.string()).to_pylist())
-    return pa.array([next(written) if isinstance(value, float) else value for value in values], pa.string())
+    numbers = [value for value in values if isinstance(value, float)]
+    if not numbers:
+        return strings(cast("Sequence[str | None]", values))
+    written = iter(doubles(numbers).cast(pa.string()).to_pylist())
+    return strings([next(written) if isinstance(value, float) else value for value in values])
 
 
 def _number(digits: str) -> Value:

@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from lading.errors import ConfigError
 from lading.model.batch import Split
-from lading.sources.files.columnar import columnar_batches
 from lading.sources.files.faults import file_unreadable, translating
 from lading.sources.files.json_reader import JsonReader
 from lading.sources.files.payload import FilePart, SplitEnd, parse_payload
@@ -83,6 +82,9 @@ def _batches(
     spec: FilesSpec, part: FilePart, file: ByteFile, shaper: RowShaper, uri: str, count: _Count
 ) -> Iterator[pa.RecordBatch]:
     if not spec.format.is_text:
+        # Imported here so that readers of text do not pay for it.
+        from lading.sources.files.columnar import columnar_batches
+
         yield from columnar_batches(file, part, spec, shaper, uri)
         count.received += part.end - part.begin
         return

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lading.sources.files.arrays import repeated, texts, whole_numbers
+
 FILE, ROW, RAW, ERROR = "__file", "__row", "__raw", "__error"
 HIDDEN = pa.schema([(FILE, pa.string()), (ROW, pa.int64()), (RAW, pa.binary()), (ERROR, pa.string())])
 """`__file` and `__row` say where a row is from; `__raw` and `__error` are null for good rows. `__row` counts the
@@ -35,20 +37,20 @@ class RowShaper:
         self.schema = schema
         path_fields = [pa.field(name, pa.string()) for name in path_values]
         self._whole = pa.schema([*schema, *path_fields, *HIDDEN])
-        self._numbers = pa.array([], pa.int64())
+        self._numbers = whole_numbers(())
 
     def good(self, columns: Sequence[pa.Array], first: int, *, without: Sequence[int] = ()) -> Iterator[pa.RecordBatch]:
         """Rows that are numbered from `first`, leaving out the numbers of bad ones between them."""
         count = len(columns[0])
         numbers = self._count(first, count + len(without))
         if without:
-            numbers = numbers.filter(pc.invert(pc.is_in(numbers, pa.array(without, pa.int64()))))
+            numbers = numbers.filter(pc.invert(pc.is_in(numbers, whole_numbers(without))))
         for at in range(0, count, MAX_ROWS):
             yield self._good([column.slice(at, MAX_ROWS) for column in columns], numbers.slice(at, MAX_ROWS))
 
     def numbered(self, columns: Sequence[pa.Array], numbers: Sequence[int]) -> pa.RecordBatch:
         """Rows with numbers that are given one by one."""
-        return self._good(columns, pa.array(numbers, pa.int64()))
+        return self._good(columns, whole_numbers(numbers))
 
     def _good(self, columns: Sequence[pa.Array], numbers: pa.Array) -> pa.RecordBatch:
         count = len(numbers)
@@ -59,18 +61,17 @@ class RowShaper:
         columns = [pa.nulls(len(rows), field.type) for field in self.schema]
         return self._batch(
             columns,
-            pa.array([row.number for row in rows], pa.int64()),
-            pa.array([row.raw for row in rows], pa.binary()),
-            pa.array([row.reason for row in rows], pa.string()),
+            whole_numbers([row.number for row in rows]),
+            texts([row.raw for row in rows], pa.binary()),
+            texts([row.reason.encode() for row in rows], pa.string()),
         )
 
     def _count(self, first: int, count: int) -> pa.Array:
         if len(self._numbers) < count:
-            self._numbers = pa.array(range(count), pa.int64())
-        return pc.add(self._numbers.slice(0, count), first)
+            self._numbers = whole_numbers(range(count))
+        return pc.add(self._numbers.slice(0, count), whole_numbers([first])[0])
 
     def _batch(self, columns: Sequence[pa.Array], numbers: pa.Array, raw: pa.Array, error: pa.Array) -> pa.RecordBatch:
         count = len(numbers)
-        paths = [pa.repeat(pa.scalar(value, pa.string()), count) for value in self._path_values.values()]
-        file = pa.repeat(pa.scalar(self._file, pa.string()), count)
-        return pa.RecordBatch.from_arrays([*columns, *paths, file, numbers, raw, error], schema=self._whole)
+        beside = [repeated(value, count) for value in (*self._path_values.values(), self._file)]
+        return pa.RecordBatch.from_arrays([*columns, *beside, numbers, raw, error], schema=self._whole)

@@ -9,7 +9,6 @@ from itertools import islice
 import pyarrow as pa
 
 from lading.sources.files.blocks import line_blocks
-from lading.sources.files.columnar import columnar_schema
 from lading.sources.files.csv_text import CsvText
 from lading.sources.files.faults import file_unreadable, translating
 from lading.sources.files.json_scan import JsonScanner
@@ -51,6 +50,8 @@ def infer_schema(spec: FilesSpec, *, store: ObjectStore | None = None) -> FilesS
 
 def _columns(spec: FilesSpec, file: ByteFile, info: ObjectInfo, uri: str) -> pa.Schema:
     if not spec.format.is_text:
+        from lading.sources.files.columnar import columnar_schema
+
         return columnar_schema(file, spec)
     if spec.format is Format.JSON and spec.json.jsonpaths:
         return _strings([_path_name(path, number) for number, path in enumerate(spec.json.jsonpaths, 1)])

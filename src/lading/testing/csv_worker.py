@@ -1,4 +1,4 @@
-"""The process that `lading demo` starts and kills: it loads one folder into one table until nothing is left."""
+"""A loader process that a test can kill: one folder of CSV files into one table, without Spark."""
 
 from __future__ import annotations
 
