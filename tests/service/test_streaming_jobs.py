@@ -13,6 +13,7 @@ from lading.errors import (
     JobExistsError,
     JobNotFoundError,
     JobStateError,
+    LadingError,
     NotSupportedError,
     ParseError,
     PropertyError,
@@ -172,6 +173,67 @@ def test_siblings_that_do_not_match_the_glob_are_left_alone(desk: Desk) -> None:
     desk.put_orders("a.csv", 0, 3)
     desk.put_orders("a.csv.bak", 100, 3)
     desk.create()
+    desk.run()
+    assert desk.ids() == [0, 1, 2]
+
+
+def test_late_files_are_counted_and_shown(desk: Desk) -> None:
+    desk.table()
+    desk.put_orders("b.csv", 0, 3)
+    desk.create()
+    desk.run()
+    desk.put_orders("a.csv", 100, 3)
+    desk.run()
+    assert desk.ids() == [0, 1, 2]
+    assert "1 late files sort before the position" in desk.show("JobRuntimeMsg")
+
+
+def test_late_files_are_loaded_once_when_the_job_says_so(desk: Desk) -> None:
+    desk.table()
+    desk.put_orders("b.csv", 0, 3)
+    desk.create(properties='"s3.late_files"="LOAD"')
+    desk.run()
+    desk.put_orders("a.csv", 100, 3)
+    desk.run()
+    desk.put_orders("aa.csv", 200, 1)
+    desk.put_orders("c.csv", 300, 1)
+    desk.run()
+    desk.restart()
+    desk.run()
+    assert desk.ids() == [0, 1, 2, 100, 101, 102, 200, 300]
+
+
+def test_a_batch_takes_no_more_files_than_it_may(desk: Desk) -> None:
+    desk.table()
+    for number in range(5):
+        desk.put_orders(f"{number}.csv", number * 10, 10)
+    desk.create(properties='"s3.max_batch_files"="2"')
+    desk.run()
+    assert desk.show("SucceedTaskCount") == "3"
+    assert desk.ids() == list(range(50))
+
+
+def test_a_file_replaced_after_it_was_listed_or_truncated_is_never_silent(desk: Desk) -> None:
+    desk.table()
+    (desk.inbox / "a.csv.gz").write_bytes(b"\x1f\x8b\x08\x00 this is no gzip")
+    with pytest.raises(LadingError, match=r"a\.csv\.gz"):
+        desk.sql(
+            f'CREATE JOB j ON STREAMING DO INSERT INTO orders SELECT * FROM FILE("uri"="{desk.inbox}/*.gz", '
+            f'"format"="csv_with_names", "column_separator"=",")'
+        )
+
+
+def test_a_task_that_keeps_failing_is_tried_four_times_and_then_pauses_the_job(desk: Desk) -> None:
+    desk.table()
+    desk.put_orders("a.csv", 0, 3)
+    desk.create()
+    (desk.inbox / "b.csv").write_bytes(b"id;town\n1;essen\n")
+    desk.run()
+    assert desk.show("Status") == "PAUSED"
+    assert "b.csv" in desk.show("ErrorMsg")
+    assert desk.ids() == []
+    (desk.inbox / "b.csv").unlink()
+    desk.sql("RESUME JOB WHERE jobName='j'")
     desk.run()
     assert desk.ids() == [0, 1, 2]
 

@@ -119,7 +119,7 @@ def on_nothing_to_do(record: JobRecord, event: NothingToDo) -> Change:
         failures=0,
         auto_resume=AutoResume(),
         end_offset=event.end_offset or record.end_offset,
-        runtime_message="No new data is available in the source",
+        runtime_message="; ".join(filter(None, ("No new data is available in the source", event.remark))),
     )
     # A task that was staged and moved nothing is a success that committed nothing.
     return _end_task(idle, TaskState.SUCCESS, event.at) if idle.task else (idle, ())

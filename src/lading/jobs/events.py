@@ -126,6 +126,8 @@ class NothingToDo:
     """The source was asked and had nothing new."""
 
     end_offset: str = ""
+    remark: str = ""
+    """What people should know besides, such as files that came too late."""
     at: datetime
 
 

