@@ -6,25 +6,10 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-import pyarrow.fs as pafs
-
 from lading.errors import SchemaMismatchError
 from lading.model.batch import StagedFile
 from lading.tables.delta.actions import Metadata
 from lading.tables.delta.staged import parse_staged
-from lading.tables.storage import Storage
-
-
-def check_present(storage: Storage, staged: Sequence[StagedFile]) -> None:
-    """Every file is there and has its size. A stranger's vacuum may have taken files that no log names yet."""
-    if not staged:
-        return
-    filesystem, root = storage.arrow()
-    found = filesystem.get_file_info([f"{root}/{file.path}" for file in staged])
-    for file, info in zip(staged, found, strict=True):
-        if info.type is not pafs.FileType.File or info.size != file.size_bytes:
-            was = "is gone" if info.type is pafs.FileType.NotFound else f"has {info.size} bytes, not {file.size_bytes}"
-            raise _misfit(file, was)
 
 
 def check_fit(metadata: Metadata, staged: Sequence[StagedFile]) -> None:

@@ -19,11 +19,12 @@ from lading.tables.care import CarePolicy, CareReport
 from lading.tables.delta.actions import entry_key, render_entry
 from lading.tables.delta.care import look_after_log
 from lading.tables.delta.features import check_appendable
-from lading.tables.delta.fit import check_fit, check_present
+from lading.tables.delta.fit import check_fit
 from lading.tables.delta.heads import check_accepted, check_not_restored, head_of
 from lading.tables.delta.log import LogTail
 from lading.tables.delta.scan import list_files, scan_rows
 from lading.tables.delta.writer import writer_extra
+from lading.tables.present import check_present
 from lading.tables.storage import Storage, StorageOptions
 
 MAX_REBASES = 100

@@ -23,7 +23,7 @@ from lading.tables.iceberg.append import PreparedAppend, prepare_append
 from lading.tables.iceberg.faults import is_before_commit, is_locked, translated
 from lading.tables.iceberg.handle import Handle, version_of
 from lading.tables.iceberg.head import Anchor, find_anchor, is_astray, rolled_back
-from lading.tables.iceberg.present import check_present
+from lading.tables.present import check_present
 from lading.tables.storage import Storage
 
 MAX_ATTEMPTS = 100

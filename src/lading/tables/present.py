@@ -12,7 +12,7 @@ from lading.tables.storage import Storage
 
 
 def check_present(storage: Storage, staged: Sequence[StagedFile]) -> None:
-    """Every file is there and has its size. A stranger's removal of orphan files may have taken them."""
+    """Every file is there and has its size. A stranger's vacuum or removal of orphan files may have taken it."""
     if not staged:
         return
     filesystem, root = storage.arrow()
