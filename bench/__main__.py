@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from bench import commit
+from bench import commit, files
 
-SECTIONS = {"commit": commit.run}
+SECTIONS = {"commit": commit.run, "files": files.run}
 
 
 def main(names: list[str]) -> int:

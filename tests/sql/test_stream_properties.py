@@ -115,7 +115,7 @@ def test_every_kafka_property_that_is_accepted_is_printed_and_back() -> None:
             {"property.kinesis_default_pos": "AT_TIMESTAMP(soon)"},
             "must be TRIM_HORIZON, LATEST, or a valid sequence number",
         ),
-        ({"property.kpl": "SOME"}, "should be one of AUTO, HASH_RANGE, OFF"),
+        ({"property.kpl": "SOME"}, "should be one of ON, OFF, HASH_RANGE"),
     ],
 )
 def test_a_wrong_property_of_kinesis_is_refused(extra: dict[str, str], fragment: str) -> None:

@@ -42,7 +42,7 @@ class KinesisProperties:
     stream_arn: str = ""
     on_data_loss: str = "PAUSE"
     """PAUSE: stop when unread rows are gone. CONTINUE: go on behind the gap and write it down."""
-    kpl: str = "AUTO"
+    kpl: str = "ON"
     """Records that a KPL producer put together. AUTO: take them apart. HASH_RANGE: also drop those whose keys do not
     belong to the shard, as Amazon's own client does. OFF: leave them as they are."""
     custom: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -92,7 +92,7 @@ _RULES = (
     ),
     Rule(name="property.aws.kinesis.stream_arn", field="stream_arn", read=needed),
     Rule(name="property.on_data_loss", field="on_data_loss", read=word("PAUSE", "CONTINUE")),
-    Rule(name="property.kpl", field="kpl", read=word("AUTO", "HASH_RANGE", "OFF")),
+    Rule(name="property.kpl", field="kpl", read=word("ON", "OFF", "HASH_RANGE")),
 )
 KINESIS_NAMES = frozenset((*(rule.name for rule in _RULES), *_ALIAS))
 """Every property of KINESIS(…), but for others that begin with `property.`."""
