@@ -159,6 +159,25 @@ def test_moving_the_position_back_loads_rows_again_and_forward_leaves_them_out(d
     assert 100 not in desk.ids()
 
 
+def test_an_offset_may_be_a_relative_path_and_set_at_create(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(desk.path)
+    desk.table()
+    desk.put_orders("a.csv", 0, 3)
+    desk.put_orders("b.csv", 10, 3)
+    desk.put_orders("c.csv", 20, 3)
+    desk.sql(
+        'CREATE JOB j PROPERTIES("offset"=\'{"fileName": "in/a.csv"}\') ON STREAMING DO INSERT INTO orders SELECT * '
+        'FROM FILE("uri"="in/*.csv", "format"="csv_with_names", "column_separator"=",")'
+    )
+    desk.run()
+    assert desk.ids() == [10, 11, 12, 20, 21, 22]
+    desk.sql("PAUSE JOB WHERE jobName='j'")
+    desk.sql('ALTER JOB j PROPERTIES("offset"=\'{"fileName": "in/b.csv"}\')')
+    desk.sql("RESUME JOB WHERE jobName='j'")
+    desk.run()
+    assert desk.ids() == [10, 11, 12, 20, 20, 21, 21, 22, 22]
+
+
 def test_a_job_that_loads_once_finishes(desk: Desk) -> None:
     desk.table()
     desk.put_orders("a.csv", 0, 10)

@@ -17,6 +17,7 @@ from lading.commit.coordinator import Coordinator, World
 from lading.commit.steps import run_steps
 from lading.errors import HeadLostError, JobNotFoundError
 from lading.ids import JobId, new_incarnation, new_token
+from lading.jobs.events import Interrupted
 from lading.jobs.record import JobKind, JobName, JobRecord, JobState
 from lading.model.batch import BatchPlan, Report
 from lading.model.bill import Bill
@@ -72,6 +73,7 @@ class Lading:
             make_stager=self._stager,
         )
         self.shelf.create_database("default", if_not_exists=True)
+        self._end_lost_tasks()
 
     # What people use.
 
@@ -218,6 +220,13 @@ class Lading:
             return self._spark
 
     # Inside.
+
+    def _end_lost_tasks(self) -> None:
+        """Tasks whose process died, of jobs that nobody will open soon. For the others, opening decides."""
+        for stored in self.store.list_jobs(include_final=True):
+            record = stored.record
+            if record.task is not None and (record.is_final or record.state is JobState.PAUSED):
+                self.runner(record.job_id).apply(Interrupted(at=self.clock.now()))
 
     def _stager(self, compiled: Compiled) -> object:
         if compiled.stage is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from lading.service.facade import Lading
 from lading.service.queries import run_query
 from lading.service.result import Result, done, table
 from lading.service.runner import offset_of
+from lading.sources.files.source import parse_offset
 from lading.sql.alter import alter_streaming_job
 from lading.sql.definitions import define_streaming_job
 from lading.sql.masking import mask, without_secrets
@@ -121,7 +123,8 @@ def _create_job(lading: Lading, statement: CreateJob) -> Result:
     target = f"{_database(lading, definition.table)}.{definition.table.name}"
     qualified = replace(definition.table, db=target.partition(".")[0])
     insert = replace(statement.insert, table=qualified, source=_located(statement.insert.source))
-    statement = replace(statement, insert=insert)
+    properties = _located_offset(statement.properties, insert.source)
+    statement = replace(statement, insert=insert, properties=properties)
     kept = without_secrets(statement)
     event = Created(
         job_id=new_job_id(),
@@ -151,12 +154,25 @@ def _located(source: SourceFunction) -> SourceFunction:
     return replace(source, properties={**source.properties, "uri": str(Path.cwd() / uri.removeprefix("./"))})
 
 
+def _located_offset(properties: Mapping[str, str], source: SourceFunction) -> dict[str, str]:
+    """The names of local files are whole paths; a relative one in an offset would sort behind them all."""
+    offset = properties.get("offset")
+    if not offset or source.name != "FILE":
+        return dict(properties)
+    key = parse_offset(offset)
+    whole = key if key.startswith("/") else str(Path.cwd() / key.removeprefix("./"))
+    return {**properties, "offset": json.dumps({"fileName": whole})}
+
+
 def _alter_job(lading: Lading, statement: AlterJob) -> Result:
     record = lading.job(statement.name)
     event = Altered(at=lading.clock.now())
     if record.state is not JobState.PAUSED:
         _apply(lading, record, event, "ALTER")
     old = lading.statement_of(record)
+    properties = _located_offset(statement.properties, old.insert.source)
+    insert = statement.insert and replace(statement.insert, source=_located(statement.insert.source))
+    statement = replace(statement, properties=properties, insert=insert)
     new = alter_streaming_job(old, statement, current_db=lading.database)
     kept = without_secrets(new)
     event = replace(event, definition=render(kept), properties=dict(kept.properties))
@@ -176,7 +192,6 @@ def _alter_job(lading: Lading, statement: AlterJob) -> Result:
 def _move(lading: Lading, record: JobRecord, event: Altered, offset: str) -> Altered:
     """Move the position: a commit of the table, before the record says so."""
     from lading.commit.steps import run_steps
-    from lading.sources.files.source import parse_offset
 
     at = parse_offset(offset)
     lading.forget_runner(record.job_id)
