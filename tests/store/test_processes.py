@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
+from lading.clock import SystemClock
 from lading.errors import JobChangedError, JobExistsError
 from lading.jobs.record import JobName
-from lading.store.store import Store
+from lading.store.store import Store, open_store
 from tests.store.conftest import OpenStore
 from tests.store.samples import bill, job
 
@@ -96,6 +98,21 @@ def test_many_may_follow_the_same_bills(open_another: OpenStore) -> None:
 
 def test_many_may_open_a_new_store_at_once(open_another: OpenStore) -> None:
     assert all_at_once(lambda _number: open_another().list_jobs() == []) == WRITERS
+
+
+def test_a_new_file_may_be_opened_by_many_in_the_same_moment(tmp_path: Path) -> None:
+    gate = threading.Barrier(WRITERS)
+
+    def open_one(place: str) -> bool:
+        gate.wait()
+        with open_store(place, SystemClock()) as found:
+            return found.list_jobs() == []
+
+    for number in range(40):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        with ThreadPoolExecutor(WRITERS) as pool:
+            assert all(pool.map(open_one, [str(folder / "metadata.db")] * WRITERS))
 
 
 def test_a_process_that_dies_in_a_transaction_leaves_nothing(store: Store, url: str) -> None:

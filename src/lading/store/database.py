@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -13,6 +14,7 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from lading.errors import ConfigError, StoreError, StoreVersionError
 
 BUSY_TIMEOUT_MS = 10_000
+MAX_WAL_TRIES = 50
 STATEMENT_TIMEOUT_MS = 30_000
 
 
@@ -122,10 +124,32 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
     connection.isolation_level = None
     cursor = connection.cursor()
     cursor.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
-    cursor.execute("PRAGMA journal_mode = WAL")
+    _use_wal(cursor)
     cursor.execute("PRAGMA synchronous = FULL")
     cursor.execute("PRAGMA foreign_keys = ON")
     cursor.close()
+
+
+def _use_wal(cursor: Any) -> None:
+    """Change to WAL, which the file remembers; usually somebody did so before.
+
+    Changing it does not wait for others as statements do: when two processes open a new store in the same moment,
+    the second is told at once that the database is locked. So it waits for a lock that can be waited for, and looks
+    again.
+    """
+    for _ in range(MAX_WAL_TRIES):
+        if cursor.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
+            return
+        try:
+            cursor.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error):
+                raise
+            cursor.execute("BEGIN IMMEDIATE")
+            cursor.execute("ROLLBACK")
+        else:
+            return
+    cursor.execute("PRAGMA journal_mode = WAL")
 
 
 def _begin_sqlite(connection: Connection) -> None:
