@@ -34,6 +34,8 @@ class Stage:
     """Source columns, without the hidden ones."""
     tools: TaskTools
     pool: str = "default"
+    shares_tasks: bool = False
+    """One task may read several splits, side by side: as many tasks as Spark can run at once. Else a task each."""
 
 
 class SparkStager:
@@ -45,7 +47,7 @@ class SparkStager:
         self._new_token = new_token
 
     def stage(self, plan: BatchPlan) -> Sequence[Report]:
-        # Split numbers index the tuple that tasks are given; each split is a Spark partition of its own.
+        # Split numbers index the tuple that tasks are given.
         splits = tuple(sorted(plan.splits, key=lambda split: split.number))
         batch_id = f"{self._new_token():016x}"
         tools = replace(self._stage.tools, splits=splits, batch_id=batch_id)
@@ -58,7 +60,8 @@ class SparkStager:
     def _run(self, tools: TaskTools, count: int) -> list[tuple[str]]:
         schema = pa.schema([*self._stage.source, *_HIDDEN, pa.field(END, pa.string())])
         self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", self._stage.pool)
-        numbers = self._spark.range(0, count, 1, count)
+        tasks = min(count, self._spark.sparkContext.defaultParallelism) if self._stage.shares_tasks else count
+        numbers = self._spark.range(0, count, 1, tasks)
         read = numbers.mapInArrow(partial(read_task, tools, schema), from_arrow_schema(schema))
         mapped = read.selectExpr(*first_stage(self._stage.mapping, tuple(self._stage.source.names)))
         shaped = mapped.selectExpr(*second_stage(self._stage.mapping))

@@ -6,7 +6,7 @@ Imports are light, and nothing happens at import: every worker pays for it.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -37,10 +37,14 @@ class SplitEnd(Protocol):
     def received_bytes(self) -> int: ...
     @property
     def marks(self) -> Mapping[str, str]: ...
+    @property
+    def skipped(self) -> int: ...
+    @property
+    def lag_ms(self) -> int | None: ...
 
 
-ReadSplit = Callable[[Split], Iterator[Any]]
-"""Yields Arrow batches with hidden columns, then exactly one SplitEnd."""
+ReadSplits = Callable[[Sequence[Split]], Iterator[Any]]
+"""For each split in turn: Arrow batches with hidden columns, then exactly one SplitEnd."""
 
 
 class Writer(Protocol):
@@ -62,7 +66,7 @@ class Quarantine(Protocol):
 class TaskTools:
     """What a task is given. Pickled by Spark; the functions are of modules, not closures."""
 
-    read: ReadSplit
+    read: ReadSplits
     open_writer: Callable[[str], Writer]
     open_quarantine: Callable[[str], Quarantine]
     batch_id: str
@@ -73,19 +77,18 @@ class TaskTools:
 
 def read_task(tools: TaskTools, schema: pa.Schema, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Read the splits whose numbers come in. The last row of each carries its end."""
-    for batch in numbers:
-        for number in batch.column(0).to_pylist():
-            split = tools.splits[number]
-            end: SplitEnd | None = None
-            for item in tools.read(split):
-                if isinstance(item, pa.RecordBatch):
-                    yield _with_end(item, schema)
-                else:
-                    end = item
-            if end is None:
-                msg = f"Split {number} of {split.partition} ended without saying where"
-                raise StageError(msg, left="Nothing was committed.", todo="The batch is planned again.")
-            yield _marker(number, end, schema)
+    splits = [tools.splits[number] for batch in numbers for number in batch.column(0).to_pylist()]
+    ended = 0
+    for item in tools.read(splits):
+        if isinstance(item, pa.RecordBatch):
+            yield _with_end(item, schema)
+        else:
+            yield _marker(splits[ended].number, item, schema)
+            ended += 1
+    if ended < len(splits):
+        split = splits[ended]
+        msg = f"Split {split.number} of {split.partition} ended without saying where"
+        raise StageError(msg, left="Nothing was committed.", todo="The batch is planned again.")
 
 
 def _with_end(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
@@ -103,6 +106,8 @@ def _marker(number: int, end: SplitEnd, schema: pa.Schema) -> pa.RecordBatch:
         "source_files": end.source_files,
         "source_bytes": end.source_bytes,
         "marks": dict(end.marks),
+        "skipped": end.skipped,
+        "lag_ms": end.lag_ms,
     }
     arrays = [pa.nulls(1, field.type) for field in schema if field.name != END]
     return pa.RecordBatch.from_arrays([*arrays, pa.array([json.dumps(told)])], schema=schema)
@@ -192,6 +197,11 @@ class _Writing:
         if self._seen != told["rows"]:
             msg = f"Split {split.number} read {told['rows']} rows, and {self._seen} came to the writer"
             raise StageError(msg, left="Nothing was committed.", todo="The batch is planned again.")
+        # Records that can hold no row, such as a tombstone, are counted where they were read and came no further.
+        skipped = told["skipped"]
+        rows = RowCounts(
+            total=self._seen + skipped, loaded=self._loaded, unselected=self._unselected + skipped, error=self._bad
+        )
         report = Report(
             split=split.number,
             partition=split.partition,
@@ -199,11 +209,12 @@ class _Writing:
             end=told["end"],
             finished=told["finished"],
             files=self._writer.close() if self._writer else (),
-            rows=RowCounts(total=self._seen, loaded=self._loaded, unselected=self._unselected, error=self._bad),
+            rows=rows,
             received_bytes=told["received_bytes"],
             source_files=told["source_files"],
             source_bytes=told["source_bytes"],
             marks=told["marks"],
+            lag_ms=told["lag_ms"],
             quarantine=(self._quarantine.close(),) if self._quarantine else (),
             first_error=self._first_error,
         )

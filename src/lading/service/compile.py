@@ -17,7 +17,7 @@ from lading.pipeline.quarantine import QuarantineFile
 from lading.pipeline.stager import Stage
 from lading.pipeline.tasks import TaskTools
 from lading.sources.files.properties import parse_properties
-from lading.sources.files.reader import output_schema, read_split
+from lading.sources.files.reader import output_schema, read_splits
 from lading.sources.files.schema import infer_schema
 from lading.sources.files.source import FilesSource
 from lading.sources.files.spec import FilesSpec, Format
@@ -115,7 +115,7 @@ def _stage(
     source = pa.schema(list(whole)[: len(whole) - _HIDDEN])
     mapping = _mapping(definition, source, table.schema(), entry)
     tools = TaskTools(
-        read=partial(read_split, spec),
+        read=partial(read_splits, spec),
         open_writer=partial(open_writer, table.writer_spec()),
         open_quarantine=partial(QuarantineFile, quarantine),
         batch_id="",

@@ -52,6 +52,8 @@ class SplitEnd:
     received_bytes: int
     """Bytes of text after decompression; stored bytes for parquet and orc."""
     marks: Mapping[str, str]
+    skipped: int = 0
+    lag_ms: int | None = None
 
 
 def render_payload(payload: Payload) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -24,6 +24,12 @@ def output_schema(spec: FilesSpec) -> pa.Schema:
     """What batches look like: source columns, columns of the path, hidden columns."""
     paths = [pa.field(name, pa.string()) for name in spec.path_partition_keys]
     return pa.schema([*_schema(spec), *paths, *HIDDEN])
+
+
+def read_splits(spec: FilesSpec, splits: Sequence[Split]) -> Iterator[pa.RecordBatch | SplitEnd]:
+    """Splits one after the other."""
+    for split in splits:
+        yield from read_split(spec, split)
 
 
 def read_split(
