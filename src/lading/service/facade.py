@@ -26,9 +26,10 @@ from lading.service.compile import Compiled, compile_job
 from lading.service.home import Home
 from lading.service.result import Result
 from lading.service.runner import JobRunner, Tools
+from lading.service.session import Session
 from lading.service.shelf import Shelf
 from lading.service.verify import Verdict, verify_job
-from lading.sql.parse import parse_statement, parse_statements
+from lading.sql.parse import parse_statement
 from lading.sql.statements import CreateJob
 from lading.store.home import HomeLock
 from lading.store.store import open_store
@@ -58,8 +59,7 @@ class Lading:
         self._lock = HomeLock.acquire(self.home.path, self.clock)
         self.store = open_store(store_url or self.home.store_url, self.clock)
         self.shelf = Shelf(self.home, self.store, self.clock)
-        self.user = user or getpass.getuser()
-        self.database = "default"
+        self._own = Session(self, user=user or getpass.getuser())
         self._spark_settings = spark or {}
         self._spark = session
         self._owns_spark = session is None
@@ -79,9 +79,11 @@ class Lading:
 
     def sql(self, text: str) -> list[Result]:
         """Run statements, one after the other; the first that fails ends it."""
-        from lading.service.statements import execute
+        return self._own.sql(text)
 
-        return [execute(self, statement) for statement in parse_statements(text)]
+    def session(self, user: str, database: str = "default") -> Session:
+        """A connection of its own, with its own current database."""
+        return Session(self, user=user, database=database)
 
     def run(
         self, jobs: Sequence[str] | None = None, *, timeout: float | None = None, on_progress: Progress | None = None

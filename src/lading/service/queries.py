@@ -18,27 +18,27 @@ from lading.tables.base import LakeTable
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from lading.service.facade import Lading
+    from lading.service.session import Session
 
 FUNCTIONS = {"JOBS": "jobs", "TASKS": "tasks"}
 
 
-def run_query(lading: Lading, query: Query) -> Result:
+def run_query(session: Session, query: Query) -> Result:
     """Answer a query."""
     if query.functions:
-        return _views(lading, query)
-    return _tables(lading, query)
+        return _views(session, query)
+    return _tables(session, query)
 
 
-def _views(lading: Lading, query: Query) -> Result:
+def _views(session: Session, query: Query) -> Result:
     for function in query.functions:
         if function.properties.get("type") != "insert":
             msg = f'{function.name.lower()}("type"=…) knows only "insert"'
             raise NotSupportedError(msg, todo='Write "type"="insert".')
-    stored = lading.store.list_jobs(kind=JobKind.STREAMING, include_final=False)
-    totals = lading.store.read_totals()
+    stored = session.lading.store.list_jobs(kind=JobKind.STREAMING, include_final=False)
+    totals = session.lading.store.read_totals()
     jobs = render_jobs([each.record for each in stored], {str(key): value for key, value in totals.items()})
-    tasks = render_tasks(lading.store.list_tasks())
+    tasks = render_tasks(session.lading.store.list_tasks())
     text = rewrite_query(query, FUNCTIONS, dialect="sqlite")
     connection = sqlite3.connect(":memory:")
     try:
@@ -62,16 +62,16 @@ def _fill(connection: sqlite3.Connection, name: str, columns: Sequence[str], row
     connection.executemany(f"INSERT INTO {name} VALUES ({marks})", values)  # noqa: S608 - names are our own
 
 
-def _tables(lading: Lading, query: Query) -> Result:
+def _tables(session: Session, query: Query) -> Result:
     from pyspark.errors import PySparkException
 
-    spark = lading.spark()
+    spark = session.lading.spark()
     text = rewrite_query(query, {}, dialect="spark")
-    for entry in lading.store.list_tables():
+    for entry in session.lading.store.list_tables():
         if entry.name in text:
             view = f"{entry.database}__{entry.name}"
-            frame(spark, lading.shelf.open_table(entry.database, entry.name)).createOrReplaceTempView(view)
-            text = _named(text, entry.database, entry.name, view, is_current=entry.database == lading.database)
+            frame(spark, session.lading.shelf.open_table(entry.database, entry.name)).createOrReplaceTempView(view)
+            text = _named(text, entry.database, entry.name, view, is_current=entry.database == session.database)
     try:
         found = spark.sql(text)
         return table(found.columns, [tuple(row) for row in found.collect()])

@@ -1,0 +1,31 @@
+"""One person's connection to a service: who asks, and which database is current."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lading.service.result import Result
+from lading.sql.parse import parse_statements
+
+if TYPE_CHECKING:
+    from lading.service.facade import Lading
+    from lading.sql.statements import Statement
+
+
+class Session:
+    """Used by one thread at a time; a service has many."""
+
+    def __init__(self, lading: Lading, *, user: str, database: str = "default") -> None:
+        self.lading = lading
+        self.user = user
+        self.database = database
+
+    def sql(self, text: str) -> list[Result]:
+        """Run statements, one after the other; the first that fails ends it."""
+        return [self.execute(statement) for statement in parse_statements(text)]
+
+    def execute(self, statement: Statement) -> Result:
+        """Run one statement."""
+        from lading.service.statements import execute
+
+        return execute(self, statement)
