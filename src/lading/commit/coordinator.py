@@ -140,6 +140,20 @@ class Coordinator:
         yield "edit.after"
         return bill
 
+    def reopen(self, *, reason: str) -> Steps[Bill]:
+        """Begin anew at the job's start by an operator's word: another stream, another topic. Raises the epoch.
+
+        Nothing of the old positions is left; rows that were loaded stay loaded, and the totals go on.
+        """
+        yield "edit.before"
+        planned_at = self._world.clock.now()
+        base = self._read_base()
+        positions = self._world.planner.open(self.job.start)
+        bill = draft_edit(self.job, base, positions, self._stamp(planned_at), reason=reason)
+        yield from self._commit(bill, ())
+        yield "edit.after"
+        return bill
+
     def accept_rollback(self, sight: RollbackSight, *, reason: str) -> Steps[Bill]:
         """Go on from a table that was rolled back on purpose, by an operator's word.
 

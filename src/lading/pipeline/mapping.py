@@ -23,6 +23,8 @@ class TargetColumn:
     expression: str | None = None
     """Spark SQL over the source columns. None: the column is not filled."""
     max_length: int | None = None
+    checks_cast: bool | None = None
+    """Whether a value that does not fit makes a bad row, for this column alone. None: as `strict` of the mapping."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,13 +83,13 @@ def _checks(mapping: RowMapping, number: int) -> list[str]:
     cast = f"try_cast({value} AS {column.type})"
     name = _text(column.name)
     checks = []
-    if mapping.strict:
+    if mapping.strict if column.checks_cast is None else column.checks_cast:
         shown = f"substring(cast({value} AS string), 1, 100)"
         reason = f"concat('column {name}: cannot read \\'', {shown}, '\\' as {column.type}')"
         checks.append(f"WHEN {value} IS NOT NULL AND {cast} IS NULL THEN {reason}")
-        if column.max_length is not None:
-            longer = f"length({cast}) > {column.max_length}"
-            checks.append(f"WHEN {longer} THEN 'column {name}: longer than {column.max_length} letters'")
+    if mapping.strict and column.max_length is not None:
+        longer = f"length({cast}) > {column.max_length}"
+        checks.append(f"WHEN {longer} THEN 'column {name}: longer than {column.max_length} letters'")
     if not column.nullable:
         checks.append(f"WHEN {cast} IS NULL THEN 'column {name}: NULL in a column that is NOT NULL'")
     return checks

@@ -45,6 +45,11 @@ class SparkStager:
         self._spark = spark
         self._stage = stage
         self._new_token = new_token
+        self._group = f"lading-{new_token():016x}"
+
+    def cancel(self) -> None:
+        """Cut off the batch that runs, if one does. Its `stage` raises."""
+        self._spark.sparkContext.cancelJobGroup(self._group)
 
     def stage(self, plan: BatchPlan) -> Sequence[Report]:
         # Split numbers index the tuple that tasks are given.
@@ -60,6 +65,7 @@ class SparkStager:
     def _run(self, tools: TaskTools, count: int) -> list[tuple[str]]:
         schema = pa.schema([*self._stage.source, *_HIDDEN, pa.field(END, pa.string())])
         self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", self._stage.pool)
+        self._spark.sparkContext.setJobGroup(self._group, f"batch {tools.batch_id}")
         tasks = min(count, self._spark.sparkContext.defaultParallelism) if self._stage.shares_tasks else count
         numbers = self._spark.range(0, count, 1, tasks)
         read = numbers.mapInArrow(partial(read_task, tools, schema), from_arrow_schema(schema))

@@ -22,21 +22,26 @@ from lading.jobs.record import JobKind, JobName, JobRecord, JobState
 from lading.model.batch import BatchPlan, Report
 from lading.model.bill import Bill
 from lading.plan.planner import Planner
-from lading.service.compile import Compiled, compile_job
+from lading.service.compile_files import compile_files
+from lading.service.compile_routine import compile_routine
+from lading.service.compiled import Compiled
 from lading.service.home import Home
 from lading.service.result import Result
-from lading.service.runner import JobRunner, Tools
+from lading.service.runner import CancellableStager, JobRunner, Tools
 from lading.service.session import Session
 from lading.service.shelf import Shelf
+from lading.service.sourced import source_of, with_source
 from lading.service.verify import Verdict, verify_job
 from lading.sql.parse import parse_statement
-from lading.sql.statements import CreateJob
+from lading.sql.statements import CreateJob, CreateRoutineLoad
 from lading.store.home import HomeLock
 from lading.store.store import open_store
 from lading.tables.base import LakeTable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from lading.pipeline.stager import SparkStager, Stage
 
 Progress = Callable[[JobRecord, Bill], None]
 
@@ -65,6 +70,7 @@ class Lading:
         self._owns_spark = session is None
         self._spark_lock = threading.Lock()
         self._runners: dict[JobId, JobRunner] = {}
+        self._runners_lock = threading.Lock()
         self._tools = Tools(
             store=self.store,
             clock=self.clock,
@@ -132,28 +138,39 @@ class Lading:
 
     def runner(self, job_id: JobId) -> JobRunner:
         """The runner of a job in this incarnation."""
-        return self._runners.setdefault(job_id, JobRunner(job_id, self._tools))
+        with self._runners_lock:
+            return self._runners.setdefault(job_id, JobRunner(job_id, self._tools))
 
     def forget_runner(self, job_id: JobId) -> None:
         """Let the next use of a job open it anew."""
-        runner = self._runners.pop(job_id, None)
+        with self._runners_lock:
+            runner = self._runners.pop(job_id, None)
         if runner is not None:
             runner.goodbye()
 
-    def statement_of(self, record: JobRecord) -> CreateJob:
-        """The CREATE JOB of a job, with its secrets."""
+    def statement_of(self, record: JobRecord) -> CreateJob | CreateRoutineLoad:
+        """The statement that made a job, with its secrets."""
         statement = parse_statement(record.definition)
-        if not isinstance(statement, CreateJob):
-            msg = f"The definition of job {record.name} is not CREATE JOB"
+        if not isinstance(statement, CreateJob | CreateRoutineLoad):
+            msg = f"The definition of job {record.name} is not CREATE JOB or CREATE ROUTINE LOAD"
             raise JobNotFoundError(msg, left="Nothing was changed.", todo="Drop the job and create it again.")
         secrets = json.loads(self.store.read_setting(secret_key(record.job_id)) or "{}")
-        source = statement.insert.source
-        whole = replace(source, properties={**source.properties, **secrets})
-        return replace(statement, insert=replace(statement.insert, source=whole))
+        source = source_of(statement)
+        return with_source(statement, replace(source, properties={**source.properties, **secrets}))
 
-    def keep_secrets(self, job_id: JobId, statement: CreateJob, kept: CreateJob) -> None:
+    def streaming_statement(self, record: JobRecord) -> CreateJob:
+        """The CREATE JOB of a job."""
+        statement = self.statement_of(record)
+        if not isinstance(statement, CreateJob):
+            msg = f"{record.full_name} is a routine load"
+            raise JobNotFoundError(msg, left="Nothing was changed.", todo="Use the statements of routine loads.")
+        return statement
+
+    def keep_secrets(
+        self, job_id: JobId, statement: CreateJob | CreateRoutineLoad, kept: CreateJob | CreateRoutineLoad
+    ) -> None:
         """Keep what the definition leaves out: the values of secret properties, in the store of the home alone."""
-        all_of, shown = statement.insert.source.properties, kept.insert.source.properties
+        all_of, shown = source_of(statement).properties, source_of(kept).properties
         secrets = {name: value for name, value in all_of.items() if name not in shown}
         self.store.write_setting(secret_key(job_id), json.dumps(secrets))
 
@@ -166,31 +183,27 @@ class Lading:
         """A job's parts, from its record."""
         table = self.open_target(record)
         database, _, name = record.target.partition(".")
-        compiled = compile_job(
-            record.job_id,
-            self.statement_of(record),
-            table,
-            self.shelf.entry(database, name),
-            self.home.quarantine(record.job_id),
-            record.batch_scale,
-        )
-        return compiled, table
+        entry, quarantine = self.shelf.entry(database, name), self.home.quarantine(record.job_id)
+        statement = self.statement_of(record)
+        if isinstance(statement, CreateJob):
+            return compile_files(record.job_id, statement, table, entry, quarantine, record.batch_scale), table
+        return compile_routine(record, statement, table, entry, quarantine, self.clock), table
 
-    def coordinator(self, record: JobRecord) -> tuple[Coordinator, str]:
-        """A coordinator that has started, for an operator's edit, and the partition of the job."""
+    def coordinator(self, record: JobRecord) -> tuple[Coordinator, Compiled]:
+        """A coordinator that has started, for an operator's edit, and the parts of the job, to be closed."""
         compiled, table = self.compile(record)
         world = World(
             table=table,
             bills=table.bills,
             planner=Planner(compiled.source, self.clock),
-            stager=_NoColumns(),
+            stager=_NoStager(),
             clock=self.clock,
             new_token=new_token,
             followers=(self.store,),
         )
         coordinator = Coordinator(compiled.job, world, self._tools.incarnation)
         run_steps(coordinator.start(last_seen=record.last_seen, said_goodbye=record.goodbye))
-        return coordinator, compiled.source.partition
+        return coordinator, compiled
 
     def bills(self, record: JobRecord, limit: int) -> list[Bill]:
         """The newest bills of a job, newest first."""
@@ -230,29 +243,49 @@ class Lading:
             if record.task is not None and (record.is_final or record.state is JobState.PAUSED):
                 self.runner(record.job_id).apply(Interrupted(at=self.clock.now()))
 
-    def _stager(self, compiled: Compiled) -> object:
-        if compiled.stage is None:
-            return _NoColumns()
-        from lading.pipeline.stager import SparkStager
-
-        return SparkStager(self.spark(), compiled.stage, new_token)
+    def _stager(self, compiled: Compiled) -> CancellableStager:
+        return _LazyStager(self.spark, compiled.stage) if compiled.stage is not None else _NoStager()
 
     def _drain(self, record: JobRecord, deadline: float | None, on_progress: Progress | None) -> JobRecord:
         runner = JobRunner(
             record.job_id, self._tools, (lambda bill: on_progress(runner.record(), bill)) if on_progress else None
         )
-        self._runners[record.job_id] = runner
+        with self._runners_lock:
+            self._runners[record.job_id] = runner
         while runner.run_once():
             if deadline is not None and self.clock.monotonic_s() > deadline:
                 break
         return runner.record()
 
 
-class _NoColumns:
-    """Stands where a stager would, while there is no file to learn the columns from."""
+class _LazyStager:
+    """Starts Spark with the first batch: jobs that have nothing to load need none."""
+
+    def __init__(self, spark: Callable[[], SparkSession], stage: Stage) -> None:
+        self._spark = spark
+        self._stage = stage
+        self._made: SparkStager | None = None
+
+    def stage(self, plan: BatchPlan) -> Sequence[Report]:
+        from lading.pipeline.stager import SparkStager
+
+        if self._made is None:
+            self._made = SparkStager(self._spark(), self._stage, new_token)
+        return self._made.stage(plan)
+
+    def cancel(self) -> None:
+        if self._made is not None:
+            self._made.cancel()
+
+
+class _NoStager:
+    """Stands where a stager would, while there is no file to learn the columns from, and for edits."""
 
     def stage(self, plan: BatchPlan) -> Sequence[Report]:
         return ()
+
+    def cancel(self) -> None:
+        pass
 
 
 def secret_key(job_id: JobId) -> str:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Protocol
 
 from lading.clock import Clock
 from lading.commit.coordinator import Coordinator, World
+from lading.commit.protocols import Stager
+from lading.commit.steps import run_steps
 from lading.errors import (
     FencedError,
     JobChangedError,
@@ -39,17 +41,32 @@ from lading.jobs.reasons import failure_of
 from lading.jobs.record import JobRecord, JobState
 from lading.jobs.transition import transition
 from lading.model.bill import Bill
-from lading.model.positions import Positions
 from lading.plan.planner import Planner
-from lading.service.compile import Compiled
-from lading.sources.files.source import Survey
+from lading.service.compiled import Compiled
 from lading.store.protocols import MetadataStore
 from lading.tables.base import LakeTable
 from lading.tables.care import CarePolicy
 
-MakeStager = Callable[[Compiled], object]
-Compile = Callable[[JobRecord], tuple[Compiled, LakeTable]]
 MAX_SAVES = 20
+REMARK_EVERY_S = 60.0
+"""How often an idle job looks at everything there is, to say what it passes over."""
+
+
+class CancellableStager(Stager, Protocol):
+    """A stager whose batch can be cut off by another thread; `stage` then raises."""
+
+    def cancel(self) -> None: ...
+
+
+class Watch(Protocol):
+    """Somebody who counts and measures; he may not fail."""
+
+    def step(self, record: JobRecord, name: str, seconds: float) -> None: ...
+    def committed(self, record: JobRecord, bill: Bill) -> None: ...
+    def ended(self, record: JobRecord, outcome: str, seconds: float) -> None: ...
+
+
+Compile = Callable[[JobRecord], tuple[Compiled, LakeTable]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,61 +77,122 @@ class Tools:
     clock: Clock
     incarnation: Incarnation
     compile: Compile
-    make_stager: MakeStager
+    make_stager: Callable[[Compiled], CancellableStager]
     care: CarePolicy = field(default_factory=CarePolicy)
+    watches: list[Watch] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """What is there while a job is open in this incarnation."""
+
+    coordinator: Coordinator
+    compiled: Compiled
+    table: LakeTable
+    planner: Planner
+    stager: CancellableStager
 
 
 class JobRunner:
-    """One job in this incarnation. Used by one thread; `halt` may be called by any."""
+    """One job in this incarnation. One thread at a time works in it; `halt` may be called by any."""
 
     def __init__(self, job_id: JobId, tools: Tools, on_progress: Callable[[Bill], None] | None = None) -> None:
         self._job_id = job_id
         self._tools = tools
         self._on_progress = on_progress or (lambda bill: None)
         self._halted = threading.Event()
-        self._coordinator: Coordinator | None = None
-        self._compiled: Compiled | None = None
-        self._table: LakeTable | None = None
+        self._turn = threading.RLock()
+        self._open_job: _Open | None = None
         self._commits = 0
+        self._remark_due_s = 0.0
+
+    @property
+    def interval_s(self) -> float:
+        """How long to wait after the source had nothing."""
+        return self._open_job.compiled.interval_s if self._open_job else 10.0
 
     def halt(self) -> None:
-        """Stop before the next commit."""
+        """Stop before the next commit, also a batch that is being staged. Returns at once; see `wait`."""
         self._halted.set()
+        opened = self._open_job
+        if opened is not None:
+            opened.stager.cancel()
+
+    def wait(self, timeout_s: float) -> bool:
+        """Whether the batch that was running has ended in time."""
+        if not self._turn.acquire(timeout=timeout_s):
+            return False
+        self._turn.release()
+        return True
 
     def record(self) -> JobRecord:
         """The job as the store has it."""
         return self._tools.store.load_job_by_id(self._job_id).record
 
+    def is_idle(self) -> bool:
+        """Whether the source has nothing for an open job, as far as can be told without table and store.
+
+        True promises that a batch would find nothing. A source that cannot be asked is not idle: the batch says why.
+        """
+        opened = self._open_job
+        if opened is None or opened.coordinator.bill is None or opened.compiled.stage is None:
+            return False
+        if self._tools.clock.monotonic_s() >= self._remark_due_s:
+            return False
+        try:
+            plan = opened.planner.plan(opened.coordinator.bill.positions, opened.compiled.job.limits)
+        except LadingError:
+            return False
+        return not plan.splits and not plan.gaps
+
     def run_once(self) -> bool:
         """One batch, if there is one to run. False: nothing to do, or the job is not to run."""
+        with self._turn:
+            return self._run_once()
+
+    def _run_once(self) -> bool:
         record = self.record()
         if record.state is JobState.PAUSED or record.is_final or self._halted.is_set():
             return False
         try:
-            if self._coordinator is None:
-                self._open(record)
-            return self._batch()
+            opened = self._open_job or self._open(record)
+            return self._batch(opened)
         except (FencedError, RolledBackError) as error:
-            self._coordinator = None
+            self._let_go()
             kind = Fenced if isinstance(error, FencedError) else RolledBack
             self.apply(kind(message=str(error), at=self._now()))
+            self._tell_ended("fenced" if kind is Fenced else "rolled_back")
         except TableNotFoundError as error:
+            self._let_go()
             self.apply(TargetGone(message=str(error), at=self._now()))
         except LadingError as error:
             if isinstance(error, UnknownOutcomeError):
-                self._coordinator = None  # Only a new start can tell what the table has.
-            task = self.record().task
-            self.apply(BatchFailed(task_id=task.task_id if task else None, failure=failure_of(error), at=self._now()))
-            # Another attempt follows unless the job was paused by this one.
-            return self.record().state is not JobState.PAUSED
+                self._let_go()  # Only a new start can tell what the table has.
+            return self._failed(error)
         return False
 
+    def _failed(self, error: LadingError) -> bool:
+        task = self.record().task
+        if self._halted.is_set() and task is not None and not isinstance(error, UnknownOutcomeError):
+            self.apply(BatchCancelled(task_id=task.task_id, at=self._now()))
+            return False
+        self.apply(BatchFailed(task_id=task.task_id if task else None, failure=failure_of(error), at=self._now()))
+        self._tell_ended("failed")
+        # Another attempt follows unless the job was paused by this one.
+        return self.record().state is not JobState.PAUSED
+
     def goodbye(self) -> None:
-        """End cleanly: nobody is left to fence."""
-        coordinator = self._coordinator
-        if coordinator is not None and coordinator.bill is not None:
-            self.apply(Goodbye(head=coordinator.bill.head, at=self._now()))
-            self._coordinator = None
+        """End cleanly: nobody is left to fence. Waits for the batch that is running."""
+        with self._turn:
+            opened = self._open_job
+            if opened is not None and opened.coordinator.bill is not None:
+                self.apply(Goodbye(head=opened.coordinator.bill.head, at=self._now()))
+            self._let_go()
+
+    def _let_go(self) -> None:
+        opened, self._open_job = self._open_job, None
+        if opened is not None:
+            opened.compiled.close()
 
     def apply(self, event: Event) -> JobRecord:
         """Change the record, again on top of whatever somebody else saved meanwhile."""
@@ -123,53 +201,54 @@ class JobRunner:
             stored = store.load_job_by_id(self._job_id)
             record, actions = transition(stored.record, event)
             tasks = [action.task for action in actions if hasattr(action, "task")]
+            if record == stored.record and not tasks:
+                return record
             try:
                 return store.save_job(record, stored.version, tasks=tasks).record
             except JobChangedError:
                 continue
         return store.save_job(record, stored.version, tasks=tasks).record
 
-    def _open(self, record: JobRecord) -> None:
+    def _open(self, record: JobRecord) -> _Open:
         compiled, table = self._tools.compile(record)
-        world = World(
-            table=table,
-            bills=table.bills,
-            planner=Planner(compiled.source, self._tools.clock),
-            stager=self._tools.make_stager(compiled),  # type: ignore[arg-type]  # a Stager; the seam for other engines
-            clock=self._tools.clock,
-            new_token=new_token,
-            followers=(self._tools.store,),
-        )
-        coordinator = Coordinator(compiled.job, world, self._tools.incarnation)
-        steps = coordinator.start(last_seen=record.last_seen, said_goodbye=record.goodbye)
-        bill = None
-        while bill is None:
-            try:
-                failpoint(next(steps))
-            except StopIteration as stop:
-                bill = stop.value
-        self._coordinator, self._compiled, self._table = coordinator, compiled, table
-        offset = offset_of(bill.positions)
+        try:
+            planner = Planner(compiled.source, self._tools.clock, on_data_loss=compiled.job.on_data_loss)
+            stager = self._tools.make_stager(compiled)
+            world = World(
+                table=table,
+                bills=table.bills,
+                planner=planner,
+                stager=stager,
+                clock=self._tools.clock,
+                new_token=new_token,
+                followers=(self._tools.store, *compiled.followers),
+            )
+            coordinator = Coordinator(compiled.job, world, self._tools.incarnation)
+            bill = run_steps(coordinator.start(last_seen=record.last_seen, said_goodbye=record.goodbye))
+        except BaseException:
+            compiled.close()
+            raise
+        opened = self._open_job = _Open(coordinator, compiled, table, planner, stager)
+        offset = compiled.show_position(bill.positions)
         self.apply(Opened(head=bill.head, totals=bill.totals, current_offset=offset, at=self._now()))
+        return opened
 
-    def _batch(self) -> bool:
-        coordinator, compiled, table = self._coordinator, self._compiled, self._table
-        if coordinator is None or compiled is None or table is None:
-            return False
-        if compiled.stage is None:
+    def _batch(self, opened: _Open) -> bool:
+        if opened.compiled.stage is None:
             # No file was there to learn the columns from; look again next time.
-            self._coordinator = None
+            self._let_go()
             compiled_again, _ = self._tools.compile(self.record())
             if compiled_again.stage is None:
                 self.apply(NothingToDo(at=self._now()))
                 return False
             return True
-        steps, task_id = coordinator.run_batch(), 0
+        steps, task_id, since = opened.coordinator.run_batch(), 0, self._tools.clock.monotonic_s()
         while True:
             try:
                 name = next(steps)
             except StopIteration as stop:
-                return self._done(stop.value, task_id)
+                return self._done(opened, stop.value, task_id, since)
+            since = self._tell_step(name, since)
             if name == "stage.before":
                 started = self._started()
                 if started is None:
@@ -193,54 +272,57 @@ class JobRunner:
             return None  # It was paused meanwhile.
         return task.task_id if task else None
 
-    def _done(self, bill: Bill | None, task_id: int) -> bool:
-        coordinator, compiled = self._coordinator, self._compiled
-        if coordinator is None or compiled is None or coordinator.bill is None:
-            return False
+    def _done(self, opened: _Open, bill: Bill | None, task_id: int, since: float) -> bool:
+        compiled = opened.compiled
         if bill is None:
-            remark = late_remark(compiled.source.survey(coordinator.bill.positions))
-            self.apply(NothingToDo(remark=remark, at=self._now()))
+            self._nothing_to_do(opened)
             return False
-        self.apply(
+        offset = compiled.show_position(bill.positions)
+        record = self.apply(
             BatchCommitted(
                 task_id=task_id,
                 head=bill.head,
                 tally=bill.tally,
                 totals=bill.totals,
                 first_bad_row=bill.first_error,
-                current_offset=offset_of(bill.positions),
-                end_offset=offset_of(bill.positions),
+                current_offset=offset,
+                end_offset=offset,
                 at=self._now(),
             )
         )
+        for watch in self._tools.watches:
+            watch.committed(record, bill)
         self._on_progress(bill)
-        self._look_after()
+        self._remark_due_s = 0.0
+        self._look_after(opened.table)
         if compiled.is_once and all(state.finished for state in bill.positions.partitions.values()):
             self.apply(CaughtUp(at=self._now()))
             return False
         return True
 
-    def _look_after(self) -> None:
+    def _nothing_to_do(self, opened: _Open) -> None:
+        bill = opened.coordinator.bill
+        remark = opened.compiled.remark(bill.positions) if bill is not None else ""
+        self.apply(NothingToDo(remark=remark, at=self._now()))
+        self._remark_due_s = self._tools.clock.monotonic_s() + REMARK_EVERY_S
+
+    def _look_after(self, table: LakeTable) -> None:
         self._commits += 1
-        if self._table is not None and self._commits % self._tools.care.every_commits == 0:
-            self._table.look_after(self._job_id, self._tools.care, self._now())
+        if self._commits % self._tools.care.every_commits == 0:
+            table.look_after(self._job_id, self._tools.care, self._now())
+
+    def _tell_step(self, name: str, since: float) -> float:
+        now = self._tools.clock.monotonic_s()
+        step, _, side = name.partition(".")
+        if side == "after" and self._tools.watches:
+            record = self.record()
+            for watch in self._tools.watches:
+                watch.step(record, step, now - since)
+        return now
+
+    def _tell_ended(self, outcome: str) -> None:
+        for watch in self._tools.watches:
+            watch.ended(self.record(), outcome, 0.0)
 
     def _now(self) -> datetime:
         return self._tools.clock.now()
-
-
-def late_remark(survey: Survey) -> str:
-    """Files that appeared before the position, in words."""
-    parts = []
-    if survey.late_files:
-        shown = ", ".join(survey.late_sample)
-        parts.append(f"{survey.late_files} late files sort before the position and are not loaded: {shown}")
-    if survey.lost_files:
-        parts.append(f"at least {survey.lost_files} more appeared further back")
-    return "; ".join(parts)
-
-
-def offset_of(positions: Positions) -> str:
-    """The position of a file job as Doris shows it."""
-    at = next((state.at for state in positions.partitions.values()), "")
-    return json.dumps({"fileName": at}, ensure_ascii=False) if at else ""

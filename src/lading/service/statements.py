@@ -15,7 +15,6 @@ from lading.jobs.transition import create_record
 from lading.pipeline.quarantine import read_quarantine
 from lading.service.queries import run_query
 from lading.service.result import Result, done, table
-from lading.service.runner import offset_of
 from lading.service.session import Session
 from lading.sources.files.source import parse_offset
 from lading.sql.alter import alter_streaming_job
@@ -169,7 +168,7 @@ def _alter_job(session: Session, statement: AlterJob) -> Result:
     event = Altered(at=session.lading.clock.now())
     if record.state is not JobState.PAUSED:
         _apply(session, record, event, "ALTER")
-    old = session.lading.statement_of(record)
+    old = session.lading.streaming_statement(record)
     properties = _located_offset(statement.properties, old.insert.source)
     insert = statement.insert and replace(statement.insert, source=_located(statement.insert.source))
     statement = replace(statement, properties=properties, insert=insert)
@@ -195,9 +194,10 @@ def _move(session: Session, record: JobRecord, event: Altered, offset: str) -> A
 
     at = parse_offset(offset)
     session.lading.forget_runner(record.job_id)
-    coordinator, partition = session.lading.coordinator(record)
-    bill = run_steps(coordinator.edit({partition: at}, reason=f"ALTER JOB by {session.user}"))
-    return replace(event, moved=bill.head, current_offset=offset_of(bill.positions))
+    coordinator, compiled = session.lading.coordinator(record)
+    partitions = compiled.source.list_partitions().partitions
+    bill = run_steps(coordinator.edit(dict.fromkeys(partitions, at), reason=f"ALTER JOB by {session.user}"))
+    return replace(event, moved=bill.head, current_offset=compiled.show_position(bill.positions))
 
 
 def _control_job(session: Session, statement: ControlJob) -> Result:

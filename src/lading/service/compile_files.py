@@ -1,9 +1,9 @@
-"""From the text of a job to everything that runs it."""
+"""From the text of a job that loads files to everything that runs it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
@@ -12,14 +12,16 @@ from lading.errors import ConfigError, PropertyError
 from lading.ids import JobId
 from lading.model.batch import Limits
 from lading.model.job import ErrorBudget, Job
+from lading.model.positions import Positions
 from lading.pipeline.mapping import RowMapping, TargetColumn, quoted
 from lading.pipeline.quarantine import QuarantineFile
 from lading.pipeline.stager import Stage
 from lading.pipeline.tasks import TaskTools
+from lading.service.compiled import Compiled
 from lading.sources.files.properties import parse_properties
 from lading.sources.files.reader import output_schema, read_splits
 from lading.sources.files.schema import infer_schema
-from lading.sources.files.source import FilesSource
+from lading.sources.files.source import FilesSource, Survey, render_offset
 from lading.sources.files.spec import FilesSpec, Format
 from lading.sql.definitions import StreamingJobDefinition, define_streaming_job
 from lading.sql.masking import without_secrets
@@ -35,19 +37,7 @@ _HIDDEN = 4
 _FILE_PROPERTIES = {"s3.ingestion_mode": "s3.ingestion_mode", "s3.late_files": "s3.late_files"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Compiled:
-    """A job, ready to run as soon as its columns are known."""
-
-    job: Job
-    source: FilesSource
-    stage: Stage | None
-    """None: there is no file yet to learn the columns from."""
-    interval_s: float
-    is_once: bool
-
-
-def compile_job(
+def compile_files(
     job_id: JobId, statement: CreateJob, table: LakeTable, entry: TableEntry, quarantine: str, scale: float = 1.0
 ) -> Compiled:
     """Check a job against its table and its files, and put its parts together."""
@@ -68,20 +58,38 @@ def compile_job(
             strict=properties.session.enable_insert_strict, max_ratio=properties.session.insert_max_filter_ratio
         ),
     )
+    source = FilesSource(known or spec)
     return Compiled(
         job=job,
-        source=FilesSource(known or spec),
+        source=source,
         stage=None if known is None else _stage(definition, known, table, entry, quarantine),
         interval_s=properties.max_interval_s,
+        show_position=offset_of,
+        remark=lambda positions: late_remark(source.survey(positions)),
         is_once=spec.ingestion.value == "once",
     )
 
 
+def late_remark(survey: Survey) -> str:
+    """Files that appeared before the position, in words."""
+    parts = []
+    if survey.late_files:
+        shown = ", ".join(survey.late_sample)
+        parts.append(f"{survey.late_files} late files sort before the position and are not loaded: {shown}")
+    if survey.lost_files:
+        parts.append(f"at least {survey.lost_files} more appeared further back")
+    return "; ".join(parts)
+
+
+def offset_of(positions: Positions) -> str:
+    """The position of a file job as Doris shows it."""
+    at = next((state.at for state in positions.partitions.values()), "")
+    return render_offset(at) if at else ""
+
+
 def offset_text(offset: str | None) -> str:
     """The start of a job as its source wants it."""
-    import json
-
-    return json.dumps({"fileName": offset}) if offset else ""
+    return render_offset(offset) if offset else ""
 
 
 def files_spec(statement: CreateJob, definition: StreamingJobDefinition, target: pa.Schema) -> FilesSpec:

@@ -1,0 +1,32 @@
+"""A job, put together: what runs it, whatever its source is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from lading.commit.protocols import Follower
+from lading.model.job import Job
+from lading.model.positions import Positions
+from lading.pipeline.stager import Stage
+from lading.plan.planner import Source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compiled:
+    """A job, ready to run as soon as its columns are known."""
+
+    job: Job
+    source: Source
+    stage: Stage | None
+    """None: there is no file yet to learn the columns from."""
+    interval_s: float
+    """How long to wait after the source had nothing."""
+    show_position: Callable[[Positions], str]
+    """The position as jobs are shown with it."""
+    remark: Callable[[Positions], str] = lambda positions: ""
+    """What people should know when there is nothing new. May be slow: it may list everything."""
+    is_once: bool = False
+    followers: tuple[Follower, ...] = ()
+    """Those of the source, besides the store."""
+    close: Callable[[], None] = lambda: None
