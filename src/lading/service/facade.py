@@ -27,7 +27,7 @@ from lading.service.compile_routine import compile_routine
 from lading.service.compiled import Compiled
 from lading.service.home import Home
 from lading.service.result import Result
-from lading.service.runner import CancellableStager, JobRunner, Tools
+from lading.service.runner import CancellableStager, JobRunner, Tools, Watch
 from lading.service.session import Session
 from lading.service.shelf import Shelf
 from lading.service.sourced import source_of, with_source
@@ -71,6 +71,8 @@ class Lading:
         self._spark_lock = threading.Lock()
         self._runners: dict[JobId, JobRunner] = {}
         self._runners_lock = threading.Lock()
+        self.listeners: list[Callable[[], None]] = []
+        """Told after every statement that may have changed a job."""
         self._tools = Tools(
             store=self.store,
             clock=self.clock,
@@ -147,6 +149,26 @@ class Lading:
             runner = self._runners.pop(job_id, None)
         if runner is not None:
             runner.goodbye()
+
+    def drop_runner(self, job_id: JobId) -> None:
+        """Forget a runner whose state cannot be trusted; the job is taken over when it is opened next."""
+        with self._runners_lock:
+            self._runners.pop(job_id, None)
+
+    def changed(self) -> None:
+        """Some job was made or changed."""
+        for listener in list(self.listeners):
+            listener()
+
+    def auto_resumed(self, record: JobRecord) -> None:
+        """A job goes on without a person."""
+        for watch in self._tools.watches:
+            watch.ended(record, "auto_resumed", 0.0)
+
+    @property
+    def watches(self) -> list[Watch]:
+        """Who is told of steps and commits."""
+        return self._tools.watches
 
     def statement_of(self, record: JobRecord) -> CreateJob | CreateRoutineLoad:
         """The statement that made a job, with its secrets."""

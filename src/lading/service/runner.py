@@ -154,6 +154,8 @@ class JobRunner:
         record = self.record()
         if record.state is JobState.PAUSED or record.is_final or self._halted.is_set():
             return False
+        if record.is_waiting:
+            self._let_go()  # It was resumed: it is opened anew, from what the table says.
         try:
             opened = self._open_job or self._open(record)
             return self._batch(opened)
@@ -178,8 +180,10 @@ class JobRunner:
             return False
         self.apply(BatchFailed(task_id=task.task_id if task else None, failure=failure_of(error), at=self._now()))
         self._tell_ended("failed")
-        # Another attempt follows unless the job was paused by this one.
-        return self.record().state is not JobState.PAUSED
+        if self.record().state is JobState.PAUSED:
+            self.goodbye()
+            return False
+        return True  # Another attempt follows.
 
     def goodbye(self) -> None:
         """End cleanly: nobody is left to fence. Waits for the batch that is running."""

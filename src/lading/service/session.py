@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from lading.service.result import Result
 from lading.sql.parse import parse_statements
+from lading.sql.statements import Query, Statement
 
 if TYPE_CHECKING:
     from lading.service.facade import Lading
-    from lading.sql.statements import Statement
 
 
 class Session:
@@ -28,4 +28,9 @@ class Session:
         """Run one statement."""
         from lading.service.statements import execute
 
-        return execute(self, statement)
+        try:
+            return execute(self, statement)
+        finally:
+            # Also after a failure: it may have come after the job was changed. Reading statements change nothing.
+            if not isinstance(statement, Query):
+                self.lading.changed()

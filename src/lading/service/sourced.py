@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+
 from lading.sql.parts import SourceFunction
 from lading.sql.statements import CreateJob, CreateRoutineLoad
 
