@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +18,8 @@ from lading.jobs.record import JobRecord, JobState
 from lading.model.bill import Bill
 
 PAUSED_EXIT = 3
+LAG_EVERY_S = 2.0
+"""Asking how far a job is behind lists everything there is."""
 
 
 def run(
@@ -38,7 +41,7 @@ def run(
         with Progress(
             SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=console
         ) as progress:
-            board = _Board(progress, names)
+            board = _Board(progress, names, lambda record: lading.runner(record.job_id).behind())
             records = lading.run(names, timeout=timeout, on_progress=board.note)
             board.finish(records)
     paused = [record for record in records.values() if record.state is JobState.PAUSED]
@@ -65,8 +68,11 @@ def verify(job: Annotated[str, typer.Argument(help="The job.")], home: HOME = Pa
 class _Board:
     """One line for each job. Jobs report from threads of their own."""
 
-    def __init__(self, progress: Progress, names: list[str]) -> None:
+    def __init__(self, progress: Progress, names: list[str], behind: Callable[[JobRecord], str]) -> None:
         self._progress = progress
+        self._behind = behind
+        self._asked_s = dict.fromkeys(names, float("-inf"))
+        self._lags = dict.fromkeys(names, "")
         self._clock = SystemClock()
         self._began = self._clock.monotonic_s()
         self._lock = threading.Lock()
@@ -74,13 +80,17 @@ class _Board:
         self._rows = dict.fromkeys(names, 0)
 
     def note(self, record: JobRecord, bill: Bill) -> None:
+        now = self._clock.monotonic_s()
+        if now - self._asked_s[record.name] >= LAG_EVERY_S:
+            self._asked_s[record.name] = now
+            self._lags[record.name] = self._behind(record)
         with self._lock:
             self._rows[record.name] += bill.tally.rows.total
             rate = self._rows[record.name] / max(self._clock.monotonic_s() - self._began, 1e-9)
             totals = bill.totals
             text = (
                 f"{record.name}: {totals.source_files:,} files, {totals.rows.loaded:,} rows loaded, "
-                f"{totals.rows.error:,} bad, {rate:,.0f} rows/s"
+                f"{totals.rows.error:,} bad, {rate:,.0f} rows/s, {self._lags[record.name]}"
             )
             self._progress.update(self._lines[record.name], description=text)
 
@@ -89,4 +99,5 @@ class _Board:
             line = self._lines[name]
             was = self._progress.tasks[line].description.removeprefix(f"{name}: ")
             shown = "nothing new" if was == "starting" and record.state is not JobState.PAUSED else was
+            shown = shown.replace(f", {self._lags[name]}", "") if self._lags[name] else shown.removesuffix(", ")
             self._progress.update(line, description=f"{name}: {record.state.value}; {shown}", total=1, completed=1)

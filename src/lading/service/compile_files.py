@@ -66,8 +66,14 @@ def compile_files(
         interval_s=properties.max_interval_s,
         show_position=offset_of,
         remark=lambda positions: late_remark(source.survey(positions)),
+        behind=lambda positions: pending(source.survey(positions)),
         is_once=spec.ingestion.value == "once",
     )
+
+
+def pending(survey: Survey) -> str:
+    """Files that are still to be loaded, in words."""
+    return f"{survey.pending_files:,} files behind ({survey.pending_bytes:,} bytes)"
 
 
 def late_remark(survey: Survey) -> str:

@@ -26,6 +26,8 @@ class Compiled:
     """The position as jobs are shown with it."""
     remark: Callable[[Positions], str] = lambda positions: ""
     """What people should know when there is nothing new. May be slow: it may list everything."""
+    behind: Callable[[Positions], str] = lambda positions: ""
+    """How much is there that is not loaded yet, in words. May be slow too."""
     is_once: bool = False
     followers: tuple[Follower, ...] = ()
     """Those of the source, besides the store."""

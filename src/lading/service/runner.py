@@ -44,6 +44,7 @@ from lading.model.bill import Bill
 from lading.plan.planner import Planner
 from lading.service.compiled import Compiled
 from lading.store.protocols import MetadataStore
+from lading.store.records import AuditEntry
 from lading.tables.base import LakeTable
 from lading.tables.care import CarePolicy
 
@@ -129,6 +130,16 @@ class JobRunner:
         """The job as the store has it."""
         return self._tools.store.load_job_by_id(self._job_id).record
 
+    def behind(self) -> str:
+        """How much is still to be loaded, in words; empty when the job is not open or nobody can tell."""
+        opened = self._open_job
+        if opened is None or opened.coordinator.bill is None:
+            return ""
+        try:
+            return opened.compiled.behind(opened.coordinator.bill.positions)
+        except LadingError:
+            return ""  # The batch that follows says what is wrong.
+
     def is_idle(self) -> bool:
         """Whether the source has nothing for an open job, as far as can be told without table and store.
 
@@ -198,20 +209,20 @@ class JobRunner:
         if opened is not None:
             opened.compiled.close()
 
-    def apply(self, event: Event) -> JobRecord:
-        """Change the record, again on top of whatever somebody else saved meanwhile."""
+    def apply(self, event: Event, audit: AuditEntry | None = None) -> JobRecord:
+        """Change the record, again on top of whatever somebody else saved meanwhile; the audit in the same step."""
         store = self._tools.store
         for _ in range(MAX_SAVES):
             stored = store.load_job_by_id(self._job_id)
             record, actions = transition(stored.record, event)
             tasks = [action.task for action in actions if hasattr(action, "task")]
-            if record == stored.record and not tasks:
+            if record == stored.record and not tasks and audit is None:
                 return record
             try:
-                return store.save_job(record, stored.version, tasks=tasks).record
+                return store.save_job(record, stored.version, tasks=tasks, audit=audit).record
             except JobChangedError:
                 continue
-        return store.save_job(record, stored.version, tasks=tasks).record
+        return store.save_job(record, stored.version, tasks=tasks, audit=audit).record
 
     def _open(self, record: JobRecord) -> _Open:
         compiled, table = self._tools.compile(record)
