@@ -8,6 +8,11 @@
     │   ├── PropertyError           a property is unknown, missing or out of range
     │   ├── NotSupportedError       understood, but it would not do what it says
     │   └── AlterError              ALTER asks for a change that is not allowed
+    ├── AuthError              who is asking could not be proven
+    ├── DeniedError            the user lacks the privilege
+    ├── UserExistsError        the name belongs to another user
+    ├── UserNotFoundError      no user has this name, or no token this id
+    ├── SecretError            a secret that is needed cannot be read
     ├── JobError
     │   ├── JobNotFoundError        no job has this name
     │   ├── JobExistsError          the name belongs to another job
@@ -170,6 +175,34 @@ class AlterError(SqlError):
     """ALTER asks for a change that is not allowed."""
 
     http_status = 409
+
+
+class AuthError(LadingError):
+    """Who is asking could not be proven."""
+
+    http_status = 401
+
+
+class DeniedError(LadingError):
+    """The user lacks the privilege."""
+
+    http_status = 403
+
+
+class UserNotFoundError(LadingError):
+    """No user has this name, or no token this id."""
+
+    http_status = 404
+
+
+class UserExistsError(LadingError):
+    """The name belongs to another user."""
+
+    http_status = 409
+
+
+class SecretError(LadingError):
+    """A secret that is needed cannot be read."""
 
 
 class JobError(LadingError):

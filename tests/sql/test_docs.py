@@ -1,4 +1,4 @@
-"""Every example of the page about the SQL is a statement, and asks for something that can be had."""
+"""Every example of the pages about the SQL and about users is a statement, and asks for something that can be had."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from lading.sql.job_properties import JOB_PROPERTY_NAMES
 from lading.sql.parse import parse_statements
 from lading.sql.statements import CreateJob, CreateRoutineLoad, Statement
 
-PAGE = (Path(__file__).parent.parent.parent / "docs" / "sql.md").read_text()
+DOCS = Path(__file__).parent.parent.parent / "docs"
+PAGE = (DOCS / "sql.md").read_text() + (DOCS / "users.md").read_text()
 STATEMENTS = [
     statement for block in re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL) for statement in parse_statements(block)
 ]

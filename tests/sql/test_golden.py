@@ -13,7 +13,7 @@ from lading.sql.parse import parse_statement, parse_statements
 from lading.sql.render import render
 from tests.sql.golden import Case, load_errors, load_lines, load_pairs
 
-PAIRS = [case for name in ("jobs.sql", "routine_loads.sql", "tables.sql") for case in load_pairs(name)]
+PAIRS = [case for name in ("jobs.sql", "routine_loads.sql", "tables.sql", "users.sql") for case in load_pairs(name)]
 
 
 @pytest.mark.parametrize("case", PAIRS, ids=str)
@@ -36,7 +36,7 @@ def test_all_statements_of_a_text_are_found() -> None:
     assert list(parse_statements(text)) == [parse_statement(case.text) for case in PAIRS]
 
 
-@pytest.mark.parametrize("case", load_errors("errors.sql"), ids=str)
+@pytest.mark.parametrize("case", [*load_errors("errors.sql"), *load_errors("user_errors.sql")], ids=str)
 def test_an_error_says_what_and_where(case: Case) -> None:
     match = re.fullmatch(r"(\w+) (\d+):(\d+) (.+)", case.expected)
     assert match is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lading.errors import SqlError
@@ -16,6 +16,18 @@ from lading.sql.spans import mask_text
 from lading.sql.statements import AlterJob, ControlJob, CreateRoutineLoad, ShowRoutineLoad, Statement
 from lading.sql.table_statements import ColumnDefinition, CreateTable, DropTable
 from lading.sql.tokens import Kind, quote_string, tokenize, unquote
+from lading.sql.user_statements import (
+    AlterUser,
+    CreateToken,
+    CreateUser,
+    DropToken,
+    DropUser,
+    Grant,
+    Privilege,
+    Revoke,
+    Scope,
+    ShowGrants,
+)
 
 texts = st.text(st.characters(exclude_categories=["Cs"]))
 names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
@@ -57,6 +69,45 @@ def test_names_in_small_statements_survive(name: str, text: str) -> None:
         DropTable(name=QualifiedName(db=name, name=name)),
     ):
         assert parse_statement(render(statement)) == statement
+
+
+user_names = st.from_regex(r"\w[\w.@\-]{0,63}", fullmatch=True)
+object_names = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="/\\"), min_size=1).filter(
+    lambda name: name not in (".", "..")
+)
+
+
+@given(user_names, names)
+@settings(deadline=None)
+def test_statements_about_users_survive(user: str, text: str) -> None:
+    for statement in (
+        CreateUser(name=user, password=text),
+        CreateUser(name=user, if_not_exists=True),
+        AlterUser(name=user, password=text),
+        DropUser(name=user),
+        ShowGrants(user=user),
+        CreateToken(user=user, comment=text),
+        DropToken(token_id=text),
+    ):
+        assert parse_statement(render(statement)) == statement
+
+
+@given(user_names, st.sets(st.sampled_from(Privilege), min_size=1), object_names, object_names)
+@settings(deadline=None)
+def test_grants_survive(user: str, given_privileges: set[Privilege], database: str, table: str) -> None:
+    privileges = tuple(each for each in Privilege if each in given_privileges)
+    for scope in (Scope(), Scope(database=database), Scope(database=database, table=table)):
+        for form in (Grant, Revoke):
+            statement = form(privileges=privileges, scope=scope, user=user)
+            assert parse_statement(render(statement)) == statement
+
+
+@given(names, st.sampled_from("'\""))
+@settings(deadline=None)
+def test_no_password_is_left_in_a_masked_text(password: str, quote: str) -> None:
+    value = quote_string(f"@{password}@", quote)
+    masked = mask_text(f"SHOW USERS; ALTER USER jack IDENTIFIED BY {value}; SHOW USERS")
+    assert masked == f"SHOW USERS; ALTER USER jack IDENTIFIED BY {value[0]}******{value[0]}; SHOW USERS"
 
 
 @given(texts, texts)
@@ -116,6 +167,7 @@ def test_any_text_gives_statements_or_a_positioned_error(text: str) -> None:
 
 PIECES = """
 CREATE JOB|x|ON STREAMING|DO|INSERT INTO t|SELECT|a|*|,|FROM|S3(|)|("k"="v")|WHERE|a >|1|PROPERTIES|;|'s'|(
+USER|IDENTIFIED BY|GRANT LOAD|REVOKE|,SELECT_PRIV|TO|*|TOKEN|FOR|GRANTS|DROP|
 CREATE ROUTINE LOAD|COLUMNS|ON|KAFKA|SHOW|ALTER|TABLE|USING delta|int|[|]|case|cast(a as|/* c */|`q`|.|upper(a)|-|as
 """.replace("\n", "|").split("|")
 

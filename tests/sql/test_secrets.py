@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from lading.errors import ParseError
-from lading.sql.masking import mask, without_secrets
+from lading.errors import ParseError, SqlError
+from lading.sql.masking import drop_secrets, mask, mask_properties, without_secrets
 from lading.sql.parse import parse_statement
 from lading.sql.render import render
-from lading.sql.spans import is_secret, mask_text
+from lading.sql.spans import is_reference, is_secret, mask_text
 
 SECRET = "sesame"
 
@@ -29,6 +29,19 @@ SECRET = "sesame"
         "property.ssl.key.pem",
         "property.sasl.oauthbearer.client.secret",
         "S3.SECRET_KEY",
+        "aws.session_token",
+        "s3.access-key-id",
+        "fs.s3a.access.key",
+        "adls.account-key",
+        "adls.connection-string",
+        "credential",
+        "property.schema.registry.basic.auth.user.info",
+        "property.basic.auth.user.info",
+        "property.sasl.oauthbearer.client.credentials.secret",
+        "property.sasl.oauthbearer.config",
+        "property.ssl.keystore.key",
+        "property.ssl.key.passphrase",
+        "property.delegation.token",
     ],
 )
 def test_these_are_secrets(name: str) -> None:
@@ -36,7 +49,22 @@ def test_these_are_secrets(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["uri", "s3.region", "aws.role_arn", "property.ssl.key.location", "kafka_topic", "format"]
+    "name",
+    [
+        "uri",
+        "s3.region",
+        "aws.role_arn",
+        "aws.external_id",
+        "property.ssl.key.location",
+        "property.sasl.username",
+        "property.sasl.oauthbearer.token.endpoint.url",
+        "property.basic.auth.credentials.source",
+        "property.security.protocol",
+        "aws.web_identity_token_file",
+        "s3.credentials_provider_type",
+        "kafka_topic",
+        "format",
+    ],
 )
 def test_these_are_none(name: str) -> None:
     assert not is_secret(name)
@@ -68,6 +96,81 @@ def test_references_stay() -> None:
     statement = parse_statement(text)
     assert mask(statement) == statement
     assert without_secrets(statement) == statement
+
+
+@pytest.mark.parametrize(
+    "value", ["env:MY_KEY_2", "file:/run/secrets/key", "file:/run/my secrets/key.txt", "file:///run/secrets/key"]
+)
+def test_these_are_references(value: str) -> None:
+    assert is_reference(value)
+    properties = {"s3.secret_key": value}
+    assert mask_properties(properties) == drop_secrets(properties) == properties
+    shown = f'"s3.secret_key"="{value}"'
+    assert mask_text(shown) == shown
+
+
+@pytest.mark.parametrize(
+    "value", ["env:", "env:MY-KEY", "env:2", "file:relative", "ENV:X", f"env:X {SECRET}", "x env:X"]
+)
+def test_these_are_none_and_so_they_are_masked(value: str) -> None:
+    assert not is_reference(value)
+    assert mask_properties({"s3.secret_key": value}) == {"s3.secret_key": "******"}
+    assert drop_secrets({"s3.secret_key": value}) == {}
+
+
+def test_a_password_in_a_url_is_masked() -> None:
+    properties = {"property.schema.registry.url": f"http://me:{SECRET}@registry:8081", "uri": "s3://bucket/a@b:c"}
+    assert mask_properties(properties) == {"property.schema.registry.url": "******", "uri": "s3://bucket/a@b:c"}
+    assert SECRET not in mask_text(f'"property.schema.registry.url"="http://me:{SECRET}@registry:8081"')
+
+
+PASSWORDS = [
+    f"CREATE USER jack IDENTIFIED BY '{SECRET}'",
+    f'create user if not exists jack@"%" identified by "{SECRET}"',
+    f"ALTER USER jack IDENTIFIED\nBY\n'{SECRET}'",
+    f"ALTER USER jack IDENTIFIED /* at last */ BY -- it's\n # \n'{SECRET}'",
+]
+
+
+@pytest.mark.parametrize("text", PASSWORDS)
+def test_a_masked_statement_shows_no_password(text: str) -> None:
+    statement = parse_statement(text)
+    assert SECRET in render(statement)
+    assert SECRET not in repr(statement)
+    for shown in (mask(statement), without_secrets(statement)):
+        assert render(shown).endswith("IDENTIFIED BY '******'")
+    assert SECRET not in mask_text(text)
+    assert "******" in mask_text(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"CREATE USER jack IDENTIFIED BY {SECRET}",
+        f"CREATE USER jack IDENTIFIED BY {SECRET} and 'more' {SECRET}",
+        f"CREATE USER jack IDENTIFIED BY '{SECRET}",
+        f"CREATE USER jack IDENTIFIED BY '{SECRET}' PASSWORD '{SECRET}'",
+        f"CREATE USER jack IDENTIFIED BY 'a' '{SECRET}'",
+        f"CREATE USER jack IDENTIFIED BY /* now */ '{SECRET}' NOW",
+        f"CREATE USER jack IDENTIFIED BY PASSWORD '{SECRET}'",
+        f"CREATE USER jack IDENTIFIED WITH mysql_native_password AS '{SECRET}'",
+        f"CREATE USER jack IDENTIFIED '{SECRET}'",
+        f"CREATE USER jack PASSWORD '{SECRET}'",
+        f"CREATE USER jack '{SECRET}'",
+        f"ALTER USER 'jack'@'%' '{SECRET}'",
+        f"ALTER USER jack IDENTIFIED BY '{SECRET}' NOW",
+        f"ALTER USER jack@'10.0.0.1' IDENTIFIED BY '{SECRET}'",
+        f"CREATE USER 'a:b' IDENTIFIED BY '{SECRET}'",
+        f"SET PASSWORD = '{SECRET}'",
+        f"SET PASSWORD FOR jack = PASSWORD('{SECRET}')",
+    ],
+)
+def test_an_error_shows_no_password(text: str) -> None:
+    with pytest.raises(SqlError) as caught:
+        parse_statement(text)
+    assert SECRET not in str(caught.value)
+    assert SECRET not in caught.value.offending
+    assert SECRET not in mask_text(text)
 
 
 def test_bills_leave_secrets_out() -> None:

@@ -66,6 +66,7 @@ def test_a_wrong_property_of_kafka_is_refused(extra: dict[str, str], fragment: s
 
 def test_every_kafka_property_that_is_accepted_is_printed_and_back() -> None:
     pinned = {**KAFKA, "kafka_partitions": "0,1", "kafka_offsets": "1,2", "property.on_data_loss": "CONTINUE"}
+    pinned["property.discovery"] = "ON"
     default = {
         **KAFKA,
         **MSK,
@@ -115,6 +116,8 @@ def test_every_kafka_property_that_is_accepted_is_printed_and_back() -> None:
             {"property.kinesis_default_pos": "AT_TIMESTAMP(soon)"},
             "must be TRIM_HORIZON, LATEST, or a valid sequence number",
         ),
+        ({"property.kinesis_default_pos": "SHARD_END"}, "must be TRIM_HORIZON, LATEST, or a valid sequence number"),
+        ({"property.discovery": "OFF"}, "should be ON, or OFF where partitions are named"),
         ({"property.kpl": "SOME"}, "should be one of ON, OFF, HASH_RANGE"),
     ],
 )
@@ -150,13 +153,14 @@ def test_every_kinesis_property_that_is_accepted_is_printed_and_back() -> None:
         "property.own": "x",
     }
     starts = (
-        {"kinesis_shards_pos": "TRIM_HORIZON,49"},
+        {"kinesis_shards_pos": "TRIM_HORIZON,49", "property.discovery": "ON"},
+        {"kinesis_shards_pos": "SHARD_END,AT 49 3"},
         {"property.kinesis_default_pos": "AT_TIMESTAMP(2026-08-01 00:00:00)"},
     )
     for start in starts:
         record = read_kinesis_properties({**common, **start})
         assert show_kinesis_properties(record) == {**common, **start}
-    assert {*common, *starts[0], *starts[1], "kinesis_endpoint"} - {"property.own"} == KINESIS_NAMES
+    assert {*common, *starts[0], *starts[2], "kinesis_endpoint"} - {"property.own"} == KINESIS_NAMES
 
 
 def test_the_alias_of_the_endpoint_is_the_endpoint() -> None:

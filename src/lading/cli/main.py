@@ -11,6 +11,7 @@ from rich.console import Console
 from lading.cli.demo import demo
 from lading.cli.doctor import doctor, failpoints
 from lading.cli.run import run, verify
+from lading.cli.serve import serve
 from lading.cli.simulate import simulate
 from lading.cli.sql import sql
 from lading.errors import LadingError
@@ -22,7 +23,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (sql, run, verify, demo, doctor, failpoints, simulate):
+for command in (sql, run, serve, verify, demo, doctor, failpoints, simulate):
     app.command()(command)
 
 

@@ -5,17 +5,21 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from lading.cli.sql import HOME
+from lading.cli.remote import CAUGHT_UP, RemoteLading, RemoteVerdict
+from lading.cli.sql import HOME, STORE
 from lading.clock import SystemClock
 from lading.jobs.reasons import render_reason
 from lading.jobs.record import JobRecord, JobState
 from lading.model.bill import Bill
+
+if TYPE_CHECKING:
+    from lading.service.verify import Verdict
 
 PAUSED_EXIT = 3
 LAG_EVERY_S = 2.0
@@ -28,12 +32,17 @@ def run(
     ] = None,
     home: HOME = Path("lading-home"),
     timeout: Annotated[float | None, typer.Option(help="Stop after so many seconds.")] = None,
+    store: STORE = "",
 ) -> None:
     """Load everything that is there now. Exit status 0: caught up; 3: a job paused on an error."""
+    from lading.cli.remote import find_remote
     from lading.service.facade import Lading
 
     console = Console(highlight=False)
-    with Lading(home) as lading:
+    remote = find_remote(home)
+    if remote is not None:
+        raise typer.Exit(_watch(remote, jobs, timeout, console))
+    with Lading(home, store_url=store) as lading:
         names = jobs or [record.name for record in lading.live_jobs()]
         if not names:
             console.print("There is no job to run.")
@@ -51,12 +60,41 @@ def run(
         raise typer.Exit(PAUSED_EXIT)
 
 
-def verify(job: Annotated[str, typer.Argument(help="The job.")], home: HOME = Path("lading-home")) -> None:
+def _watch(remote: RemoteLading, jobs: list[str] | None, timeout: float | None, console: Console) -> int:
+    """A service runs the jobs already: wait until they have caught up."""
+    clock = SystemClock()
+    deadline = None if timeout is None else clock.monotonic_s() + timeout
+    console.print("A service runs the jobs of this home; waiting until they have caught up.")
+    while True:
+        shown = [job for job in remote.jobs() if not jobs or job["name"] in jobs]
+        busy = [job for job in shown if job["state"] in ("PENDING", "NEED_SCHEDULE", "RUNNING") and not _rests(job)]
+        if not busy or (deadline is not None and clock.monotonic_s() > deadline):
+            break
+        threading.Event().wait(0.5)
+    paused = [job for job in shown if job["state"] == "PAUSED"]
+    for job in shown:
+        console.print(f"{job['name']}: {job['state']}; {job['totals']['rows']['loaded']:,} rows loaded", markup=False)
+    return PAUSED_EXIT if paused else 0
+
+
+def _rests(job: dict[str, Any]) -> bool:
+    return str(job.get("message", "")).startswith(CAUGHT_UP)
+
+
+def verify(
+    job: Annotated[str, typer.Argument(help="The job.")], home: HOME = Path("lading-home"), store: STORE = ""
+) -> None:
     """Compare a job's bills with its table. Exit status 1 when they disagree."""
+    from lading.cli.remote import find_remote
     from lading.service.facade import Lading
 
-    with Lading(home) as lading:
-        verdict = lading.verify(job)
+    remote = find_remote(home)
+    verdict: Verdict | RemoteVerdict
+    if remote is not None:
+        verdict = remote.verify(job)
+    else:
+        with Lading(home, store_url=store) as lading:
+            verdict = lading.verify(job)
     if verdict.is_clean:
         typer.echo(f"{job}: clean; {verdict.bills} bills, {verdict.rows:,} rows")
         return

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Protocol
 
 import typer
 from rich.console import Console
@@ -12,7 +14,39 @@ from rich.console import Console
 from lading.cli.output import OutputFormat, show
 from lading.errors import LadingError
 
+if TYPE_CHECKING:
+    from lading.service.result import Result
+
 HOME = Annotated[Path, typer.Option(help="The home folder.", envvar="LADING_HOME")]
+STORE = Annotated[
+    str,
+    typer.Option(
+        help="Where metadata is kept: postgresql://… shares it; SQLite in the home when left out.",
+        envvar="LADING_STORE",
+        show_default=False,
+    ),
+]
+
+
+class Answers(Protocol):
+    """A home, opened here or by a running service."""
+
+    def sql(self, text: str) -> list[Result]: ...
+
+
+@contextmanager
+def opened(home: Path, store: str) -> Iterator[Answers]:
+    """The home itself, or the service that runs for it."""
+    from lading.cli.remote import find_remote
+
+    remote = find_remote(home)
+    if remote is not None:
+        yield remote
+        return
+    from lading.service.facade import Lading
+
+    with Lading(home, store_url=store) as lading:
+        yield lading
 
 
 def sql(
@@ -20,29 +54,22 @@ def sql(
     execute: Annotated[str, typer.Option("-e", "--execute", help="Statements to run.")] = "",
     form: Annotated[OutputFormat, typer.Option("--format", help="How rows are shown.")] = OutputFormat.TABLE,
     home: HOME = Path("lading-home"),
+    store: STORE = "",
 ) -> None:
     """Run SQL statements; without any, read them from the terminal."""
-    from lading.service.facade import Lading
-
     console = Console(highlight=False)
-    with Lading(home) as lading:
+    with opened(home, store) as lading:
         if execute or file is not None or not sys.stdin.isatty():
             text = execute or (sys.stdin.read() if file is None or str(file) == "-" else file.read_text())
             for result in lading.sql(text):
                 show(result, form, console)
             return
-        _talk(lading, form, console)
+        _talk(lading, home / "history", form, console)
 
 
-def _talk(lading: object, form: OutputFormat, console: Console) -> None:
+def _talk(lading: Answers, history: Path, form: OutputFormat, console: Console) -> None:
     import readline
-    from contextlib import suppress
 
-    from lading.service.facade import Lading
-
-    if not isinstance(lading, Lading):
-        return
-    history = lading.home.path / "history"
     with suppress(OSError):
         readline.read_history_file(history)
     console.print("Statements end with ; — leave with exit or Ctrl-D.")

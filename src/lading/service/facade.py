@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import getpass
-import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,12 +21,15 @@ from lading.jobs.record import JobKind, JobName, JobRecord, JobState
 from lading.model.batch import BatchPlan, Report
 from lading.model.bill import Bill
 from lading.plan.planner import Planner
+from lading.service.access import Access
 from lading.service.compile_files import compile_files
 from lading.service.compile_routine import compile_routine
 from lading.service.compiled import Compiled
 from lading.service.home import Home
 from lading.service.result import Result
+from lading.service.rights import ROOT, Identity
 from lading.service.runner import CancellableStager, JobRunner, Tools, Watch
+from lading.service.secrets import open_secrets, open_vault, resolve_properties, seal_secrets
 from lading.service.session import Session
 from lading.service.shelf import Shelf
 from lading.service.sourced import source_of, with_source
@@ -63,6 +65,7 @@ class Lading:
         self.clock = clock or SystemClock()
         self._lock = HomeLock.acquire(self.home.path, self.clock)
         self.store = open_store(store_url or self.home.store_url, self.clock)
+        self.vault = open_vault(self.home.path)
         self.shelf = Shelf(self.home, self.store, self.clock)
         self._own = Session(self, user=user or getpass.getuser())
         self._spark_settings = spark or {}
@@ -71,6 +74,8 @@ class Lading:
         self._spark_lock = threading.Lock()
         self._runners: dict[JobId, JobRunner] = {}
         self._runners_lock = threading.Lock()
+        self._access: Access | None = None
+        self._access_lock = threading.Lock()
         self.listeners: list[Callable[[], None]] = []
         """Told after every statement that may have changed a job."""
         self._tools = Tools(
@@ -89,23 +94,36 @@ class Lading:
         """Run statements, one after the other; the first that fails ends it."""
         return self._own.sql(text)
 
-    def session(self, user: str, database: str = "default") -> Session:
-        """A connection of its own, with its own current database."""
-        return Session(self, user=user, database=database)
+    def session(self, user: str, database: str = "default", *, is_trusted: bool = False) -> Session:
+        """A connection of somebody whose name was proven, with its own current database.
+
+        A trusted one may do everything: the service was started without users.
+        """
+        identity = ROOT if is_trusted else Identity(user=user, is_root=user == ROOT.user)
+        return Session(self, user=user, database=database, identity=identity)
+
+    @property
+    def access(self) -> Access:
+        """Users and what they may do."""
+        with self._access_lock:
+            if self._access is None:
+                self._access = Access(self.store, self.clock, self.vault)
+            return self._access
 
     def run(
         self, jobs: Sequence[str] | None = None, *, timeout: float | None = None, on_progress: Progress | None = None
     ) -> dict[str, JobRecord]:
         """Run jobs until all that is there now is loaded, or until each has stopped; by name, how each is now."""
-        chosen = [self.job(name) for name in jobs] if jobs else self.live_jobs()
+        chosen = [self.any_job(name) for name in jobs] if jobs else self.live_jobs()
         deadline = None if timeout is None else self.clock.monotonic_s() + timeout
         with ThreadPoolExecutor(max_workers=max(1, min(16, len(chosen)))) as pool:
-            futures = {record.name: pool.submit(self._drain, record, deadline, on_progress) for record in chosen}
-            return {name: future.result() for name, future in futures.items()}
+            futures = [pool.submit(self._drain, record, deadline, on_progress) for record in chosen]
+            ended = [future.result() for future in futures]
+        return {str(record.full_name): record for record in ended}
 
     def verify(self, job: str) -> Verdict:
         """Compare a job's bills with its table."""
-        record = self.job(job, include_final=True)
+        record = self.any_job(job, include_final=True)
         return verify_job(record, self.open_target(record))
 
     def close(self) -> None:
@@ -133,9 +151,16 @@ class Lading:
             raise JobNotFoundError(msg, left="Nothing was changed.", todo='See SELECT * FROM jobs("type"="insert").')
         return found.record
 
+    def any_job(self, name: str, *, include_final: bool = False) -> JobRecord:
+        """A streaming job by its name, or a routine load by `database.name`."""
+        database, dot, own = name.partition(".")
+        routine = JobName(kind=JobKind.ROUTINE, name=own, database=database)
+        found = self.store.find_job(routine, include_final=include_final) if dot else None
+        return found.record if found is not None else self.job(name, include_final=include_final)
+
     def live_jobs(self) -> list[JobRecord]:
         """Jobs that are to run."""
-        found = [stored.record for stored in self.store.list_jobs(kind=JobKind.STREAMING)]
+        found = [stored.record for stored in self.store.list_jobs()]
         return [record for record in found if record.state is not JobState.PAUSED]
 
     def runner(self, job_id: JobId) -> JobRunner:
@@ -163,20 +188,21 @@ class Lading:
     def auto_resumed(self, record: JobRecord) -> None:
         """A job goes on without a person."""
         for watch in self._tools.watches:
-            watch.ended(record, "auto_resumed", 0.0)
+            watch.auto_resumed(record)
 
     @property
     def watches(self) -> list[Watch]:
         """Who is told of steps and commits."""
         return self._tools.watches
 
-    def statement_of(self, record: JobRecord) -> CreateJob | CreateRoutineLoad:
-        """The statement that made a job, with its secrets."""
+    def statement_of(self, record: JobRecord, *, before: bool = False) -> CreateJob | CreateRoutineLoad:
+        """The statement that made a job, with its secrets, or with those it had before the last edit."""
         statement = parse_statement(record.definition)
         if not isinstance(statement, CreateJob | CreateRoutineLoad):
             msg = f"The definition of job {record.name} is not CREATE JOB or CREATE ROUTINE LOAD"
             raise JobNotFoundError(msg, left="Nothing was changed.", todo="Drop the job and create it again.")
-        secrets = json.loads(self.store.read_setting(secret_key(record.job_id)) or "{}")
+        kept = self.store.read_setting(secret_key(record.job_id, before=before))
+        secrets = open_secrets(self.vault, kept, job=str(record.full_name))
         source = source_of(statement)
         return with_source(statement, replace(source, properties={**source.properties, **secrets}))
 
@@ -191,10 +217,10 @@ class Lading:
     def keep_secrets(
         self, job_id: JobId, statement: CreateJob | CreateRoutineLoad, kept: CreateJob | CreateRoutineLoad
     ) -> None:
-        """Keep what the definition leaves out: the values of secret properties, in the store of the home alone."""
+        """Keep what the definition leaves out: the values of secret properties, sealed, in the store alone."""
         all_of, shown = source_of(statement).properties, source_of(kept).properties
         secrets = {name: value for name, value in all_of.items() if name not in shown}
-        self.store.write_setting(secret_key(job_id), json.dumps(secrets))
+        self.store.write_setting(secret_key(job_id), seal_secrets(self.vault, secrets))
 
     def open_target(self, record: JobRecord) -> LakeTable:
         """The table a job loads into."""
@@ -206,7 +232,11 @@ class Lading:
         table = self.open_target(record)
         database, _, name = record.target.partition(".")
         entry, quarantine = self.shelf.entry(database, name), self.home.quarantine(record.job_id)
-        statement = self.statement_of(record)
+        whole = self.statement_of(record)
+        source = source_of(whole)
+        # References to secrets are followed each time a job is opened, so that a changed secret needs no ALTER.
+        known = resolve_properties(source.properties, home=self.home.path)
+        statement = with_source(whole, replace(source, properties=known))
         if isinstance(statement, CreateJob):
             return compile_files(record.job_id, statement, table, entry, quarantine, record.batch_scale), table
         return compile_routine(record, statement, table, entry, quarantine, self.clock), table
@@ -310,9 +340,9 @@ class _NoStager:
         pass
 
 
-def secret_key(job_id: JobId) -> str:
-    """Where the store keeps a job's secrets."""
-    return f"secrets/{job_id}"
+def secret_key(job_id: JobId, *, before: bool = False) -> str:
+    """Where the store keeps a job's secrets, and those it had before the last edit."""
+    return f"secrets/{job_id}/before" if before else f"secrets/{job_id}"
 
 
 def connect(home: str | Path, **options: object) -> Lading:

@@ -7,11 +7,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sqlglot import exp, parse_one
+
 from lading.errors import ConfigError, NotSupportedError
 from lading.jobs.record import JobKind
+from lading.jobs.routine_views import SCHEMA_COLUMNS
 from lading.jobs.views import JOB_COLUMNS, TASK_COLUMNS, render_jobs, render_tasks
 from lading.service.result import Result, table
+from lading.service.routine_views import schema_rows
+from lading.sql.dialect import parse_query_tree
 from lading.sql.queries import rewrite_query
+from lading.sql.spans import Span
 from lading.sql.statements import Query
 from lading.tables.base import LakeTable
 
@@ -21,13 +27,37 @@ if TYPE_CHECKING:
     from lading.service.session import Session
 
 FUNCTIONS = {"JOBS": "jobs", "TASKS": "tasks"}
+SCHEMA, ROUTINE_TABLE = "information_schema", "routine_load_jobs"
 
 
 def run_query(session: Session, query: Query) -> Result:
     """Answer a query."""
-    if query.functions:
+    if query.functions or _names_schema(query):
         return _views(session, query)
     return _tables(session, query)
+
+
+def _names_schema(query: Query) -> bool:
+    tree = parse_query_tree(query.text, Span(query.text, 0, len(query.text)))
+    return any(_is_schema(found) for found in tree.find_all(exp.Table))
+
+
+def _is_schema(found: exp.Table) -> bool:
+    return found.db.lower() == SCHEMA
+
+
+def _without_schema(text: str) -> str:
+    """The query with the tables of the schema in the place of their full names."""
+    tree = parse_one(text, dialect="sqlite")
+    for found in tree.find_all(exp.Table):
+        if not _is_schema(found):
+            continue
+        if found.name.lower() != ROUTINE_TABLE:
+            msg = f"{SCHEMA}.{found.name} does not exist"
+            raise NotSupportedError(msg, todo=f"There is: {SCHEMA}.{ROUTINE_TABLE}.")
+        found.set("this", exp.to_identifier(ROUTINE_TABLE))
+        found.set("db", None)
+    return tree.sql(dialect="sqlite")
 
 
 def _views(session: Session, query: Query) -> Result:
@@ -39,11 +69,13 @@ def _views(session: Session, query: Query) -> Result:
     totals = session.lading.store.read_totals()
     jobs = render_jobs([each.record for each in stored], {str(key): value for key, value in totals.items()})
     tasks = render_tasks(session.lading.store.list_tasks())
-    text = rewrite_query(query, FUNCTIONS, dialect="sqlite")
+    text = _without_schema(rewrite_query(query, FUNCTIONS, dialect="sqlite"))
     connection = sqlite3.connect(":memory:")
     try:
         _fill(connection, "jobs", JOB_COLUMNS, jobs)
         _fill(connection, "tasks", TASK_COLUMNS, tasks)
+        if _names_schema(query):
+            _fill(connection, ROUTINE_TABLE, SCHEMA_COLUMNS, schema_rows(session.lading))
         try:
             cursor = connection.execute(text)
         except sqlite3.Error as error:
@@ -54,7 +86,9 @@ def _views(session: Session, query: Query) -> Result:
         connection.close()
 
 
-def _fill(connection: sqlite3.Connection, name: str, columns: Sequence[str], rows: Iterable[Mapping[str, str]]) -> None:
+def _fill(
+    connection: sqlite3.Connection, name: str, columns: Sequence[str], rows: Iterable[Mapping[str, str | None]]
+) -> None:
     listed = ", ".join(f'"{column}" TEXT COLLATE NOCASE' for column in columns)
     connection.execute(f"CREATE TABLE {name} ({listed})")
     marks = ", ".join("?" for _ in columns)
@@ -81,8 +115,6 @@ def _tables(session: Session, query: Query) -> Result:
 
 
 def _named(text: str, database: str, name: str, view: str, *, is_current: bool) -> str:
-    from sqlglot import exp, parse_one
-
     tree = parse_one(text, dialect="spark")
     for found in tree.find_all(exp.Table):
         owner = found.db or (database if is_current else "")

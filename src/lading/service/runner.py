@@ -43,6 +43,7 @@ from lading.jobs.transition import transition
 from lading.model.bill import Bill
 from lading.plan.planner import Planner
 from lading.service.compiled import Compiled
+from lading.status.outcomes import Outcome, outcome_of
 from lading.store.protocols import MetadataStore
 from lading.store.records import AuditEntry
 from lading.tables.base import LakeTable
@@ -60,11 +61,13 @@ class CancellableStager(Stager, Protocol):
 
 
 class Watch(Protocol):
-    """Somebody who counts and measures; he may not fail."""
+    """Somebody who counts and measures. None of these may raise or wait."""
 
-    def step(self, record: JobRecord, name: str, seconds: float) -> None: ...
+    def step(self, record: JobRecord, step: str, seconds: float) -> None: ...
     def committed(self, record: JobRecord, bill: Bill) -> None: ...
-    def ended(self, record: JobRecord, outcome: str, seconds: float) -> None: ...
+    def batch_ended(self, record: JobRecord, outcome: Outcome, seconds: float) -> None: ...
+    def fenced(self, record: JobRecord) -> None: ...
+    def auto_resumed(self, record: JobRecord) -> None: ...
 
 
 Compile = Callable[[JobRecord], tuple[Compiled, LakeTable]]
@@ -106,6 +109,7 @@ class JobRunner:
         self._open_job: _Open | None = None
         self._commits = 0
         self._remark_due_s = 0.0
+        self._began_s = 0.0
 
     @property
     def interval_s(self) -> float:
@@ -173,8 +177,10 @@ class JobRunner:
         except (FencedError, RolledBackError) as error:
             self._let_go()
             kind = Fenced if isinstance(error, FencedError) else RolledBack
-            self.apply(kind(message=str(error), at=self._now()))
-            self._tell_ended("fenced" if kind is Fenced else "rolled_back")
+            record = self.apply(kind(message=str(error), at=self._now()))
+            for watch in self._tools.watches:
+                watch.fenced(record)
+            self._tell_ended(record, outcome_of(error))
         except TableNotFoundError as error:
             self._let_go()
             self.apply(TargetGone(message=str(error), at=self._now()))
@@ -187,11 +193,12 @@ class JobRunner:
     def _failed(self, error: LadingError) -> bool:
         task = self.record().task
         if self._halted.is_set() and task is not None and not isinstance(error, UnknownOutcomeError):
-            self.apply(BatchCancelled(task_id=task.task_id, at=self._now()))
+            self._tell_ended(self.apply(BatchCancelled(task_id=task.task_id, at=self._now())), "cancelled")
             return False
-        self.apply(BatchFailed(task_id=task.task_id if task else None, failure=failure_of(error), at=self._now()))
-        self._tell_ended("failed")
-        if self.record().state is JobState.PAUSED:
+        task_id = task.task_id if task else None
+        record = self.apply(BatchFailed(task_id=task_id, failure=failure_of(error), at=self._now()))
+        self._tell_ended(record, outcome_of(error))
+        if record.state is JobState.PAUSED:
             self.goodbye()
             return False
         return True  # Another attempt follows.
@@ -258,11 +265,12 @@ class JobRunner:
                 return False
             return True
         steps, task_id, since = opened.coordinator.run_batch(), 0, self._tools.clock.monotonic_s()
+        self._began_s = since
         while True:
             try:
                 name = next(steps)
             except StopIteration as stop:
-                return self._done(opened, stop.value, task_id, since)
+                return self._done(opened, stop.value, task_id)
             since = self._tell_step(name, since)
             if name == "stage.before":
                 started = self._started()
@@ -273,7 +281,7 @@ class JobRunner:
             if name == "commit.before" and self._halted.is_set():
                 # Nothing was sent: the bill that was written is read by nobody, the files are orphans.
                 steps.close()
-                self.apply(BatchCancelled(task_id=task_id, at=self._now()))
+                self._tell_ended(self.apply(BatchCancelled(task_id=task_id, at=self._now())), "cancelled")
                 return False
             failpoint(name)
 
@@ -287,7 +295,7 @@ class JobRunner:
             return None  # It was paused meanwhile.
         return task.task_id if task else None
 
-    def _done(self, opened: _Open, bill: Bill | None, task_id: int, since: float) -> bool:
+    def _done(self, opened: _Open, bill: Bill | None, task_id: int) -> bool:
         compiled = opened.compiled
         if bill is None:
             self._nothing_to_do(opened)
@@ -307,6 +315,7 @@ class JobRunner:
         )
         for watch in self._tools.watches:
             watch.committed(record, bill)
+        self._tell_ended(record, "committed")
         self._on_progress(bill)
         self._remark_due_s = 0.0
         self._look_after(opened.table)
@@ -335,9 +344,10 @@ class JobRunner:
                 watch.step(record, step, now - since)
         return now
 
-    def _tell_ended(self, outcome: str) -> None:
+    def _tell_ended(self, record: JobRecord, outcome: Outcome) -> None:
+        seconds = max(0.0, self._tools.clock.monotonic_s() - self._began_s) if self._began_s else 0.0
         for watch in self._tools.watches:
-            watch.ended(self.record(), outcome, 0.0)
+            watch.batch_ended(record, outcome, seconds)
 
     def _now(self) -> datetime:
         return self._tools.clock.now()

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lading.jobs.record import JobRecord
+from lading.service.guard import check_allowed, sees
 from lading.service.result import Result
+from lading.service.rights import ROOT, Identity, Rights
+from lading.service.user_statements import execute_user_statement
 from lading.sql.parse import parse_statements
 from lading.sql.statements import Query, Statement
+from lading.sql.user_statements import UserStatement
 
 if TYPE_CHECKING:
     from lading.service.facade import Lading
@@ -15,10 +20,20 @@ if TYPE_CHECKING:
 class Session:
     """Used by one thread at a time; a service has many."""
 
-    def __init__(self, lading: Lading, *, user: str, database: str = "default") -> None:
+    def __init__(
+        self, lading: Lading, *, user: str, database: str = "default", identity: Identity | None = None
+    ) -> None:
         self.lading = lading
         self.user = user
         self.database = database
+        self.identity = identity or ROOT
+        self._is_guarded = identity is not None and not identity.is_root
+        self.rights: Rights | None = None
+        """What its user may do, read anew for each statement; None: everything."""
+
+    def sees(self, record: JobRecord) -> bool:
+        """Whether a job is there for this session."""
+        return sees(self.rights, record)
 
     def sql(self, text: str) -> list[Result]:
         """Run statements, one after the other; the first that fails ends it."""
@@ -28,7 +43,12 @@ class Session:
         """Run one statement."""
         from lading.service.statements import execute
 
+        self.rights = self.lading.access.rights(self.identity) if self._is_guarded else None
+        if self.rights is not None:
+            check_allowed(self, self.rights, statement)
         try:
+            if isinstance(statement, UserStatement):
+                return execute_user_statement(self.lading.access, self.identity, statement)
             return execute(self, statement)
         finally:
             # Also after a failure: it may have come after the job was changed. Reading statements change nothing.

@@ -87,13 +87,14 @@ def _alter_kafka(new: CreateRoutineLoad, changed: Mapping[str, str], consumed: C
     """Positions in ALTER move partitions; they do not change which partitions are read."""
     old = new.source.properties
     is_new = changed.get("kafka_topic", old["kafka_topic"]) != old["kafka_topic"]
-    asked = read_kafka_properties({**_without(old, _KAFKA_STARTS), **changed})
+    asked = read_kafka_properties({**_without(old, KAFKA_STARTS), **changed})
     has_default = any(name in changed for name in _KAFKA_DEFAULTS)
     if asked.partitions and not asked.offsets and not has_default:
         msg = "Must set offset or default offset with partition property"
         raise AlterError(msg, todo="Add kafka_offsets or property.kafka_default_offsets.")
     if is_new:
-        return _with_source(new, {**_without(old, _KAFKA_STARTS), **changed}, {}, is_new=True)
+        return _with_source(new, {**_without(old, KAFKA_STARTS), **changed}, {}, is_new=True)
+    _check_discovery(old, changed, "kafka_partitions")
     starts = asked.offsets or tuple(asked.default_offset for _ in asked.partitions)
     moves = {str(number): start for number, start in zip(asked.partitions, starts, strict=True)}
     for name in moves:
@@ -107,8 +108,9 @@ def _alter_kafka(new: CreateRoutineLoad, changed: Mapping[str, str], consumed: C
 
 
 _KAFKA_DEFAULTS = ("kafka_default_offsets", "property.kafka_default_offsets")
-_KAFKA_STARTS = ("kafka_partitions", "kafka_offsets", *_KAFKA_DEFAULTS)
-_KINESIS_STARTS = ("kinesis_shards", "kinesis_shards_pos", "property.kinesis_default_pos")
+_DISCOVERY = "property.discovery"
+KAFKA_STARTS = ("kafka_partitions", "kafka_offsets", *_KAFKA_DEFAULTS, _DISCOVERY)
+KINESIS_STARTS = ("kinesis_shards", "kinesis_shards_pos", "property.kinesis_default_pos", _DISCOVERY)
 _KINESIS_ENDPOINTS = ("aws.endpoint", "kinesis_endpoint")
 
 
@@ -117,19 +119,32 @@ def _alter_kinesis(new: CreateRoutineLoad, changed: Mapping[str, str], consumed:
     has_endpoint = any(name in changed for name in _KINESIS_ENDPOINTS)
     old = _without(new.source.properties, _KINESIS_ENDPOINTS if has_endpoint else ())
     is_new = changed.get("kinesis_stream", old["kinesis_stream"]) != old["kinesis_stream"]
-    asked = read_kinesis_properties({**_without(old, _KINESIS_STARTS), **changed})
+    asked = read_kinesis_properties({**_without(old, KINESIS_STARTS), **changed})
     if is_new:
-        return _with_source(new, {**_without(old, _KINESIS_STARTS), **changed}, {}, is_new=True)
+        return _with_source(new, {**_without(old, KINESIS_STARTS), **changed}, {}, is_new=True)
     for name in asked.shards:
         if name not in consumed:
             msg = f"The shard {name} is not in the consumed shards"
             raise AlterError(msg, todo=f"The job reads: {', '.join(sorted(consumed)) or 'none'}.", partition=name)
+    _check_discovery(old, changed, "kinesis_shards")
     has_default = "property.kinesis_default_pos" in changed
     starts = asked.shard_positions or (tuple(asked.default_position for _ in asked.shards) if has_default else ())
     moves = dict(zip(asked.shards, starts, strict=bool(starts)))
     dropped = ("kinesis_shards_pos",) if asked.shards or has_default else ()
     kept = _without(changed, ("kinesis_shards_pos",))
+    if asked.shards and asked.discovery == "ON":  # they are moved, and all others are still read
+        return _with_source(new, {**_without(old, dropped), **_without(kept, ("kinesis_shards",))}, moves, is_new=False)
+    if asked.shards:
+        dropped = (*dropped, _DISCOVERY)
     return _with_source(new, {**_without(old, dropped), **kept}, moves, is_new=False)
+
+
+def _check_discovery(old: Mapping[str, str], changed: Mapping[str, str], names: str) -> None:
+    """What was never read has no position, and would be read from its beginning: so a job stays as it was made."""
+    is_pinned = names in old and old.get(_DISCOVERY, "").upper() != "ON"
+    if _DISCOVERY in changed and (changed[_DISCOVERY].upper() == "ON") == is_pinned:
+        msg = f"{_DISCOVERY} cannot be changed to {changed[_DISCOVERY]}"
+        raise AlterError(msg, todo="Make another job with what SHOW CREATE ROUTINE LOAD prints.")
 
 
 def _with_source(

@@ -14,11 +14,17 @@ from lading.sql.kafka_properties import KafkaProperties, read_kafka_properties
 from lading.sql.kinesis_properties import KinesisProperties, read_kinesis_properties
 from lading.sql.names import check_job_name, check_routine_load_name
 from lading.sql.parts import Expression, LoadClauses, MergeType, QualifiedName, SelectItem, SourceFunction
-from lading.sql.routine_properties import RoutineLoadProperties, read_routine_properties
+from lading.sql.routine_properties import (
+    REGISTRY_FORMATS,
+    RoutineLoadProperties,
+    invalid_format,
+    read_routine_properties,
+)
 from lading.sql.spans import Span
 from lading.sql.statements import CreateJob, CreateRoutineLoad
 from lading.sql.tokens import tokenize
 
+REGISTRY_URL = "schema.registry.url"
 _KEYED = "is only supported in unique tables, and Lading's tables have no unique key"
 
 
@@ -149,16 +155,28 @@ def _routine_load(statement: CreateRoutineLoad) -> RoutineLoadDefinition:
         msg = "A routine load for many tables is not supported"
         raise NotSupportedError(msg, place=statement.name.span, hint="ON table is missing", todo="Write ON table.")
     properties = read_routine_properties(statement.properties, column_separator=clauses.column_separator)
+    source = read_stream_source(statement.source)
+    _check_format(properties.format, source)
     return RoutineLoadDefinition(
         name=statement.name,
         table=statement.table,
         columns=_columns(clauses),
         preceding_filter=_translated(clauses.preceding_filter),
         where=_translated(clauses.where),
-        source=read_stream_source(statement.source),
+        source=source,
         properties=properties,
         comment=statement.comment or "",
     )
+
+
+def _check_format(format: str, source: KafkaProperties | KinesisProperties) -> None:
+    if format not in REGISTRY_FORMATS:
+        return
+    if not isinstance(source, KafkaProperties):
+        raise invalid_format(format)
+    if not source.client.get(REGISTRY_URL):
+        msg = f"property.{REGISTRY_URL} is a required property for the format {format}"
+        raise PropertyError(msg, property=f"property.{REGISTRY_URL}")
 
 
 def check_merge_rules(statement: CreateRoutineLoad) -> None:

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 
 from lading.errors import NotSupportedError
 from lading.sql.property_values import names, needed, refuse, word
-from lading.sql.starts import OFFSET_BEGINNING, OFFSET_END, kafka_start, start_time_or_none
+from lading.sql.starts import OFFSET_BEGINNING, OFFSET_END, kafka_start, read_discovery, start_time_or_none
 
 _PREFIX = "property."
 _DEFAULT = "kafka_default_offsets"
 _ON_DATA_LOSS = "property.on_data_loss"
+_DISCOVERY = "property.discovery"
 _TABLE_NAMES = (
     "kafka_table_name_location",
     "kafka_table_name_format",
@@ -31,7 +32,7 @@ _AWS = frozenset(
         "aws.credentials_provider",
     )
 )
-KAFKA_NAMES = frozenset((*_PLAIN, *_AWS, f"{_PREFIX}{_DEFAULT}", _ON_DATA_LOSS))
+KAFKA_NAMES = frozenset((*_PLAIN, *_AWS, f"{_PREFIX}{_DEFAULT}", _ON_DATA_LOSS, _DISCOVERY))
 """Every property of KAFKA(…), but for those that begin with `property.` and go to the client library."""
 
 
@@ -48,6 +49,8 @@ class KafkaProperties:
     default_offset: str = OFFSET_END
     on_data_loss: str = "PAUSE"
     """PAUSE: stop when unread rows are gone. CONTINUE: go on behind the gap and write it down."""
+    discovery: str = ""
+    """ON: all partitions are read, and `offsets` say where some of them begin. Else `partitions` are the only ones."""
     client: Mapping[str, str] = field(default_factory=dict, repr=False)
     """What goes to the client library."""
     aws: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -70,6 +73,7 @@ def read_kafka_properties(properties: Mapping[str, str]) -> KafkaProperties:
         offsets=_offsets(properties, partitions),
         default_offset=_default(properties) or OFFSET_END,
         on_data_loss=word("PAUSE", "CONTINUE")(_ON_DATA_LOSS, properties.get(_ON_DATA_LOSS, "PAUSE")),
+        discovery=read_discovery(_DISCOVERY, properties.get(_DISCOVERY, ""), bool(partitions)),
         client=_client(properties),
         aws={name: value for name, value in properties.items() if name in _AWS},
     )
@@ -86,7 +90,7 @@ def _check_names(properties: Mapping[str, str]) -> None:
 
 
 def _client(properties: Mapping[str, str]) -> dict[str, str]:
-    own = (f"{_PREFIX}{_DEFAULT}", _ON_DATA_LOSS)
+    own = (f"{_PREFIX}{_DEFAULT}", _ON_DATA_LOSS, _DISCOVERY)
     return {
         name.removeprefix(_PREFIX): value
         for name, value in properties.items()
@@ -171,5 +175,7 @@ def show_kafka_properties(record: KafkaProperties) -> dict[str, str]:
         shown["kafka_offsets"] = ",".join(record.offsets)
     else:
         shown[f"{_PREFIX}{_DEFAULT}"] = record.default_offset
+    if record.discovery:
+        shown[_DISCOVERY] = record.discovery
     client = {f"{_PREFIX}{name}": value for name, value in record.client.items()}
     return {**shown, _ON_DATA_LOSS: record.on_data_loss, **client, **record.aws}

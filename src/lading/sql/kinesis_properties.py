@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from lading.sql.property_values import Rule, names, needed, read_fields, refuse, show_fields, whole, word
-from lading.sql.starts import LATEST, kinesis_start
+from lading.sql.starts import LATEST, SHARD_END, kinesis_start, read_discovery
 
 _REGION = re.compile(r"[a-z]{2}(-[a-z]+)?-[a-z]+-\d")
 _PREFIX = "property."
 _ALIAS = {"kinesis_endpoint": "aws.endpoint"}
 _DEFAULT = "property.kinesis_default_pos"
+_DISCOVERY = "property.discovery"
 _MOST_RECORDS = 10_000
 
 
@@ -45,6 +46,8 @@ class KinesisProperties:
     kpl: str = "ON"
     """Records that a KPL producer put together. AUTO: take them apart. HASH_RANGE: also drop those whose keys do not
     belong to the shard, as Amazon's own client does. OFF: leave them as they are."""
+    discovery: str = ""
+    """ON: all shards are read, and `shard_positions` say where some of them begin. Else `shards` are the only ones."""
     custom: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Other properties, without their prefix."""
 
@@ -92,6 +95,7 @@ _RULES = (
     ),
     Rule(name="property.aws.kinesis.stream_arn", field="stream_arn", read=needed),
     Rule(name="property.on_data_loss", field="on_data_loss", read=word("PAUSE", "CONTINUE")),
+    Rule(name=_DISCOVERY, field="discovery", read=lambda name, text: read_discovery(name, text, True)),
     Rule(name="property.kpl", field="kpl", read=word("ON", "OFF", "HASH_RANGE")),
 )
 KINESIS_NAMES = frozenset((*(rule.name for rule in _RULES), *_ALIAS))
@@ -155,6 +159,10 @@ def _check_together(record: KinesisProperties, given: Mapping[str, str]) -> None
             f"{len(record.shard_positions)} positions"
         )
         raise refuse(msg, property="kinesis_shards_pos")
+    read_discovery(_DISCOVERY, record.discovery, bool(record.shards))
+    if record.default_position == SHARD_END:
+        msg = f"{_DEFAULT} must be TRIM_HORIZON, LATEST, or a valid sequence number, and it is {SHARD_END!r}"
+        raise refuse(msg, property=_DEFAULT)
     if len(set(record.shards)) != len(record.shards):
         msg = "kinesis_shards names a shard twice"
         raise refuse(msg, property="kinesis_shards")

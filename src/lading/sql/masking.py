@@ -7,16 +7,18 @@ from dataclasses import replace
 from typing import TypeVar
 
 from lading.sql.parts import InsertSelect, SourceFunction
-from lading.sql.spans import MASK, is_reference, is_secret, mask_text
+from lading.sql.spans import MASK, is_hidden, mask_text
 from lading.sql.statements import (
     AlterJob,
     AlterRoutineLoad,
     CreateJob,
     CreateRoutineLoad,
+    ExplainAlter,
     Query,
     Statement,
 )
 from lading.sql.table_statements import CreateTable
+from lading.sql.user_statements import AlterUser, CreateUser
 
 Change = Callable[[Mapping[str, str]], dict[str, str]]
 AnyStatement = TypeVar("AnyStatement", bound=Statement)
@@ -34,16 +36,12 @@ def without_secrets(statement: AnyStatement) -> AnyStatement:
 
 def mask_properties(properties: Mapping[str, str]) -> dict[str, str]:
     """Properties with `******` for every secret."""
-    return {name: MASK if _is_hidden(name, value) else value for name, value in properties.items()}
+    return {name: MASK if is_hidden(name, value) else value for name, value in properties.items()}
 
 
 def drop_secrets(properties: Mapping[str, str]) -> dict[str, str]:
     """Properties without those that hold a secret."""
-    return {name: value for name, value in properties.items() if not _is_hidden(name, value)}
-
-
-def _is_hidden(name: str, value: str) -> bool:
-    return is_secret(name) and bool(value) and not is_reference(value)
+    return {name: value for name, value in properties.items() if not is_hidden(name, value)}
 
 
 def _changed(statement: AnyStatement, change: Change) -> AnyStatement:
@@ -61,11 +59,18 @@ def _changed(statement: AnyStatement, change: Change) -> AnyStatement:
         case AlterRoutineLoad():
             given = _source(statement.source, change) if statement.source is not None else None
             return replace(statement, properties=change(statement.properties), source=given)
+        case ExplainAlter():
+            return replace(statement, alter=_changed(statement.alter, change))
         case CreateTable():
             return replace(statement, properties=change(statement.properties))
         case Query():
             functions = tuple(_source(function, change) for function in statement.functions)
             return replace(statement, text=mask_text(statement.text), functions=functions)
+        case CreateUser() if statement.password is None:
+            return statement
+        case CreateUser() | AlterUser():
+            # Bills never keep these; the audit does.
+            return replace(statement, password=MASK)
         case _:
             return statement
 

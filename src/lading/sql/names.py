@@ -11,6 +11,7 @@ _JOB = re.compile(r"[^\W\d_][\w\-]{0,63}")
 _INNER = "inner_"
 _RULE = "A name begins with a letter and has at most 64 letters, digits, hyphens and underscores."
 _MOST_NAME = 256
+_USER = re.compile(r"\w[\w.@\-]{0,63}")
 _ODD = re.compile(r"[/\\\x00-\x1f\x7f]")
 
 
@@ -36,3 +37,13 @@ def check_object_name(name: str, what: str, place: Span | None = None) -> None:
     if not name or len(name) > _MOST_NAME or _ODD.search(name) or name in (".", ".."):
         msg = f"'{name}' cannot be the name of a {what}"
         raise InvalidNameError(msg, place=place, hint="not a name", todo="Use letters, digits and underscores.")
+
+
+def check_user_name(name: str, place: Span | None = None) -> None:
+    """Refuse a name that no user can have. HTTP puts a colon behind the name, and MySQL a host behind an @."""
+    if not _USER.fullmatch(name):
+        msg = f"'{name}' cannot be the name of a user"
+        rule = (
+            "A name has at most 64 letters, digits, dots, hyphens, underscores and @, and begins with one of the first."
+        )
+        raise InvalidNameError(msg, place=place, hint="not a name of a user", todo=rule)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from lading.errors import ParseError
 from lading.sql.cursor import Cursor
 from lading.sql.dialect import too_deep
+from lading.sql.parse_edit import parse_explain_alter, parse_explain_routine_load, parse_undo_alter
 from lading.sql.parse_job import (
     parse_alter_job,
     parse_control_job,
@@ -34,6 +35,18 @@ from lading.sql.parse_table import (
     parse_show_tables,
     parse_use,
 )
+from lading.sql.parse_user import (
+    parse_alter_user,
+    parse_create_token,
+    parse_create_user,
+    parse_drop_token,
+    parse_drop_user,
+    parse_grant,
+    parse_revoke,
+    parse_show_grants,
+    parse_show_tokens,
+    parse_show_users,
+)
 from lading.sql.statements import Statement
 from lading.sql.tokens import Kind
 
@@ -42,8 +55,11 @@ _FORMS: tuple[tuple[str, Callable[[Cursor], Statement]], ...] = (
     ("CREATE ROUTINE LOAD", parse_create_routine_load),
     ("CREATE TABLE", parse_create_table),
     ("CREATE DATABASE", parse_create_database),
+    ("CREATE USER", parse_create_user),
+    ("CREATE TOKEN", parse_create_token),
     ("ALTER JOB", parse_alter_job),
     ("ALTER ROUTINE LOAD", parse_alter_routine_load),
+    ("ALTER USER", parse_alter_user),
     ("PAUSE JOB", parse_control_job),
     ("PAUSE ROUTINE LOAD", parse_control_routine_load),
     ("PAUSE ALL ROUTINE LOAD", parse_control_all),
@@ -54,6 +70,10 @@ _FORMS: tuple[tuple[str, Callable[[Cursor], Statement]], ...] = (
     ("DROP JOB", parse_control_job),
     ("DROP TABLE", parse_drop_table),
     ("DROP DATABASE", parse_drop_database),
+    ("DROP USER", parse_drop_user),
+    ("DROP TOKEN", parse_drop_token),
+    ("GRANT", parse_grant),
+    ("REVOKE", parse_revoke),
     ("SHOW ROUTINE LOAD", parse_show_routine_load),
     ("SHOW ALL ROUTINE LOAD", parse_show_routine_load),
     ("SHOW CREATE ROUTINE LOAD", parse_show_create_routine_load),
@@ -62,7 +82,15 @@ _FORMS: tuple[tuple[str, Callable[[Cursor], Statement]], ...] = (
     ("SHOW LOAD", parse_show_load),
     ("SHOW DATABASES", parse_show_databases),
     ("SHOW TABLES", parse_show_tables),
+    ("SHOW GRANTS", parse_show_grants),
+    ("SHOW USERS", parse_show_users),
+    ("SHOW TOKENS", parse_show_tokens),
     ("EXPLAIN JOB", parse_explain_job),
+    ("EXPLAIN ROUTINE LOAD", parse_explain_routine_load),
+    ("EXPLAIN ALTER JOB", parse_explain_alter),
+    ("EXPLAIN ALTER ROUTINE LOAD", parse_explain_alter),
+    ("UNDO ALTER JOB", parse_undo_alter),
+    ("UNDO ALTER ROUTINE LOAD", parse_undo_alter),
     ("DESCRIBE", parse_describe),
     ("DESC", parse_describe),
     ("USE", parse_use),

@@ -30,15 +30,16 @@ def parse_create_job(cursor: Cursor) -> CreateJob:
 
 
 def parse_alter_job(cursor: Cursor) -> AlterJob:
-    """ALTER JOB name [PROPERTIES (…)] [INSERT …]"""
+    """ALTER JOB name [PROPERTIES (…)] [COMMENT '…'] [INSERT …]"""
     cursor.expect("ALTER", "JOB")
     name = cursor.label("the name of a job")
-    if not (cursor.sees("PROPERTIES") or cursor.sees("INSERT") or cursor.sees("FROM")):
+    if not any(cursor.sees(word) for word in ("PROPERTIES", "INSERT", "FROM", "COMMENT")):
         cursor.fail("PROPERTIES", "INSERT")
     properties = cursor.properties() if cursor.accept("PROPERTIES") else {}
     _refuse_cdc(cursor)
+    comment = cursor.string("a comment in quotes") if cursor.accept("COMMENT") else None
     insert = parse_insert(cursor) if cursor.sees("INSERT") else None
-    return AlterJob(name=name, properties=properties, insert=insert)
+    return AlterJob(name=name, properties=properties, comment=comment, insert=insert)
 
 
 def _new_name(cursor: Cursor) -> str:

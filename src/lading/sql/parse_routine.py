@@ -35,7 +35,7 @@ from lading.sql.statements import (
 
 _JOB = "the name of a job"
 _CLAUSES = ("COLUMNS", "PRECEDING", "WHERE", "DELETE", "ORDER", "TEMPORARY", "PARTITION", "PARTITIONS")
-_STOPS = ("PROPERTIES", "FROM")
+_STOPS = ("PROPERTIES", "FROM", "COMMENT")
 
 
 def parse_create_routine_load(cursor: Cursor) -> CreateRoutineLoad:
@@ -68,7 +68,7 @@ def _open_words(clauses: LoadClauses, properties: dict[str, str]) -> tuple[str, 
 
 
 def parse_alter_routine_load(cursor: Cursor) -> AlterRoutineLoad:
-    """ALTER ROUTINE LOAD FOR [db.]job [clauses] [PROPERTIES (…)] [FROM source(…)]"""
+    """ALTER ROUTINE LOAD FOR [db.]job [clauses] [PROPERTIES (…)] [FROM source(…)] [COMMENT '…']"""
     cursor.expect("ALTER", "ROUTINE", "LOAD", "FOR")
     name = cursor.qualified_label(_JOB)
     clauses = _clauses(cursor)
@@ -76,7 +76,8 @@ def parse_alter_routine_load(cursor: Cursor) -> AlterRoutineLoad:
     source = _source(cursor) if cursor.sees("FROM") else None
     if source is None and not properties and clauses == NO_CLAUSES:
         cursor.fail("a clause", "PROPERTIES", "FROM")
-    return AlterRoutineLoad(name=name, clauses=clauses, properties=properties, source=source)
+    comment = cursor.string("a comment in quotes") if cursor.accept("COMMENT") else None
+    return AlterRoutineLoad(name=name, clauses=clauses, properties=properties, source=source, comment=comment)
 
 
 def _source(cursor: Cursor) -> SourceFunction:

@@ -15,6 +15,7 @@ from lading.sql.render_parts import (
     quoted_name,
     routine_clauses,
 )
+from lading.sql.render_user import user_text
 from lading.sql.statements import (
     AlterJob,
     AlterRoutineLoad,
@@ -22,7 +23,9 @@ from lading.sql.statements import (
     ControlRoutineLoad,
     CreateJob,
     CreateRoutineLoad,
+    ExplainAlter,
     ExplainJob,
+    ExplainRoutineLoad,
     Query,
     ShowCreateJob,
     ShowCreateRoutineLoad,
@@ -30,6 +33,7 @@ from lading.sql.statements import (
     ShowRoutineLoad,
     ShowRoutineLoadTask,
     Statement,
+    UndoAlter,
 )
 from lading.sql.table_statements import (
     ColumnDefinition,
@@ -43,6 +47,7 @@ from lading.sql.table_statements import (
     UseDatabase,
 )
 from lading.sql.tokens import quote_string
+from lading.sql.user_statements import UserStatement
 
 
 def render(statement: Statement) -> str:
@@ -69,8 +74,10 @@ def _(it: CreateJob) -> str:
 @_text.register
 def _(it: AlterJob) -> str:
     lines = [f"ALTER JOB {quoted_name(it.name)}"]
-    if it.properties or it.insert is None:
+    if it.properties or (it.insert is None and it.comment is None):
         lines.append(f"PROPERTIES {properties_text(it.properties)}")
+    if it.comment is not None:
+        lines.append(comment_text(it.comment))
     if it.insert is not None:
         lines.append(insert_text(it.insert))
     return "\n".join(lines)
@@ -124,7 +131,26 @@ def _(it: AlterRoutineLoad) -> str:
         lines.append(f"PROPERTIES {properties_text(it.properties)}")
     if it.source is not None:
         lines.append(f"FROM {function_text(it.source)}")
+    if it.comment is not None:
+        lines.append(comment_text(it.comment))
     return "\n".join(lines)
+
+
+@_text.register
+def _(it: ExplainRoutineLoad) -> str:
+    return f"EXPLAIN ROUTINE LOAD {name_text(it.name)}"
+
+
+@_text.register
+def _(it: ExplainAlter) -> str:
+    return f"EXPLAIN {_text(it.alter)}"
+
+
+@_text.register
+def _(it: UndoAlter) -> str:
+    what = "ROUTINE LOAD FOR" if it.kind == "ROUTINE LOAD" else it.kind
+    comment = f" {comment_text(it.comment)}" if it.comment is not None else ""
+    return f"UNDO ALTER {what} {name_text(it.name)}{comment}"
 
 
 @_text.register
@@ -221,3 +247,8 @@ def _(it: ShowTables) -> str:
 @_text.register
 def _(it: DescribeTable) -> str:
     return f"DESCRIBE {name_text(it.name)}"
+
+
+@_text.register
+def _(it: UserStatement) -> str:
+    return user_text(it)

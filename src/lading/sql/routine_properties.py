@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from lading.errors import NotSupportedError
+from lading.errors import NotSupportedError, PropertyError
 from lading.sql.property_values import (
     Read,
     Rule,
@@ -58,15 +58,25 @@ class RoutineLoadProperties:
     json: JsonOptions = field(default_factory=JsonOptions)
 
 
+REGISTRY_FORMATS = ("avro", "protobuf")
+"""Formats whose schemas are in a registry. Only Kafka has one."""
+
+
+def invalid_format(given: str) -> PropertyError:
+    """The error for a format that cannot be in a record."""
+    msg = f"Invalid format type: {given} cannot be in a record"
+    todo = "Say csv or json; avro and protobuf are for KAFKA."
+    return refuse(msg, property="format", value=given, todo=todo)
+
+
 def _format(name: str, given: str) -> str:
     known = given.strip().lower()
     if known in ("csv", "csv_with_names", "csv_with_names_and_types"):
         return "csv"
-    if known == "json":
+    if known in ("json", *REGISTRY_FORMATS):
         return known
-    if known in ("parquet", "orc", "avro", "arrow", "hive_text", "wal", "native"):
-        msg = f"Invalid format type: {given} cannot be in a record"
-        raise refuse(msg, property=name, value=given, todo="Say csv or json.")
+    if known in ("parquet", "orc", "arrow", "hive_text", "wal", "native"):
+        raise invalid_format(given)
     msg = f"format:{given} is not supported."
     raise refuse(msg, property=name, value=given, todo="Say csv or json.")
 

@@ -9,44 +9,52 @@ MASK = "******"
 """What is shown instead of a secret."""
 
 _HIDDEN = "\x00"
-_SECRET_WORDS = (
-    "access_key",
-    "accesskey",
-    "secret",
-    "session_token",
-    "session_key",
-    "password",
-    "passwd",
-    "passphrase",
-    "jaas",
-    "key.pem",
-    "keystore.key",
-    "private_key",
-    "private.key",
-    "oauthbearer.config",
-    "user.info",
-    "token",
+_SECRET_NAME = re.compile(
+    r"""access key | account key | api key | session key | private key | keystore key | key pem
+      | secret | token | password | passwd | passphrase | pwd
+      | jaas | oauthbearer config | user info | connection string | credential $""".replace(" ", ""),
+    re.VERBOSE,
 )
-_NOT_SECRET = ("location", "ssl.key.location", "token.endpoint.url")
+"""What makes a name one of a secret, when everything but letters and digits is left out of it."""
+_PLACE_NAME = re.compile(r"(location|file|endpoint\.ur[il])$")
+"""Names of places where something is kept or asked for, whatever else is in them."""
+_LOGIN_IN_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://[^/\s:@]*:[^/\s@]+@")
+_STRING = r"""(?:'(?:[^'\\]|\\.|'')*(?:'|$)|"(?:[^"\\]|\\.|"")*(?:"|$))"""
 _PAIR = re.compile(
-    r"""(?P<head>(?P<quote>['"`]?)(?P<key>[\w.\-]+)(?P=quote)\s*=\s*)
-        (?P<value>'(?:[^'\\]|\\.|'')*(?:'|$)|"(?:[^"\\]|\\.|"")*(?:"|$)|[^\s'",();]+)""",
+    rf"""(?P<head>(?P<quote>['"`]?)(?P<key>[\w.\-]+)(?P=quote)\s*=\s*)
+        (?P<value>{_STRING}|[^\s'",();]+)""",
     re.VERBOSE | re.DOTALL,
 )
-_REFERENCE = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*|file:/\S+", re.DOTALL)
+_GAP = r"(?:\s|--[^\n]*(?:\n|$)|\#[^\n]*(?:\n|$)|/\*(?:[^*]|\*(?!/))*\*/)"
+_STRINGS = rf"{_STRING}(?:{_GAP}*{_STRING})*"
+_PASSWORD = re.compile(
+    rf"""\bIDENTIFIED{_GAP}+(?:WITH{_GAP}+\S+{_GAP}+)?(?:BY|AS)\b(?:{_GAP}+PASSWORD\b)?{_GAP}*
+         (?P<value>{_STRINGS}|[^'"\s][^\n]*)
+       | \b(?:PASSWORD|IDENTIFIED)(?:{_GAP}+|\s*\(\s*)(?P<string>{_STRINGS})
+       | \b(?:CREATE|ALTER){_GAP}+USER{_GAP}+(?:IF{_GAP}+(?:NOT{_GAP}+)?EXISTS{_GAP}+)?
+         (?:{_STRING}|`[^`]*`|[\w.\-]+)(?:\s*@\s*(?:{_STRING}|\S+))?{_GAP}+(?P<literal>{_STRING})""",
+    re.VERBOSE | re.DOTALL | re.IGNORECASE,
+)
+"""A password of a user, also where it was written in the wrong way; without quotes, it is the rest of the line."""
+_REFERENCE = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*|file:/[^\x00-\x1f]+")
 
 
 def is_secret(key: str) -> bool:
     """Whether a property of this name holds something that must not be shown."""
     name = key.lower()
-    if any(name.endswith(word) for word in _NOT_SECRET):
+    if _PLACE_NAME.search(name):
         return False
-    return any(word in name for word in _SECRET_WORDS)
+    return _SECRET_NAME.search(re.sub(r"[^a-z0-9]", "", name)) is not None
 
 
 def is_reference(value: str) -> bool:
     """Whether a value only says where the secret is kept: `env:NAME` or `file:/path`."""
     return _REFERENCE.fullmatch(value) is not None
+
+
+def is_hidden(key: str, value: str) -> bool:
+    """Whether this value of a property is not shown: a secret that is written out, or a URL with a password in it."""
+    return bool(value) and ((is_secret(key) and not is_reference(value)) or _LOGIN_IN_URL.search(value) is not None)
 
 
 def mask_text(text: str) -> str:
@@ -57,16 +65,24 @@ def mask_text(text: str) -> str:
 def _hide(text: str) -> str:
     """Replace secrets letter by letter, so that places stay where they are."""
 
-    def hidden(match: re.Match[str]) -> str:
+    def pair(match: re.Match[str]) -> str:
         value = match["value"]
         quote = value[0] if value[0] in "'\"" else ""
         body = value.removeprefix(quote).removesuffix(quote) if quote else value
-        if not is_secret(match["key"]) or is_reference(body) or not body:
-            return match[0]
-        end = quote if quote and len(value) > 1 and value.endswith(quote) else ""
-        return match["head"] + quote + _HIDDEN * (len(value) - len(quote) - len(end)) + end
+        return match["head"] + _hidden(value) if is_hidden(match["key"], body) else match[0]
 
-    return _PAIR.sub(hidden, text)
+    def password(match: re.Match[str]) -> str:
+        value = match["value"] or match["string"] or match["literal"]
+        return match[0].removesuffix(value) + _hidden(value)
+
+    return _PAIR.sub(pair, _PASSWORD.sub(password, text))
+
+
+def _hidden(value: str) -> str:
+    """As many letters that stand for nothing, between the quotes when there are some."""
+    quote = value[0] if value[0] in "'\"" else ""
+    end = quote if quote and len(value) > 1 and value.endswith(quote) else ""
+    return quote + _HIDDEN * (len(value) - len(quote) - len(end)) + end
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,9 @@ OFFSET_END = "OFFSET_END"
 _LOCAL_TIME = re.compile(r"\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}")
 _AT = re.compile(r"AT_TIMESTAMP\s*\(\s*(.+?)\s*\)", re.IGNORECASE)
 _OFFSET = re.compile(r"([+-])(\d{2}):(\d{2})")
+SHARD_END = "SHARD_END"
+"""A shard that was read to its end: nothing of it is read again."""
+_PLACE = re.compile(r"AT \d+( \d+)?")
 
 
 def kafka_start(name: str, text: str) -> str:
@@ -34,13 +37,14 @@ def kafka_start(name: str, text: str) -> str:
 def kinesis_start(name: str, text: str) -> str:
     """TRIM_HORIZON, LATEST, a sequence number to go on after, or AT_TIMESTAMP(time).
 
-    The time is `yyyy-MM-dd HH:mm:ss` in the job's time zone, or ISO 8601 with a zone; it may stand alone.
+    The time is `yyyy-MM-dd HH:mm:ss` in the job's time zone, or ISO 8601 with a zone; it may stand alone. SHOW CREATE
+    also writes SHARD_END, and `AT 4954…`: the record with this number is read, or `AT 4954… 3` inside an aggregate.
     """
-    given = text.strip()
-    if given.upper() in (TRIM_HORIZON, LATEST):
+    given = " ".join(text.split())
+    if given.upper() in (TRIM_HORIZON, LATEST, SHARD_END):
         return given.upper()
-    if given.isascii() and given.isdigit():
-        return given
+    if given.isascii() and (given.isdigit() or _PLACE.fullmatch(given.upper())):
+        return given.upper()
     match = _AT.fullmatch(given)
     moment = match[1].strip("'\"") if match else given
     if _is_time(moment):
@@ -72,3 +76,12 @@ def _zone(name: str) -> tzinfo:
         offset = timedelta(hours=int(match[2]), minutes=int(match[3]))
         return fixed_zone(-offset if match[1] == "-" else offset)
     return ZoneInfo(name or "UTC")
+
+
+def read_discovery(name: str, text: str, has_names: bool) -> str:
+    """ON, OFF or nothing. Without it, partitions that are named are the only ones that are read."""
+    given = text.strip().upper()
+    if given not in ("", "ON", "OFF") or (given == "OFF" and not has_names):
+        msg = f"{name} should be ON, or OFF where partitions are named, and it is {text!r}"
+        raise refuse(msg, property=name, value=text)
+    return given

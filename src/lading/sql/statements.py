@@ -17,6 +17,7 @@ from lading.sql.table_statements import (
     ShowTables,
     UseDatabase,
 )
+from lading.sql.user_statements import UserStatement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,10 +32,12 @@ class CreateJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterJob:
-    """ALTER JOB … PROPERTIES (…) INSERT …"""
+    """ALTER JOB … PROPERTIES (…) COMMENT '…' INSERT …"""
 
     name: str
     properties: Mapping[str, str] = field(default_factory=dict)
+    comment: str | None = None
+    """Why."""
     insert: InsertSelect | None = None
 
 
@@ -101,6 +104,32 @@ class AlterRoutineLoad:
     clauses: LoadClauses = NO_CLAUSES
     properties: Mapping[str, str] = field(default_factory=dict)
     source: SourceFunction | None = None
+    comment: str | None = None
+    """Why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainRoutineLoad:
+    """EXPLAIN ROUTINE LOAD [FOR] job"""
+
+    name: QualifiedName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainAlter:
+    """EXPLAIN ALTER …: what it would do."""
+
+    alter: AlterJob | AlterRoutineLoad
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UndoAlter:
+    """UNDO ALTER JOB name, UNDO ALTER ROUTINE LOAD FOR name"""
+
+    kind: Literal["JOB", "ROUTINE LOAD"]
+    name: QualifiedName
+    comment: str | None = None
+    """Why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,6 +180,9 @@ Statement = (
     | ShowRoutineLoad
     | ShowRoutineLoadTask
     | ShowCreateRoutineLoad
+    | ExplainRoutineLoad
+    | ExplainAlter
+    | UndoAlter
     | CreateTable
     | DropTable
     | CreateDatabase
@@ -159,4 +191,5 @@ Statement = (
     | ShowDatabases
     | ShowTables
     | DescribeTable
+    | UserStatement
 )

@@ -16,7 +16,14 @@ T = TypeVar("T")
 
 Upgrade = Callable[[dict[str, Any]], dict[str, Any]]
 
-UPGRADES: dict[str, tuple[Upgrade, ...]] = {}
+
+def _job_2(body: dict[str, Any]) -> dict[str, Any]:
+    """Form 2 knows when a job was last resumed without a person."""
+    resume = body.get("auto_resume") if isinstance(body, dict) else None
+    return {**body, "auto_resume": {**resume, "resumed_at": None}} if isinstance(resume, dict) else body
+
+
+UPGRADES: dict[str, tuple[Upgrade, ...]] = {"JobRecord": (_job_2,)}
 """By the name of the record: what makes form 2 of form 1, form 3 of form 2, and so on."""
 
 

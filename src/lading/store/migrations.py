@@ -119,4 +119,36 @@ FIRST = Migration(
     ),
 )
 
-ALL_MIGRATIONS: tuple[Migration, ...] = (FIRST,)
+USERS = Migration(
+    version=2,
+    name="users",
+    statements=(
+        """
+        CREATE TABLE lading_users (
+            name TEXT NOT NULL PRIMARY KEY,
+            created_at TEXT NOT NULL,
+            body TEXT NOT NULL
+        )
+        """,
+        # An empty name of a database or table means all of them: nothing can have that name.
+        """
+        CREATE TABLE lading_grants (
+            user_name TEXT NOT NULL REFERENCES lading_users (name) ON DELETE CASCADE,
+            privilege TEXT NOT NULL,
+            database TEXT NOT NULL,
+            table_name TEXT NOT NULL,
+            PRIMARY KEY (user_name, privilege, database, table_name)
+        )
+        """,
+        """
+        CREATE TABLE lading_access_tokens (
+            token_id TEXT NOT NULL PRIMARY KEY,
+            user_name TEXT NOT NULL REFERENCES lading_users (name) ON DELETE CASCADE,
+            created_at TEXT NOT NULL,
+            body TEXT NOT NULL
+        )
+        """,
+    ),
+)
+
+ALL_MIGRATIONS: tuple[Migration, ...] = (FIRST, USERS)

@@ -19,14 +19,17 @@ from lading.jobs.tasks import TaskRecord
 from lading.model.bill import Bill
 from lading.model.tally import Tally
 from lading.store.records import (
+    AccessTokenEntry,
     AuditEntry,
     BillEntry,
     DatabaseEntry,
     ErrorSample,
+    GrantEntry,
     KeptSample,
     Lease,
     StoredJob,
     TableEntry,
+    UserEntry,
 )
 
 
@@ -133,7 +136,38 @@ class Settings(Protocol):
     def write_setting(self, key: str, value: str) -> None: ...
 
 
-class MetadataStore(Jobs, BillIndex, Catalog, Audit, Leases, Settings, Protocol):
+class Users(Protocol):
+    """Users, their grants and their access tokens. Grants and tokens go with their user.
+
+    Granting what is granted and revoking what is not changes nothing.
+    """
+
+    def create_user(self, entry: UserEntry, *, audit: AuditEntry | None = None) -> None: ...
+
+    def save_user(self, entry: UserEntry, *, audit: AuditEntry | None = None) -> None: ...
+
+    def find_user(self, name: str) -> UserEntry | None: ...
+
+    def list_users(self) -> list[UserEntry]: ...
+
+    def drop_user(self, name: str, *, audit: AuditEntry | None = None) -> None: ...
+
+    def grant(self, entries: Sequence[GrantEntry], *, audit: AuditEntry | None = None) -> None: ...
+
+    def revoke(self, entries: Sequence[GrantEntry], *, audit: AuditEntry | None = None) -> None: ...
+
+    def list_grants(self, user: str | None = None) -> list[GrantEntry]: ...
+
+    def create_access_token(self, entry: AccessTokenEntry, *, audit: AuditEntry | None = None) -> None: ...
+
+    def find_access_token(self, token_id: str) -> AccessTokenEntry | None: ...
+
+    def list_access_tokens(self, user: str | None = None) -> list[AccessTokenEntry]: ...
+
+    def drop_access_token(self, token_id: str, *, audit: AuditEntry | None = None) -> None: ...
+
+
+class MetadataStore(Jobs, BillIndex, Catalog, Audit, Leases, Settings, Users, Protocol):
     """All of it."""
 
     @property

@@ -135,3 +135,40 @@ class Lease:
     until: datetime
     fence: int
     """Raised by one whenever the owner changes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserEntry:
+    """Somebody who may log in. What is kept of the password does not give it back."""
+
+    name: str
+    password_hash: str = field(default="", repr=False)
+    """Argon2, with its salt and costs. Empty: no password is set."""
+    native_verifier: str = field(default="", repr=False)
+    """What the MySQL protocol needs, sealed with the key of the home."""
+    created_at: datetime
+    password_changed_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class GrantEntry:
+    """One privilege of one user."""
+
+    user: str
+    privilege: str
+    """ADMIN, LOAD or SELECT."""
+    database: str = ""
+    """Empty: all of them."""
+    table: str = ""
+    """Empty: all of the database."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccessTokenEntry:
+    """A bearer token of a user. The token itself was shown once and is not kept."""
+
+    token_id: str
+    user: str
+    digest: str = field(repr=False)
+    comment: str = ""
+    created_at: datetime

@@ -121,3 +121,29 @@ LEASES = Table(
     Column("until", UtcTime, nullable=False),
     Column("fence", BigInteger, nullable=False),
 )
+
+USERS = Table(
+    "lading_users",
+    METADATA,
+    Column("name", Text, primary_key=True),
+    Column("created_at", UtcTime, nullable=False),
+    Column("body", Text, nullable=False),
+)
+
+GRANTS = Table(
+    "lading_grants",
+    METADATA,
+    Column("user_name", Text, primary_key=True),
+    Column("privilege", Text, primary_key=True),
+    Column("database", Text, primary_key=True),
+    Column("table_name", Text, primary_key=True),
+)
+
+ACCESS_TOKENS = Table(
+    "lading_access_tokens",
+    METADATA,
+    Column("token_id", Text, primary_key=True),
+    Column("user_name", Text, nullable=False),
+    Column("created_at", UtcTime, nullable=False),
+    Column("body", Text, nullable=False),
+)

@@ -15,10 +15,11 @@ from lading.store.leases import SqlLeases
 from lading.store.migrate import migrate
 from lading.store.migrations import ALL_MIGRATIONS
 from lading.store.settings import SqlSettings
+from lading.store.users import SqlUsers
 
 
-class Store(SqlJobs, SqlBills, SqlCatalog, SqlAudit, SqlLeases, SqlSettings):
-    """Jobs, bills, names, audit and leases in one database. Safe to use from many threads and processes."""
+class Store(SqlJobs, SqlBills, SqlCatalog, SqlAudit, SqlLeases, SqlSettings, SqlUsers):
+    """Jobs, bills, names, audit, leases and users in one database. Safe to use from many threads and processes."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         SqlLeases.__init__(self, database, clock)

@@ -215,3 +215,25 @@ SELECT * FROM information_schema.routine_load_jobs WHERE STATE <> 'RUNNING'
 WITH bad AS (SELECT * FROM jobs("type"="insert") WHERE Status = 'PAUSED') SELECT count(*) FROM bad
 --- =>
 WITH bad AS (SELECT * FROM jobs("type"="insert") WHERE Status = 'PAUSED') SELECT count(*) FROM bad
+
+--- alter job says why
+alter job j properties("max_interval"="3") comment "quicker"
+--- =>
+ALTER JOB j
+PROPERTIES (
+    "max_interval" = "3"
+)
+COMMENT 'quicker'
+
+--- explain alter job
+explain alter job j properties("offset"='{"fileName":"a"}')
+--- =>
+EXPLAIN ALTER JOB j
+PROPERTIES (
+    "offset" = '{"fileName":"a"}'
+)
+
+--- undo the last change of a job
+undo alter job j
+--- =>
+UNDO ALTER JOB j

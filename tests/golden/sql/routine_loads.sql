@@ -234,3 +234,29 @@ SHOW CREATE ROUTINE LOAD FOR sales.clicks
 SHOW ALL CREATE ROUTINE LOAD FOR clicks
 --- =>
 SHOW ALL CREATE ROUTINE LOAD FOR clicks
+
+--- alter routine load says why
+alter routine load for db.j where a > 1 comment 'too many zeros'
+--- =>
+ALTER ROUTINE LOAD FOR db.j
+WHERE a > 1
+COMMENT 'too many zeros'
+
+--- explain a change before it is made
+explain alter routine load for db.j from kafka("kafka_partitions"="0", "kafka_offsets"="7")
+--- =>
+EXPLAIN ALTER ROUTINE LOAD FOR db.j
+FROM KAFKA (
+    "kafka_partitions" = "0",
+    "kafka_offsets" = "7"
+)
+
+--- explain routine load
+explain routine load for db.j
+--- =>
+EXPLAIN ROUTINE LOAD db.j
+
+--- undo the last change of a routine load
+undo alter routine load for db.j comment 'it was right before'
+--- =>
+UNDO ALTER ROUTINE LOAD FOR db.j COMMENT 'it was right before'

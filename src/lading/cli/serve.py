@@ -1,0 +1,146 @@
+"""`lading serve`: the service, with all its faces."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import threading
+from contextlib import ExitStack
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lading.cli.sql import HOME, STORE
+from lading.errors import ConfigError
+from lading.service.logs import LogFormat
+
+if TYPE_CHECKING:
+    from lading.service.access import Access
+    from lading.service.facade import Lading
+
+LOCAL_TOKEN = "commands of this machine"  # noqa: S105 - the name of a token, not a token
+
+
+def serve(
+    home: HOME = Path("lading-home"),
+    host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
+    mysql_port: Annotated[int, typer.Option(help="For MySQL clients; 0: any that is free.")] = 9030,
+    http_port: Annotated[int, typer.Option(help="For the console and the API; 0: any that is free.")] = 8030,
+    metrics: Annotated[bool, typer.Option(help="Serve /metrics without a password, for Prometheus.")] = False,
+    store: STORE = "",
+    tls_cert: Annotated[Path | None, typer.Option(help="Certificate, PEM.")] = None,
+    tls_key: Annotated[Path | None, typer.Option(help="Its key, PEM.")] = None,
+    insecure: Annotated[bool, typer.Option(help="Listen beyond this machine without TLS.")] = False,
+    log_format: Annotated[LogFormat, typer.Option(help="How logs look.")] = LogFormat.TEXT,
+    grace: Annotated[float, typer.Option(help="Seconds that running batches get at the end.")] = 60.0,
+) -> None:
+    """Run the jobs and answer MySQL clients, HTTP and browsers, until SIGTERM."""
+    from lading.service.logs import LogWatch, set_up_logs
+
+    set_up_logs(log_format)
+    log = logging.getLogger("lading.serve")
+    ending = _Signals()
+    if (tls_cert is None) != (tls_key is None):
+        msg = "A certificate and its key go together"
+        raise ConfigError(msg, left="Nothing was started.", todo="Give --tls-cert and --tls-key, or neither.")
+    tls = (tls_cert, tls_key) if tls_cert is not None and tls_key is not None else None
+    with ExitStack() as stack:
+        from lading.service.facade import Lading
+        from lading.service.listening import check_listening
+        from lading.service.metrics import Metrics
+        from lading.service.scheduler import Scheduler
+
+        lading = stack.enter_context(Lading(home, store_url=store))
+        access = lading.access
+        has_password = access.has_password("root")
+        check_listening(host, has_root_password=has_password, has_tls=tls is not None, insecure=insecure)
+        told = Metrics(lading.store, lading.clock)
+        lading.watches.extend((told, LogWatch()))
+        scheduler = Scheduler(lading)
+        http = _http(stack, lading, access, scheduler, told, (host, http_port), tls, open_metrics=metrics)
+        mysql = _mysql(stack, lading, access, (host, mysql_port), tls)
+        scheduler.start()
+        stack.callback(lambda: scheduler.close(grace))
+        _light(stack, home, access, f"{'https' if tls else 'http'}://{_shown(host)}:{http}", mysql)
+        log.info("ready: mysql -h %s -P %d -u root; console http://%s:%d", _shown(host), mysql, _shown(host), http)
+        typer.echo(f"Lading is ready: MySQL on {host}:{mysql}, HTTP on {host}:{http} (pid {os.getpid()})")
+        ending.wait()
+        log.info("ending: running batches may finish; another signal ends at once")
+    log.info("ended")
+
+
+def _http(
+    stack: ExitStack,
+    lading: Lading,
+    access: Access,
+    scheduler: object,
+    told: object,
+    place: tuple[str, int],
+    tls: tuple[Path, Path] | None,
+    *,
+    open_metrics: bool,
+) -> int:
+    from lading.http.app import create_app
+    from lading.http.door import DoorRules
+    from lading.http.server import HttpServer, Tls
+
+    rules = DoorRules(access=access)
+    app = create_app(lading, access=access, scheduler=scheduler, metrics=told, rules=rules)  # type: ignore[arg-type]
+    server = HttpServer(app)
+    certificate = Tls(certificate=str(tls[0]), key=str(tls[1])) if tls else None
+    server.start(place[0], place[1], tls=certificate)
+    stack.callback(server.close)
+    return server.port
+
+
+def _mysql(
+    stack: ExitStack, lading: Lading, access: Access, place: tuple[str, int], tls: tuple[Path, Path] | None
+) -> int:
+    from lading.mysql.options import MysqlOptions, load_tls
+    from lading.mysql.server import MysqlServer
+    from lading.service.mysql_users import MysqlUsers
+
+    options = MysqlOptions(host=place[0], port=place[1], tls=load_tls(*tls) if tls else None)
+    server = MysqlServer(lading, authenticator=MysqlUsers(access), options=options)
+    server.start()
+    stack.callback(server.close)
+    return server.port
+
+
+def _light(stack: ExitStack, home: Path, access: Access, http: str, mysql_port: int) -> None:
+    """Let other commands find the service. Tokens of services that died are made invalid."""
+    from lading.service.access import ROOT
+    from lading.service.beacon import Beacon, light, put_out
+
+    for old in access.list_tokens(by=ROOT):
+        if old.user == ROOT.user and old.comment == LOCAL_TOKEN:
+            access.drop_token(old.token_id, by=ROOT)
+    token = access.create_token(ROOT.user, by=ROOT, comment=LOCAL_TOKEN)
+    light(home, Beacon(pid=os.getpid(), http=http, mysql_port=mysql_port, token=token.text))
+    stack.callback(lambda: access.drop_token(token.token_id, by=ROOT))
+    stack.callback(lambda: put_out(home))
+
+
+def _shown(host: str) -> str:
+    return {"0.0.0.0": "127.0.0.1", "::": "127.0.0.1"}.get(host, host)  # noqa: S104 - shown, not bound
+
+
+class _Signals:
+    """The first signal asks for an orderly end, the second ends the process as it is: every step allows that."""
+
+    def __init__(self) -> None:
+        self._asked = threading.Event()
+        signal.signal(signal.SIGTERM, self._take)
+        signal.signal(signal.SIGINT, self._take)
+
+    def _take(self, number: int, frame: FrameType | None) -> None:
+        if self._asked.is_set():
+            os._exit(128 + number)
+        self._asked.set()
+
+    def wait(self) -> None:
+        while not self._asked.wait(1.0):
+            pass

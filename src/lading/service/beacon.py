@@ -1,0 +1,49 @@
+"""How the other commands find a running service: a file in the home that says where it listens."""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+FILE_NAME = "service.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beacon:
+    """Where a service of this home listens. The token opens everything: the file is readable by its owner alone."""
+
+    pid: int
+    http: str
+    """The address of its HTTP face."""
+    mysql_port: int
+    token: str = field(repr=False)
+
+
+def light(home: Path, beacon: Beacon) -> None:
+    """Say where the service is. Dies before: others find the home locked and are told the pid."""
+    body = {"pid": beacon.pid, "http": beacon.http, "mysql_port": beacon.mysql_port, "token": beacon.token}
+    draft = home / f"{FILE_NAME}.{beacon.pid}"
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        json.dump(body, file)
+    draft.replace(home / FILE_NAME)
+
+
+def put_out(home: Path) -> None:
+    """The service is gone."""
+    with suppress(FileNotFoundError):
+        (home / FILE_NAME).unlink()
+
+
+def look_for(home: Path) -> Beacon | None:
+    """The service that runs for a home, if its process is alive. A file that was left behind says nothing."""
+    try:
+        body = json.loads((home / FILE_NAME).read_text())
+        beacon = Beacon(pid=body["pid"], http=body["http"], mysql_port=body["mysql_port"], token=body["token"])
+        os.kill(beacon.pid, 0)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return beacon

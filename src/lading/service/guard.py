@@ -1,0 +1,122 @@
+"""Who may run which statement. What somebody may not see is not there for them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lading.jobs.record import JobKind, JobName, JobRecord
+from lading.service.rights import Rights, denied
+from lading.sql.parts import QualifiedName
+from lading.sql.statements import (
+    AlterJob,
+    ControlJob,
+    CreateJob,
+    CreateRoutineLoad,
+    ExplainAlter,
+    ExplainJob,
+    Query,
+    ShowCreateJob,
+    ShowLoad,
+    Statement,
+    UndoAlter,
+)
+from lading.sql.table_statements import (
+    CreateDatabase,
+    CreateTable,
+    DescribeTable,
+    DropDatabase,
+    DropTable,
+    ShowTables,
+    UseDatabase,
+)
+from lading.sql.user_statements import Privilege
+
+if TYPE_CHECKING:
+    from lading.service.session import Session
+
+
+def sees(rights: Rights | None, record: JobRecord) -> bool:
+    """Whether a job is there for somebody: not without LOAD on its table."""
+    database, _, table = record.target.partition(".")
+    return rights is None or rights.allow(Privilege.LOAD, database, table)
+
+
+def check_allowed(session: Session, rights: Rights, statement: Statement) -> None:
+    """Raise DeniedError for a statement that somebody may not run. Lists are shortened where they are made, and
+    routine loads that may not be seen are not found.
+    """
+    match statement:
+        case CreateJob():
+            rights.require(Privilege.LOAD, *_target(session, statement.insert.table))
+        case CreateRoutineLoad():
+            database = statement.name.db if statement.name.db is not None else session.database
+            rights.require(Privilege.LOAD, database, statement.table)
+        case AlterJob() | ControlJob():
+            _check_job(session, rights, statement.name)
+        case ShowCreateJob() | ExplainJob() | ShowLoad():
+            _check_job(session, rights, statement.name.name)
+        case UndoAlter() if statement.kind == "JOB":
+            _check_job(session, rights, statement.name.name)
+        case ExplainAlter() if isinstance(statement.alter, AlterJob):
+            _check_job(session, rights, statement.alter.name)
+        case Query():
+            _check_query(session, rights, statement)
+        case _:
+            _check_catalog(session, rights, statement)
+
+
+def _check_catalog(session: Session, rights: Rights, statement: Statement) -> None:
+    match statement:
+        case CreateTable() | DropTable():
+            rights.require(Privilege.ADMIN, *_target(session, statement.name))
+        case CreateDatabase():
+            rights.require(Privilege.ADMIN)
+        case DropDatabase():
+            rights.require(Privilege.ADMIN, statement.name)
+        case UseDatabase():
+            _check_database(rights, statement.name)
+        case ShowTables():
+            _check_database(rights, statement.db or session.database)
+        case DescribeTable():
+            database, table = _target(session, statement.name)
+            if not rights.see_table(database, table):
+                raise denied(rights.identity.user, Privilege.SELECT, database, table)
+
+
+def _check_database(rights: Rights, database: str) -> None:
+    if database != "default" and not rights.see_database(database):
+        raise denied(rights.identity.user, Privilege.SELECT, database)
+
+
+def _check_job(session: Session, rights: Rights, name: str) -> None:
+    """Streaming jobs say what is missing, as Doris does; a name that no job has is refused later."""
+    found = session.lading.store.find_job(JobName(kind=JobKind.STREAMING, name=name), include_final=True)
+    if found is not None and not sees(rights, found.record):
+        raise denied(rights.identity.user, Privilege.LOAD, *_parts(found.record))
+
+
+def _check_query(session: Session, rights: Rights, query: Query) -> None:
+    """SELECT on every table that a query reads. Jobs and tasks are shortened to those that may be seen."""
+    from sqlglot import exp, parse_one
+    from sqlglot.errors import SqlglotError
+
+    if query.functions:
+        return
+    try:
+        tree = parse_one(query.text, dialect="doris")
+    except SqlglotError:
+        return  # It is refused with its place when it is run.
+    own = {cte.alias for cte in tree.find_all(exp.CTE)}
+    for table in tree.find_all(exp.Table):
+        if table.db.lower() == "information_schema" or (not table.db and table.name in own):
+            continue
+        rights.require(Privilege.SELECT, table.db or session.database, table.name)
+
+
+def _target(session: Session, name: QualifiedName) -> tuple[str, str]:
+    return (name.db if name.db is not None else session.database, name.name)
+
+
+def _parts(record: JobRecord) -> tuple[str, str]:
+    database, _, table = record.target.partition(".")
+    return database, table

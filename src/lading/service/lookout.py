@@ -1,0 +1,87 @@
+"""What this incarnation has seen of its jobs and nobody keeps: lags, and the commits of the last minutes.
+
+Losing it loses nothing: commits are read again from the index of bills, and lags are looked up anew.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from lading.ids import JobId
+from lading.status.lag import Lag
+from lading.status.rates import Beat, LagPoint
+
+KEPT_BEATS = 240
+KEPT_LAGS = 120
+LAG_DISTANCE = timedelta(seconds=30)
+"""So much lies between two lags that are kept for plots: an hour in all."""
+LAG_LIFE = timedelta(minutes=10)
+"""A lag that is older is not shown: it would be taken for the present one."""
+
+
+class Lookout:
+    """Bounded memory of a service. Safe to use from many threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._beats: dict[JobId, deque[tuple[int, Beat]]] = {}
+        self._lags: dict[JobId, Lag] = {}
+        self._past: dict[JobId, deque[LagPoint]] = {}
+
+    def saw_commit(self, job_id: JobId, seq: int, beat: Beat) -> None:
+        """Take a commit in. One that is not newer than the last changes nothing."""
+        with self._lock:
+            beats = self._beats.setdefault(job_id, deque(maxlen=KEPT_BEATS))
+            if not beats or beats[-1][0] < seq:
+                beats.append((seq, beat))
+
+    def saw_commits(self, job_id: JobId, found: Iterable[tuple[int, Beat]]) -> None:
+        """Take in what the index says, oldest first; it knows no less than what was seen up to its newest."""
+        listed = list(found)
+        with self._lock:
+            newest = listed[-1][0] if listed else -1
+            later = [item for item in self._beats.get(job_id, ()) if item[0] > newest]
+            self._beats[job_id] = deque([*listed, *later], maxlen=KEPT_BEATS)
+
+    def newest_seq(self, job_id: JobId) -> int | None:
+        """The newest commit that is known; None when nothing was taken in yet."""
+        with self._lock:
+            beats = self._beats.get(job_id)
+            if beats is None:
+                return None
+            return beats[-1][0] if beats else -1
+
+    def beats(self, job_id: JobId) -> list[Beat]:
+        """Commits, oldest first."""
+        with self._lock:
+            return [beat for _, beat in self._beats.get(job_id, ())]
+
+    def saw_lag(self, job_id: JobId, lag: Lag) -> None:
+        """Take in how far a job is behind now."""
+        with self._lock:
+            self._lags[job_id] = lag
+            past = self._past.setdefault(job_id, deque(maxlen=KEPT_LAGS))
+            if lag.behind is not None and (not past or lag.at - past[-1].at >= LAG_DISTANCE):
+                past.append(LagPoint(at=lag.at, behind=lag.behind))
+
+    def lag(self, job_id: JobId, now: datetime) -> Lag | None:
+        """How far a job is behind; None when nobody has looked for a while."""
+        with self._lock:
+            found = self._lags.get(job_id)
+        return found if found is not None and now - found.at <= LAG_LIFE else None
+
+    def past_lags(self, job_id: JobId) -> list[LagPoint]:
+        """Lags for a plot, oldest first."""
+        with self._lock:
+            return list(self._past.get(job_id, ()))
+
+    def forget_all_but(self, job_ids: Iterable[JobId]) -> None:
+        """Let go of jobs that are gone."""
+        kept = set(job_ids)
+        with self._lock:
+            for memory in (self._beats, self._lags, self._past):
+                for job_id in [known for known in memory if known not in kept]:
+                    del memory[job_id]

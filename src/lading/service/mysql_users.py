@@ -1,0 +1,55 @@
+"""Users as the MySQL face asks for them."""
+
+from __future__ import annotations
+
+from lading.errors import AuthError
+from lading.service.access import Access
+from lading.service.listening import is_elsewhere
+from lading.service.rights import ROOT_NAME, Identity
+from lading.sql.user_statements import Privilege
+
+
+class MysqlUsers:
+    """Answers from `Access`. The face waits by itself after a wrong password; everything else is decided there."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    def native_verifier(self, user: str) -> bytes | None:
+        """SHA1(SHA1(password)); empty for root until its password is set. Nobody's is one that no password fits."""
+        verifier = self._access.native_verifier(user)
+        return b"" if verifier is None else verifier
+
+    def check_password(self, user: str, password: str, peer: str) -> bool:
+        """Whether this is the password, for clients that send it over TLS."""
+        return self._access.fits(user, password, peer=peer)
+
+    def may_connect(self, user: str, peer: str) -> bool:
+        """Waits its turn after wrong passwords. False after too many, and for an open root from elsewhere."""
+        try:
+            self._access.throttle.admit(user, peer)
+        except AuthError:
+            return False
+        return not (is_elsewhere(peer) and self._access.native_verifier(user) is None)
+
+    def succeeded(self, user: str, peer: str) -> None:
+        """The password was right."""
+        self._access.throttle.forgive(user, peer)
+
+    def failed(self, user: str, peer: str) -> float:
+        """The password was wrong. Says for how many seconds the answer is to wait."""
+        return self._access.throttle.note(user, peer)
+
+    def sees(self, user: str, database: str, table: str) -> bool:
+        """Whether a user has any privilege on a table; with an empty table, in a database."""
+        rights = self._access.rights(identity_of(user))
+        return rights.see_table(database, table) if table else rights.see_database(database)
+
+    def is_admin(self, user: str) -> bool:
+        """Whether a user has ADMIN on everything."""
+        return self._access.may(identity_of(user), Privilege.ADMIN)
+
+
+def identity_of(user: str) -> Identity:
+    """The identity of somebody whose name was proven."""
+    return Identity(user=user, is_root=user == ROOT_NAME)

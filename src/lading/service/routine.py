@@ -1,0 +1,278 @@
+"""What the statements about routine loads do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from lading.errors import ConfigError, JobExistsError, JobNotFoundError, JobStateError
+from lading.ids import new_job_id
+from lading.jobs.events import Created, Event, PausedByUser, Resumed, Stopped
+from lading.jobs.record import JobKind, JobName, JobRecord, JobState
+from lading.jobs.transition import create_record
+from lading.model.positions import Positions
+from lading.pipeline.mapping import RowMapping
+from lading.service.audit import apply, audit
+from lading.service.compile_routine import window_of
+from lading.service.edits import Edit, check_paused
+from lading.service.moves import PartitionMove, plan_new_source, plan_stream_moves
+from lading.service.result import Result, done, table
+from lading.service.routine_mapping import Mapped
+from lading.service.routine_views import create_text, like_pattern, show_jobs, show_tasks, views_of
+from lading.service.session import Session
+from lading.service.streams import Stream, open_stream
+from lading.sql.alter import alter_routine_load
+from lading.sql.definitions import define_routine_load
+from lading.sql.masking import without_secrets
+from lading.sql.parts import QualifiedName
+from lading.sql.render import render
+from lading.sql.statements import (
+    AlterRoutineLoad,
+    ControlRoutineLoad,
+    CreateRoutineLoad,
+    ShowCreateRoutineLoad,
+    ShowRoutineLoad,
+    ShowRoutineLoadTask,
+)
+
+MAX_JOBS_SETTING = "max_routine_load_job_num"
+DEFAULT_MAX_JOBS = 10_000
+_NO_ROWS = Mapped(source_columns=(), metadata=(), mapping=RowMapping(columns=()))
+
+
+# Finding.
+
+
+def database_of(session: Session, name: QualifiedName) -> str:
+    """The database that a name means."""
+    return name.db if name.db is not None else session.database
+
+
+def find_routine(session: Session, name: QualifiedName, *, include_final: bool = False) -> JobRecord | None:
+    """The routine load of a name: the one that is alive, or the newest of those that were."""
+    wanted = JobName(kind=JobKind.ROUTINE, name=name.name, database=database_of(session, name))
+    found = session.lading.store.find_job(wanted, include_final=include_final)
+    return found.record if found is not None else None
+
+
+def operable(session: Session, name: QualifiedName) -> JobRecord:
+    """The routine load of a name that is not stopped or cancelled."""
+    record = find_routine(session, name)
+    if record is None:
+        msg = f"There is not operable routine load job with name {name.name}"
+        raise JobNotFoundError(msg, left="Nothing was changed.", todo="See SHOW ALL ROUTINE LOAD.", name=str(name))
+    return record
+
+
+def _alive(session: Session, database: str) -> list[JobRecord]:
+    return [stored.record for stored in session.lading.store.list_jobs(kind=JobKind.ROUTINE, database=database)]
+
+
+# Making.
+
+
+def create_routine(session: Session, statement: CreateRoutineLoad) -> Result:
+    """CREATE ROUTINE LOAD. Everything is checked against the table and the stream before the job exists."""
+    lading = session.lading
+    database = database_of(session, statement.name)
+    lading.shelf.require_database(database)
+    definition = define_routine_load(statement)
+    _check_room(session, statement.name.name, database)
+    statement = replace(statement, name=replace(statement.name, db=database))
+    kept = without_secrets(statement)
+    event = Created(
+        job_id=new_job_id(),
+        name=statement.name.name,
+        database=database,
+        kind=JobKind.ROUTINE,
+        definition=render(kept),
+        target=f"{database}.{definition.table}",
+        properties=dict(kept.properties),
+        comment=statement.comment or "",
+        user=session.user,
+        window=window_of(definition.properties),
+        at=lading.clock.now(),
+    )
+    record, _ = create_record(event)
+    # Dies after this: secrets of a job that does not exist, which nobody reads.
+    lading.keep_secrets(record.job_id, statement, kept)
+    compiled, _ = lading.compile(record)
+    try:
+        compiled.source.open(compiled.job.start)
+    finally:
+        compiled.close()
+    lading.store.create_job(record, audit=audit(session, record, "CREATE", statement=statement))
+    return done(f"routine load {database}.{statement.name.name} created")
+
+
+def _check_room(session: Session, name: str, database: str) -> None:
+    store = session.lading.store
+    if store.find_job(JobName(kind=JobKind.ROUTINE, name=name, database=database)) is not None:
+        msg = f"Name {name} already used in db {database}"
+        raise JobExistsError(msg, left="It was not touched.", todo="Choose another name, or stop it first.")
+    most = int(store.read_setting(MAX_JOBS_SETTING) or DEFAULT_MAX_JOBS)
+    alive = len(store.list_jobs(kind=JobKind.ROUTINE))
+    if alive > most:
+        msg = f"There are more than {most} routine load jobs. exceed limit: {MAX_JOBS_SETTING} is {most}"
+        raise ConfigError(msg, left="Nothing was changed.", todo="Stop jobs that are not needed.")
+
+
+# Controlling.
+
+
+def control_routine(session: Session, statement: ControlRoutineLoad) -> Result:
+    """PAUSE, RESUME or STOP of one, or of all of the current database, leaving out those that refuse."""
+    if statement.name is not None:
+        _control(session, operable(session, statement.name), statement)
+        return done()
+    for record in _alive(session, session.database):
+        try:
+            _control(session, record, statement)
+        except JobStateError:
+            continue
+    return done()
+
+
+def _control(session: Session, record: JobRecord, statement: ControlRoutineLoad) -> None:
+    now = session.lading.clock.now()
+    events: dict[str, Event] = {
+        "PAUSE": PausedByUser(user=session.user, at=now),
+        "RESUME": Resumed(at=now),
+        "STOP": Stopped(at=now),
+    }
+    apply(session, record, events[statement.verb], audit(session, record, statement.verb))
+    if statement.verb != "RESUME" or record.state is JobState.RUNNING:
+        # A RUNNING job that is resumed is opened anew.
+        session.lading.runner(record.job_id).halt()
+        session.lading.forget_runner(record.job_id)
+
+
+# Changing.
+
+
+def prepare_routine_alter(session: Session, statement: AlterRoutineLoad) -> Edit:
+    """ALTER ROUTINE LOAD, checked against the positions of the job and its stream."""
+    record = operable(session, statement.name)
+    check_paused(record, session)
+    old = _routine_statement(session, record)
+    positions = _positions(session, record, old)
+    altered = alter_routine_load(old, statement, consumed=[*positions.partitions])
+    new = altered.statement
+    moves: tuple[PartitionMove, ...] = ()
+    if altered.is_new_source or altered.moves:
+        stream = _stream(session, record, new)
+        try:
+            if altered.is_new_source:
+                moves = plan_new_source(positions, stream.source.open(stream.start))
+            else:
+                moves = plan_stream_moves(stream, positions, altered.moves)
+        finally:
+            stream.close()
+    return Edit(
+        record=record,
+        old=old,
+        new=new,
+        moves=moves,
+        is_new_source=altered.is_new_source,
+        gives_up=() if altered.is_new_source else _pinned_out(old, new, positions),
+        reason=statement.comment or "",
+        statement=statement,
+    )
+
+
+def prepare_routine_move(
+    session: Session, record: JobRecord, old: CreateRoutineLoad, positions: Mapping[str, str | None], reason: str
+) -> Edit:
+    """Positions alone."""
+    stream = _stream(session, record, old)
+    try:
+        moves = plan_stream_moves(stream, _positions(session, record, old), positions)
+    finally:
+        stream.close()
+    return Edit(record=record, old=old, new=old, moves=moves, reason=reason)
+
+
+def _routine_statement(session: Session, record: JobRecord) -> CreateRoutineLoad:
+    found = session.lading.statement_of(record)
+    if not isinstance(found, CreateRoutineLoad):
+        msg = f"{record.full_name} is not a routine load"
+        raise JobNotFoundError(msg, left="Nothing was changed.", todo="Use the statements of streaming jobs.")
+    return found
+
+
+def _stream(session: Session, record: JobRecord, statement: CreateRoutineLoad) -> Stream:
+    """The stream of a definition, for questions only: no row is read."""
+    return open_stream(record, define_routine_load(statement), _NO_ROWS, session.lading.clock)
+
+
+def _positions(session: Session, record: JobRecord, statement: CreateRoutineLoad) -> Positions:
+    """Where a job stands, or where it would begin when it never ran."""
+    bills = session.lading.bills(record, 1)
+    if bills:
+        return bills[0].positions
+    stream = _stream(session, record, statement)
+    try:
+        return stream.source.open(stream.start)
+    finally:
+        stream.close()
+
+
+def _pinned_out(old: CreateRoutineLoad, new: CreateRoutineLoad, positions: Positions) -> tuple[str, ...]:
+    """Shards that are not read any longer because others were named: their unread rows are given up."""
+    name = "kinesis_shards"
+    before, after = old.source.properties.get(name), new.source.properties.get(name)
+    if after is None or before == after or new.source.properties.get("property.discovery", "").upper() == "ON":
+        return ()
+    kept = {part.strip() for part in after.split(",")}
+    return tuple(part for part, state in positions.partitions.items() if part not in kept and not state.finished)
+
+
+# Showing.
+
+
+def show_routine(session: Session, statement: ShowRoutineLoad) -> Result:
+    """SHOW [ALL] ROUTINE LOAD."""
+    database = database_of(session, statement.name) if statement.name is not None else session.database
+    stored = session.lading.store.list_jobs(kind=JobKind.ROUTINE, database=database, include_final=statement.all)
+    records = [found.record for found in stored]
+    if statement.name is not None:
+        records = [record for record in records if record.name == statement.name.name]
+        if not records:
+            msg = f"There is no job named {statement.name.name} in db {database}"
+            raise JobNotFoundError(
+                msg, left="Nothing was changed.", todo="See SHOW ALL ROUTINE LOAD.", name=str(statement.name)
+            )
+    if statement.like is not None:
+        pattern = like_pattern(statement.like)
+        records = [record for record in records if pattern.fullmatch(record.name)]
+    return show_jobs(session.lading, records)
+
+
+def show_routine_tasks(session: Session, statement: ShowRoutineLoadTask) -> Result:
+    """SHOW ROUTINE LOAD TASK."""
+    record = find_routine(session, statement.name)
+    if record is None:
+        msg = f"The job named {statement.name.name} does not exists or job state is stopped or cancelled"
+        raise JobNotFoundError(msg, left="Nothing was changed.", todo="See SHOW ALL ROUTINE LOAD.")
+    return show_tasks(session.lading, record)
+
+
+def show_create_routine(session: Session, statement: ShowCreateRoutineLoad) -> Result:
+    """SHOW [ALL] CREATE ROUTINE LOAD: a statement that makes a job which goes on from here."""
+    database = database_of(session, statement.name)
+    stored = session.lading.store.list_jobs(kind=JobKind.ROUTINE, database=database, include_final=statement.all)
+    records = [found.record for found in stored if found.record.name == statement.name.name]
+    if not records:
+        msg = f"There is no job named {statement.name.name} in db {database}"
+        raise JobNotFoundError(msg, left="Nothing was changed.", todo="See SHOW ALL ROUTINE LOAD.")
+    rows = []
+    for record in records:
+        bills = session.lading.bills(record, 1)
+        positions = bills[0].positions if bills else Positions()
+        rows.append((record.job_id, record.name, create_text(_routine_statement(session, record), positions)))
+    return table(("JobId", "JobName", "CreateStmt"), rows)
+
+
+def after_change(session: Session, record: JobRecord) -> None:
+    """What was remembered of the job's stream may be of another one."""
+    views_of(session.lading).watch.forget(record.job_id)

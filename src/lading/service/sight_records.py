@@ -1,0 +1,236 @@
+"""What is shown of jobs, the same to HTTP, console and metrics. No record holds a secret."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Protocol
+
+from lading.jobs.record import JobName
+from lading.model.tally import RowCounts, Tally
+from lading.status.lag import LagUnit
+from lading.status.rates import Point
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LagSight:
+    """How far a job is behind its source."""
+
+    unit: LagUnit
+    behind: int | None
+    """One number for the job; None when the source cannot tell."""
+    partitions: Mapping[str, int | None] = field(default_factory=dict)
+    seconds_to_trim: float | None = None
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionSight:
+    """Where a job stands in one partition, according to the head of its table."""
+
+    partition: str
+    at: str
+    """Next to read; empty for the beginning."""
+    finished: bool
+    parents: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReasonSight:
+    """Why a job stands still."""
+
+    code: str
+    message: str
+    needs_a_person: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountsSight:
+    """Batches in the life of a job, by their end."""
+
+    begun: int
+    succeeded: int
+    failed: int
+    cancelled: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobSight:
+    """A job as it is now."""
+
+    name: str
+    """`name` for a streaming job, `database.name` for a routine load: what paths and statements take."""
+    job_id: str
+    kind: str
+    database: str
+    target: str
+    state: str
+    reason: ReasonSight | None
+    comment: str
+    definer: str
+    created_at: datetime
+    ended_at: datetime | None
+    paused_at: datetime | None
+    resumes_at: datetime | None
+    """When it goes on without a person, if that is due."""
+    lag: LagSight | None
+    totals: Tally
+    rows_per_s: float
+    """Over the last minutes."""
+    bytes_per_s: float
+    last_commit_at: datetime | None
+    last_error: str
+    last_error_at: datetime | None
+    failures_in_a_row: int
+    batches: CountsSight
+    is_busy: bool
+    """A batch is on its way."""
+    message: str
+    """What the running job has to say."""
+    current_offset: str
+    end_offset: str
+    seq: int | None
+    """The newest commit; None before the first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobDetail:
+    """A job with what only its table knows."""
+
+    job: JobSight
+    definition: str
+    properties: Mapping[str, str]
+    epoch: int | None
+    positions: tuple[PartitionSight, ...]
+    positions_fault: str
+    """Why the positions are not known: the table could not be read. Empty when they are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BillSight:
+    """One commit."""
+
+    seq: int
+    token: str
+    """As text: it has more digits than a JavaScript number."""
+    epoch: int
+    kind: str
+    incarnation: str
+    planned_at: datetime
+    billed_at: datetime
+    seconds: float
+    tally: Tally
+    totals: Tally
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchSight:
+    """One batch from its start to its end, with all its attempts."""
+
+    batch_id: int
+    state: str
+    attempt: int
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    seconds: float | None
+    rows: RowCounts | None
+    error: str
+    first_error: str
+    user: str
+    running_offset: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorRow:
+    """A bad row, as it stands in the quarantine."""
+
+    seq: int
+    file: str
+    row: int
+    reason: str
+    raw: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GapSight:
+    """Rows that the source no longer had."""
+
+    seq: int
+    partition: str
+    start: str
+    end: str
+    reason: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditSight:
+    """One change that a person asked for."""
+
+    at: datetime
+    user: str
+    action: str
+    subject: str
+    statement: str
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """Points for plots."""
+
+    start: datetime
+    end: datetime
+    step_s: float
+    lag_unit: LagUnit | None
+    points: tuple[Point, ...]
+    is_cut: bool
+    """There were more commits than were read: the oldest points are too low."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PositionChange:
+    """What moving one partition means."""
+
+    partition: str
+    old: str
+    new: str | None
+    """None: the partition is given up."""
+    effect: str
+    """In words: what is loaded again, or skipped."""
+    loaded_again: int | None = None
+    """Files or records that will be loaded a second time; None when nobody knows."""
+    skipped: int | None = None
+    """Files or records that will never be loaded; None when nobody knows."""
+    unit: str = ""
+    """files or records."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditSight:
+    """An edit of positions, done or only thought through."""
+
+    job: str
+    dry_run: bool
+    changes: tuple[PositionChange, ...]
+    epoch: int | None = None
+    """The epoch it raised the job to; None for a dry run."""
+    seq: int | None = None
+
+
+class PositionEdits(Protocol):
+    """Moves positions by an operator's word, through the same code as ALTER.
+
+    Laws: a dry run changes nothing. Raises JobStateError unless the job is PAUSED, PartitionLostError for a partition
+    that the job does not read, ConfigError for a position that is none.
+    """
+
+    def edit(self, name: JobName, changes: Mapping[str, str | None], *, user: str, dry_run: bool) -> EditSight: ...
+
+
+JsonRecord = dict[str, Any]
+"""A bill as its JSON has it."""
+
+Page = Sequence[Any]

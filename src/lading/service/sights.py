@@ -1,0 +1,256 @@
+"""Read-only views over store and tables, shared by HTTP, console and metrics.
+
+A list of jobs costs two reads of the store, however many jobs there are: one for the records, one for the totals. Only
+what is asked of one job may touch its table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from lading.errors import HeadLostError, JobNotFoundError, LadingError
+from lading.jobs.record import JobKind, JobName, JobRecord
+from lading.model.bill import Bill
+from lading.model.codec import encode
+from lading.model.tally import Tally
+from lading.pipeline.quarantine import read_quarantine
+from lading.service.lookout import KEPT_BEATS, Lookout
+from lading.service.show_sights import (
+    beat_of,
+    said,
+    show_audit,
+    show_batch,
+    show_bill,
+    show_detail,
+    show_job,
+    show_partitions,
+    without_secrets_deep,
+)
+from lading.service.sight_records import (
+    AuditSight,
+    BatchSight,
+    BillSight,
+    ErrorRow,
+    GapSight,
+    JobDetail,
+    JobSight,
+    JsonRecord,
+    Series,
+)
+from lading.status.rates import Beat, Rates, measure_rates, plot
+
+if TYPE_CHECKING:
+    from lading.service.facade import Lading
+
+MaySee = Callable[[JobRecord], bool]
+
+RATE_WINDOW_S = 300.0
+MOST_FILLS = 50
+"""So many jobs are looked up in the index of bills in one listing; the others follow with the next ones."""
+MOST_POINTS = 120
+MOST_SERIES_BILLS = 5000
+
+
+def see_all(_record: JobRecord) -> bool:
+    """Nobody is kept from anything."""
+    return True
+
+
+def parse_job_name(text: str) -> JobName:
+    """`name` is a streaming job, `database.name` a routine load. Names of jobs have no dots."""
+    database, dot, name = text.rpartition(".")
+    if dot:
+        return JobName(kind=JobKind.ROUTINE, name=name, database=database)
+    return JobName(kind=JobKind.STREAMING, name=text)
+
+
+class Sights:
+    """Safe to use from many threads."""
+
+    def __init__(self, lading: Lading, *, lookout: Lookout | None = None) -> None:
+        self._lading = lading
+        self._lookout = lookout or Lookout()
+
+    # Lists.
+
+    def list_jobs(self, may_see: MaySee = see_all, *, include_final: bool = False) -> list[JobSight]:
+        """Jobs, oldest first."""
+        store = self._lading.store
+        records = [stored.record for stored in store.list_jobs(include_final=include_final)]
+        totals = store.read_totals()
+        fills = MOST_FILLS
+        shown = []
+        for record in filter(may_see, records):
+            known = totals.get(record.job_id) or record.totals or Tally()
+            if fills and self._fill(record):
+                fills -= 1
+            shown.append(self._show(record, known))
+        return shown
+
+    def record(self, name: str, may_see: MaySee = see_all) -> JobRecord:
+        """The job of a name, final or not. One that may not be seen is not there."""
+        found = self._lading.store.find_job(parse_job_name(name), include_final=True)
+        if found is None or not may_see(found.record):
+            msg = f"job not exist: {name}"
+            todo = "See the list of jobs; a routine load is named database.name."
+            raise JobNotFoundError(msg, left="Nothing was changed.", todo=todo, name=name)
+        return found.record
+
+    # One job.
+
+    def one_job(self, name: str, may_see: MaySee = see_all) -> JobDetail:
+        """A job with its positions. A table that cannot be read is told, not raised."""
+        record = self.record(name, may_see)
+        self._fill(record)
+        newest = self._lading.store.list_bills(record.job_id, limit=1)
+        totals = newest[0].totals if newest else record.totals or Tally()
+        job = self._show(record, totals)
+        try:
+            bills = self._lading.bills(record, 1)
+        except LadingError as error:
+            return show_detail(record, job, fault=said(str(error)))
+        epoch = bills[0].epoch if bills else None
+        return show_detail(record, job, epoch=epoch, positions=show_partitions(bills[0]) if bills else ())
+
+    def bills(
+        self, name: str, *, before_seq: int | None = None, limit: int = 100, may_see: MaySee = see_all
+    ) -> list[BillSight]:
+        """Commits, newest first; `before_seq` turns the page."""
+        record = self.record(name, may_see)
+        entries = self._lading.store.list_bills(record.job_id, limit=limit, before_seq=before_seq)
+        return [show_bill(entry) for entry in entries]
+
+    def bill_or_none(self, name: str, seq: int, may_see: MaySee = see_all) -> JsonRecord | None:
+        """One bill as it stands beside the table; None when the index has none of this seq."""
+        record = self.record(name, may_see)
+        entries = self._lading.store.list_bills(record.job_id, limit=1, before_seq=seq + 1)
+        if not entries or entries[0].seq != seq:
+            return None
+        found = self._lading.open_target(record).bills.read(record.job_id, entries[0].head)
+        shown: JsonRecord = without_secrets_deep(encode(found))
+        return {**shown, "token": str(found.token)}
+
+    def batches(
+        self, name: str, *, before_id: int | None = None, limit: int = 100, may_see: MaySee = see_all
+    ) -> list[BatchSight]:
+        """Batches that are remembered, newest first; `before_id` turns the page."""
+        record = self.record(name, may_see)
+        tasks = sorted(self._lading.store.list_tasks(record.job_id), key=lambda task: task.task_id, reverse=True)
+        older = (task for task in tasks if before_id is None or task.task_id < before_id)
+        return [show_batch(task) for task in islice(older, limit)]
+
+    def errors(self, name: str, *, limit: int = 100, may_see: MaySee = see_all) -> list[ErrorRow]:
+        """Bad rows, those of the newest commit first."""
+        return list(islice(self.read_errors(name, may_see), limit))
+
+    def read_errors(self, name: str, may_see: MaySee = see_all) -> Iterator[ErrorRow]:
+        """All bad rows that are kept, one after the other, so that a download needs no memory.
+
+        Nothing is read before the first row is asked for, except the record of the job.
+        """
+        return self._read_errors(self.record(name, may_see))
+
+    def gaps(self, name: str, *, bills: int = 1000, may_see: MaySee = see_all) -> list[GapSight]:
+        """Rows that the source no longer had, as the newest bills tell."""
+        record = self.record(name, may_see)
+        return [
+            GapSight(seq=bill.seq, partition=gap.partition, start=gap.start, end=gap.end, reason=gap.reason, at=gap.at)
+            for bill in self._lading.bills(record, bills)
+            for gap in bill.gaps
+        ]
+
+    def audit(self, name: str, *, limit: int = 100, may_see: MaySee = see_all) -> list[AuditSight]:
+        """What people changed, newest first."""
+        record = self.record(name, may_see)
+        return [show_audit(entry) for entry in self._lading.store.list_audit(job_id=record.job_id, limit=limit)]
+
+    def definition(self, name: str, may_see: MaySee = see_all) -> str:
+        """The statement that makes the job, without its secrets."""
+        return said(self.record(name, may_see).definition)
+
+    def series(self, name: str, *, minutes: int = 60, may_see: MaySee = see_all) -> Series:
+        """Points for plots, from the index of bills."""
+        record = self.record(name, may_see)
+        end = self._lading.clock.now()
+        start = end - timedelta(minutes=minutes)
+        beats, is_cut = self._beats_since(record, start.timestamp())
+        points = min(MOST_POINTS, max(1, minutes * 6))
+        lag = self._lookout.lag(record.job_id, end)
+        return Series(
+            start=start,
+            end=end,
+            step_s=(end - start).total_seconds() / points,
+            lag_unit=lag.unit if lag else None,
+            points=plot(beats, self._lookout.past_lags(record.job_id), start=start, end=end, points=points),
+            is_cut=is_cut,
+        )
+
+    # Inside.
+
+    def _show(self, record: JobRecord, totals: Tally) -> JobSight:
+        now = self._lading.clock.now()
+        rates: Rates = measure_rates(
+            self._lookout.beats(record.job_id), now=now, window_s=RATE_WINDOW_S, since=record.created_at
+        )
+        return show_job(record, totals, rates, self._lookout.lag(record.job_id, now))
+
+    def _fill(self, record: JobRecord) -> bool:
+        """Read the commits of a job from the index, if it has some that were not seen. Says whether it did."""
+        newest = record.last_seen.seq if record.last_seen else None
+        seen = self._lookout.newest_seq(record.job_id)
+        recent = record.last_success_at
+        window = timedelta(seconds=RATE_WINDOW_S)
+        if newest is None or recent is None or self._lading.clock.now() - recent > window:
+            return False
+        if seen is not None and seen >= newest:
+            return False
+        entries = self._lading.store.list_bills(record.job_id, limit=KEPT_BEATS)
+        self._lookout.saw_commits(record.job_id, [(entry.seq, beat_of(entry)) for entry in reversed(entries)])
+        return True
+
+    def _beats_since(self, record: JobRecord, start: float) -> tuple[list[Beat], bool]:
+        found: list[Beat] = []
+        before: int | None = None
+        while len(found) < MOST_SERIES_BILLS:
+            entries = self._lading.store.list_bills(record.job_id, limit=500, before_seq=before)
+            found += [beat_of(entry) for entry in entries]
+            if len(entries) < 500 or entries[-1].billed_at.timestamp() < start:
+                return found, False
+            before = entries[-1].seq
+        return found, True
+
+    def _read_errors(self, record: JobRecord) -> Iterator[ErrorRow]:
+        folder = self._lading.home.quarantine(record.job_id)
+        for bill in self._bills_with_errors(record):
+            # A bill lies beside the table, where others may write; only what this home quarantined is opened.
+            ours = [path for path in bill.quarantine if _is_inside(path, folder)]
+            for path in set(bill.quarantine) - set(ours):
+                reason = "the quarantine file is not in this home"
+                yield ErrorRow(seq=bill.seq, file=said(path), row=0, reason=reason, raw="")
+            for row in read_quarantine(ours):
+                yield ErrorRow(
+                    seq=bill.seq,
+                    file=said(str(row.get("file", ""))),
+                    row=int(str(row.get("row", 0))),
+                    reason=said(str(row.get("reason", ""))),
+                    raw=said(str(row.get("raw", ""))),
+                )
+
+    def _bills_with_errors(self, record: JobRecord) -> Iterator[Bill]:
+        table, before = None, None
+        while entries := self._lading.store.list_bills(record.job_id, limit=500, before_seq=before):
+            for entry in entries:
+                if entry.tally.rows.error:
+                    table = table or self._lading.open_target(record)
+                    try:
+                        yield table.bills.read(record.job_id, entry.head)
+                    except HeadLostError:
+                        return  # Older bills than the retention keeps are gone, with their quarantine.
+            before = entries[-1].seq
+
+
+def _is_inside(path: str, folder: str) -> bool:
+    return path.startswith(f"{folder.rstrip('/')}/") and ".." not in path.split("/")

@@ -1,0 +1,136 @@
+"""What the statements about jobs that load files do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from lading.errors import ConfigError, JobExistsError, JobNotFoundError
+from lading.ids import new_job_id
+from lading.jobs.events import Created, Event, PausedByUser, Resumed, Stopped
+from lading.jobs.record import JobKind, JobName, JobRecord
+from lading.jobs.transition import create_record
+from lading.model.positions import Positions
+from lading.service.audit import apply, audit
+from lading.service.edits import Edit, check_paused
+from lading.service.moves import PartitionMove, plan_file_moves
+from lading.service.result import Result, done
+from lading.service.session import Session
+from lading.sources.files.source import FilesSource, parse_offset
+from lading.sql.alter import alter_streaming_job
+from lading.sql.definitions import define_streaming_job
+from lading.sql.masking import without_secrets
+from lading.sql.parts import SourceFunction
+from lading.sql.render import render
+from lading.sql.statements import AlterJob, ControlJob, CreateJob
+
+
+def create_job(session: Session, statement: CreateJob) -> Result:
+    """CREATE JOB."""
+    definition = define_streaming_job(statement)
+    if session.lading.store.find_job(JobName(kind=JobKind.STREAMING, name=statement.name)) is not None:
+        msg = f"job name exist: {statement.name}"
+        raise JobExistsError(msg, left="It was not touched.", todo="Choose another name, or drop it first.")
+    database = definition.table.db if definition.table.db is not None else session.database
+    qualified = replace(definition.table, db=database)
+    insert = replace(statement.insert, table=qualified, source=_located(statement.insert.source))
+    properties = _located_offset(statement.properties, insert.source)
+    statement = replace(statement, insert=insert, properties=properties)
+    kept = without_secrets(statement)
+    event = Created(
+        job_id=new_job_id(),
+        name=statement.name,
+        database=session.database,
+        kind=JobKind.STREAMING,
+        definition=render(kept),
+        target=f"{database}.{definition.table.name}",
+        properties=dict(kept.properties),
+        comment=statement.comment or "",
+        user=session.user,
+        at=session.lading.clock.now(),
+    )
+    record, _ = create_record(event)
+    # Dies after this: secrets of a job that does not exist, which nobody reads.
+    session.lading.keep_secrets(record.job_id, statement, kept)
+    session.lading.compile(record)  # Everything is checked against the table and the files before the job exists.
+    session.lading.store.create_job(record, audit=audit(session, record, "CREATE", statement=statement))
+    return done(f"job {statement.name} created")
+
+
+def _located(source: SourceFunction) -> SourceFunction:
+    """A relative path means one seen from here, now; the job must mean the same wherever it is run from."""
+    uri = source.properties.get("uri", "")
+    if source.name != "FILE" or "://" in uri or uri.startswith("/"):
+        return source
+    return replace(source, properties={**source.properties, "uri": str(Path.cwd() / uri.removeprefix("./"))})
+
+
+def _located_offset(properties: Mapping[str, str], source: SourceFunction) -> dict[str, str]:
+    """The names of local files are whole paths; a relative one in an offset would sort behind them all."""
+    offset = properties.get("offset")
+    if not offset or source.name != "FILE":
+        return dict(properties)
+    key = parse_offset(offset)
+    whole = key if key.startswith("/") else str(Path.cwd() / key.removeprefix("./"))
+    return {**properties, "offset": json.dumps({"fileName": whole})}
+
+
+def prepare_job_alter(session: Session, statement: AlterJob) -> Edit:
+    """ALTER JOB, checked."""
+    record = session.lading.job(statement.name)
+    check_paused(record, session)
+    old = session.lading.streaming_statement(record)
+    properties = _located_offset(statement.properties, old.insert.source)
+    insert = statement.insert
+    if insert is not None:
+        named = replace(insert.table, db=insert.table.db if insert.table.db is not None else session.database)
+        insert = replace(insert, table=named, source=_located(insert.source))
+    statement = replace(statement, properties=properties, insert=insert)
+    new = alter_streaming_job(old, statement, current_db=session.database)
+    moves: tuple[PartitionMove, ...] = ()
+    if "offset" in properties:
+        moves = _moves(session, record, parse_offset(properties["offset"]))
+    return Edit(record=record, old=old, new=new, moves=moves, reason=statement.comment or "", statement=statement)
+
+
+def prepare_file_move(session: Session, record: JobRecord, old: CreateJob, at: str, reason: str) -> Edit:
+    """A position alone: the name of the last file that counts as loaded, or `{"fileName": …}`."""
+    offset = at if at.lstrip().startswith("{") or not at else json.dumps({"fileName": at})
+    located = _located_offset({"offset": offset}, old.insert.source)["offset"]
+    new = replace(old, properties={**old.properties, "offset": located}) if at else old
+    moves = _moves(session, record, parse_offset(located))
+    return Edit(record=record, old=old, new=new, moves=moves, reason=reason)
+
+
+def _moves(session: Session, record: JobRecord, key: str) -> tuple[PartitionMove, ...]:
+    compiled, _ = session.lading.compile(record)
+    source = compiled.source
+    if not isinstance(source, FilesSource):
+        msg = f"{record.full_name} does not load files"
+        raise ConfigError(msg, left="Nothing was changed.")
+    bills = session.lading.bills(record, 1)
+    positions: Positions = bills[0].positions if bills else source.open(compiled.job.start)
+    return plan_file_moves(source, positions, key)
+
+
+def control_job(session: Session, statement: ControlJob) -> Result:
+    """PAUSE, RESUME or DROP JOB."""
+    try:
+        record = session.lading.job(statement.name)
+    except JobNotFoundError:
+        if statement.verb == "DROP" and statement.if_exists:
+            return done()
+        raise
+    now = session.lading.clock.now()
+    events: dict[str, Event] = {
+        "PAUSE": PausedByUser(user=session.user, at=now),
+        "RESUME": Resumed(at=now),
+        "DROP": Stopped(at=now),
+    }
+    apply(session, record, events[statement.verb], audit(session, record, statement.verb))
+    if statement.verb != "RESUME":
+        session.lading.runner(record.job_id).halt()
+        session.lading.forget_runner(record.job_id)
+    return done()

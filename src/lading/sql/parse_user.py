@@ -1,0 +1,179 @@
+"""Users, privileges and access tokens."""
+
+from __future__ import annotations
+
+from lading.errors import NotSupportedError, ParseError
+from lading.sql.cursor import Cursor
+from lading.sql.names import check_object_name, check_user_name
+from lading.sql.spans import Span
+from lading.sql.tokens import Kind
+from lading.sql.user_statements import (
+    EVERYWHERE,
+    AlterUser,
+    CreateToken,
+    CreateUser,
+    DropToken,
+    DropUser,
+    Grant,
+    Privilege,
+    Revoke,
+    Scope,
+    ShowGrants,
+    ShowTokens,
+    ShowUsers,
+)
+
+_PRIVILEGES = {word: each for each in Privilege for word in (each.value, f"{each.value}_PRIV")}
+_CATALOG = "internal"
+"""What Doris calls the catalog of its own tables; it may stand before the database."""
+
+
+def parse_create_user(cursor: Cursor) -> CreateUser:
+    """CREATE USER [IF NOT EXISTS] 'name'[@'%'] [IDENTIFIED BY '…']"""
+    cursor.expect("CREATE", "USER")
+    if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
+    name = _user(cursor)
+    password = _password(cursor) if cursor.sees("IDENTIFIED") else None
+    return CreateUser(name=name, password=password, if_not_exists=if_not_exists)
+
+
+def parse_alter_user(cursor: Cursor) -> AlterUser:
+    """ALTER USER 'name'[@'%'] IDENTIFIED BY '…'"""
+    cursor.expect("ALTER", "USER")
+    return AlterUser(name=_user(cursor), password=_password(cursor))
+
+
+def parse_drop_user(cursor: Cursor) -> DropUser:
+    """DROP USER [IF EXISTS] 'name'[@'%']"""
+    cursor.expect("DROP", "USER")
+    if_exists = cursor.accept("IF", "EXISTS")
+    return DropUser(name=_user(cursor), if_exists=if_exists)
+
+
+def parse_grant(cursor: Cursor) -> Grant:
+    """GRANT privilege, … ON scope TO 'user'[@'%']"""
+    cursor.expect("GRANT")
+    privileges, scope = _privileges(cursor), _scope(cursor)
+    cursor.expect("TO")
+    return Grant(privileges=privileges, scope=scope, user=_user(cursor))
+
+
+def parse_revoke(cursor: Cursor) -> Revoke:
+    """REVOKE privilege, … ON scope FROM 'user'[@'%']"""
+    cursor.expect("REVOKE")
+    privileges, scope = _privileges(cursor), _scope(cursor)
+    cursor.expect("FROM")
+    return Revoke(privileges=privileges, scope=scope, user=_user(cursor))
+
+
+def parse_show_grants(cursor: Cursor) -> ShowGrants:
+    """SHOW GRANTS [FOR 'user'[@'%']]"""
+    cursor.expect("SHOW", "GRANTS")
+    return ShowGrants(user=_user(cursor) if cursor.accept("FOR") else None)
+
+
+def parse_show_users(cursor: Cursor) -> ShowUsers:
+    """SHOW USERS"""
+    cursor.expect("SHOW", "USERS")
+    return ShowUsers()
+
+
+def parse_create_token(cursor: Cursor) -> CreateToken:
+    """CREATE TOKEN FOR 'user'[@'%'] [COMMENT '…']"""
+    cursor.expect("CREATE", "TOKEN", "FOR")
+    user = _user(cursor)
+    return CreateToken(user=user, comment=cursor.string("a comment in quotes") if cursor.accept("COMMENT") else None)
+
+
+def parse_drop_token(cursor: Cursor) -> DropToken:
+    """DROP TOKEN id"""
+    cursor.expect("DROP", "TOKEN")
+    if cursor.token.kind not in (Kind.WORD, Kind.STRING) or not cursor.token.value:
+        cursor.fail("the id of a token")
+    return DropToken(token_id=cursor.take().value)
+
+
+def parse_show_tokens(cursor: Cursor) -> ShowTokens:
+    """SHOW TOKENS"""
+    cursor.expect("SHOW", "TOKENS")
+    return ShowTokens()
+
+
+def _user(cursor: Cursor) -> str:
+    """Take name, 'name', `name`, each with @'%' when somebody is used to it."""
+    token = cursor.token
+    if token.kind not in (Kind.WORD, Kind.QUOTED, Kind.STRING):
+        cursor.fail("the name of a user")
+    cursor.take()
+    check_user_name(token.value, token.span)
+    if cursor.accept_symbol("@"):
+        _any_host(cursor)
+    return token.value
+
+
+def _any_host(cursor: Cursor) -> None:
+    token = cursor.token
+    if token.kind is Kind.END or token.value != "%":
+        msg = "A user is the same wherever they come from; only the host '%' can be written"
+        raise NotSupportedError(msg, place=token.span, hint="not supported", todo="Leave the host out.")
+    cursor.take()
+
+
+def _password(cursor: Cursor) -> str:
+    cursor.expect("IDENTIFIED", "BY")
+    span = cursor.token.span
+    password = cursor.string("a password in quotes")
+    if not password:
+        msg = "The password is empty"
+        raise ParseError(msg, place=span, hint="empty", todo="Give at least one letter.")
+    return password
+
+
+def _privileges(cursor: Cursor) -> tuple[Privilege, ...]:
+    found = [_privilege(cursor)]
+    while cursor.accept_symbol(","):
+        found.append(_privilege(cursor))
+    return tuple(each for each in Privilege if each in found)
+
+
+def _privilege(cursor: Cursor) -> Privilege:
+    if cursor.token.upper not in _PRIVILEGES:
+        cursor.fail(*(each.value for each in Privilege))
+    return _PRIVILEGES[cursor.take().upper]
+
+
+def _scope(cursor: Cursor) -> Scope:
+    """Take *, *.*, db, db.* or db.table; Doris' catalog may stand before the last two."""
+    cursor.expect("ON")
+    start = cursor.token.span.start
+    parts = [_part(cursor)]
+    while cursor.accept_symbol("."):
+        parts.append(_part(cursor))
+    place = Span(cursor.text, start, cursor.previous.span.end)
+    if len(parts) == 3 and parts[0] in (None, _CATALOG):
+        parts = parts[1:] if parts[0] else _without_star(parts, place)
+    if len(parts) > 2:
+        msg = "A privilege holds for *, for db.* or for db.table"
+        raise ParseError(msg, place=place, hint="too many parts")
+    database, table = parts[0], parts[1] if len(parts) == 2 else None
+    if database is None:
+        _without_star(parts, place)
+        return EVERYWHERE
+    return Scope(database=database, table=table)
+
+
+def _without_star(parts: list[str | None], place: Span) -> list[str | None]:
+    """What follows a star that stands for everything, which can only be stars."""
+    if any(part is not None for part in parts):
+        msg = "A privilege on a table of any database is not possible"
+        raise ParseError(msg, place=place, hint="not possible", todo="Name the database.")
+    return parts[1:]
+
+
+def _part(cursor: Cursor) -> str | None:
+    if cursor.accept_symbol("*"):
+        return None
+    span = cursor.token.span
+    name = cursor.identifier("*, a database or a table")
+    check_object_name(name, "database or table", span)
+    return name

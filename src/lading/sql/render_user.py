@@ -1,0 +1,71 @@
+"""Statements about users to text. Passwords are written out; `mask` the statement first."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from lading.sql.render_parts import comment_text, quoted_name
+from lading.sql.tokens import quote_string
+from lading.sql.user_statements import (
+    AlterUser,
+    CreateToken,
+    CreateUser,
+    DropToken,
+    DropUser,
+    Grant,
+    Privilege,
+    Revoke,
+    Scope,
+    ShowGrants,
+    ShowTokens,
+    ShowUsers,
+    UserStatement,
+)
+
+
+def user_text(it: UserStatement) -> str:
+    """The canonical text of a statement about users."""
+    match it:
+        case CreateUser():
+            exists = "IF NOT EXISTS " if it.if_not_exists else ""
+            return f"CREATE USER {exists}{_string(it.name)}{_identified(it.password)}"
+        case AlterUser():
+            return f"ALTER USER {_string(it.name)}{_identified(it.password)}"
+        case DropUser():
+            return f"DROP USER {'IF EXISTS ' if it.if_exists else ''}{_string(it.name)}"
+        case Grant():
+            return f"GRANT {_privileges(it.privileges)} ON {scope_text(it.scope)} TO {_string(it.user)}"
+        case Revoke():
+            return f"REVOKE {_privileges(it.privileges)} ON {scope_text(it.scope)} FROM {_string(it.user)}"
+        case ShowGrants():
+            return f"SHOW GRANTS FOR {_string(it.user)}" if it.user is not None else "SHOW GRANTS"
+        case ShowUsers():
+            return "SHOW USERS"
+        case CreateToken():
+            comment = f" {comment_text(it.comment)}" if it.comment is not None else ""
+            return f"CREATE TOKEN FOR {_string(it.user)}{comment}"
+        case DropToken():
+            return f"DROP TOKEN {_string(it.token_id)}"
+        case ShowTokens():
+            return "SHOW TOKENS"
+        case _:
+            assert_never(it)
+
+
+def scope_text(scope: Scope) -> str:
+    """*.*, db.* or db.table"""
+    if scope.database is None:
+        return "*.*"
+    return f"{quoted_name(scope.database)}.{quoted_name(scope.table) if scope.table is not None else '*'}"
+
+
+def _identified(password: str | None) -> str:
+    return f" IDENTIFIED BY {_string(password)}" if password is not None else ""
+
+
+def _privileges(privileges: tuple[Privilege, ...]) -> str:
+    return ", ".join(each.value for each in privileges)
+
+
+def _string(text: str) -> str:
+    return quote_string(text, "'")

@@ -1,0 +1,107 @@
+"""Statements about users, privileges and access tokens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+
+class Privilege(Enum):
+    """What somebody may do. ADMIN includes the other two; LOAD and SELECT do not include each other."""
+
+    ADMIN = "ADMIN"
+    LOAD = "LOAD"
+    SELECT = "SELECT"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """Where a privilege holds: everywhere, in a database, or on one table. A table is never without its database."""
+
+    database: str | None = None
+    table: str | None = None
+
+
+EVERYWHERE = Scope()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateUser:
+    """CREATE USER [IF NOT EXISTS] 'name' [IDENTIFIED BY '…']"""
+
+    name: str
+    password: str | None = field(default=None, repr=False)
+    """None: nobody can log in with a password until one is set."""
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterUser:
+    """ALTER USER 'name' IDENTIFIED BY '…'"""
+
+    name: str
+    password: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropUser:
+    """DROP USER [IF EXISTS] 'name'"""
+
+    name: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """GRANT LOAD, SELECT ON db.table TO 'user'"""
+
+    privileges: tuple[Privilege, ...]
+    scope: Scope
+    user: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revoke:
+    """REVOKE LOAD, SELECT ON db.table FROM 'user'"""
+
+    privileges: tuple[Privilege, ...]
+    scope: Scope
+    user: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShowGrants:
+    """SHOW GRANTS [FOR 'user']"""
+
+    user: str | None = None
+    """None: whoever asks."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShowUsers:
+    """SHOW USERS"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateToken:
+    """CREATE TOKEN FOR 'user' [COMMENT '…']"""
+
+    user: str
+    comment: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropToken:
+    """DROP TOKEN 'id'"""
+
+    token_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShowTokens:
+    """SHOW TOKENS"""
+
+
+UserStatement = (
+    CreateUser | AlterUser | DropUser | Grant | Revoke | ShowGrants | ShowUsers | CreateToken | DropToken | ShowTokens
+)

@@ -1,0 +1,1 @@
+"""What is shown of jobs over time: rates, points of plots, samples of metrics. Pure."""

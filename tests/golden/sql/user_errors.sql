@@ -1,0 +1,83 @@
+--- a user without a name
+CREATE USER IDENTIFIED BY
+--- ! ParseError 1:24 mismatched input 'BY', expected the end of the statement
+
+--- no name at all
+CREATE USER
+--- ! ParseError 1:12 ends too early, expected the name of a user
+
+--- a name with a colon
+CREATE USER 'a:b'
+--- ! InvalidNameError 1:13 cannot be the name of a user
+
+--- an empty name
+CREATE USER ''
+--- ! InvalidNameError 1:13 cannot be the name of a user
+
+--- another host
+CREATE USER 'jack'@'10.0.0.1'
+--- ! NotSupportedError 1:20 A user is the same wherever they come from
+
+--- no host
+CREATE USER jack@
+--- ! NotSupportedError 1:18 only the host '%'
+
+--- a change of nothing
+ALTER USER jack
+--- ! ParseError 1:16 expected IDENTIFIED
+
+--- no password
+ALTER USER jack IDENTIFIED BY
+--- ! ParseError 1:30 expected a password in quotes
+
+--- an empty password
+ALTER USER jack IDENTIFIED BY ''
+--- ! ParseError 1:31 The password is empty
+
+--- something else than a user
+CREATE ROLE r
+--- ! ParseError 1:8 mismatched input 'ROLE', expected JOB, ROUTINE, TABLE, DATABASE, USER or TOKEN
+
+--- an unknown privilege
+GRANT LOAD, GRANT_PRIV ON * TO jack
+--- ! ParseError 1:13 mismatched input 'GRANT_PRIV', expected ADMIN, LOAD or SELECT
+
+--- no scope
+GRANT LOAD TO jack
+--- ! ParseError 1:12 mismatched input 'TO', expected ON
+
+--- a scope without an end
+GRANT LOAD ON sales. TO jack
+--- ! ParseError 1:25 mismatched input 'jack', expected TO
+
+--- too many parts
+GRANT LOAD ON a.b.c TO jack
+--- ! ParseError 1:15 A privilege holds for
+
+--- any database but one table
+GRANT LOAD ON *.orders TO jack
+--- ! ParseError 1:15 a table of any database
+
+--- any catalog but one table
+GRANT LOAD ON *.sales.orders TO jack
+--- ! ParseError 1:15 a table of any database
+
+--- a name that no table has
+GRANT LOAD ON sales.`../x` TO jack
+--- ! InvalidNameError 1:21 cannot be the name of a database or table
+
+--- to nobody
+GRANT LOAD ON sales.*
+--- ! ParseError 1:22 ends too early, expected TO
+
+--- to where from should be
+REVOKE LOAD ON sales.* TO jack
+--- ! ParseError 1:24 mismatched input 'TO', expected FROM
+
+--- a token for nobody
+CREATE TOKEN jack
+--- ! ParseError 1:14 mismatched input 'jack', expected FOR
+
+--- a token without an id
+DROP TOKEN ;
+--- ! ParseError 1:12 expected the id of a token

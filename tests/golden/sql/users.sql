@@ -1,0 +1,119 @@
+--- a user
+create user if not exists jack@'%' identified by 'it''s a "secret"'
+--- =>
+CREATE USER IF NOT EXISTS 'jack' IDENTIFIED BY 'it''s a "secret"'
+
+--- a user with an unquoted host and a double-quoted password
+CREATE USER jack @ % IDENTIFIED BY "a\\b"
+--- =>
+CREATE USER 'jack' IDENTIFIED BY 'a\\b'
+
+--- a user without a password
+CREATE USER 'jack.of-all@example.org'
+--- =>
+CREATE USER 'jack.of-all@example.org'
+
+--- a user whose name is a keyword
+CREATE USER `user`
+--- =>
+CREATE USER 'user'
+
+--- a new password
+ALTER USER root IDENTIFIED BY 'x'
+--- =>
+ALTER USER 'root' IDENTIFIED BY 'x'
+
+--- a user goes
+DROP USER jack@"%"
+--- =>
+DROP USER 'jack'
+
+--- a user goes, if there
+drop user if exists 'jack'
+--- =>
+DROP USER IF EXISTS 'jack'
+
+--- privileges on a table, in one order and each once
+GRANT select, LOAD, select ON sales.orders TO 'jack'@'%'
+--- =>
+GRANT LOAD, SELECT ON sales.orders TO 'jack'
+
+--- privileges as Doris spells them
+GRANT LOAD_PRIV, SELECT_PRIV ON sales.* TO 'jack'@'%'
+--- =>
+GRANT LOAD, SELECT ON sales.* TO 'jack'
+
+--- with the catalog of Doris
+GRANT ADMIN_PRIV ON internal.sales.orders TO jack
+--- =>
+GRANT ADMIN ON sales.orders TO 'jack'
+
+--- everything in every catalog
+GRANT SELECT_PRIV ON *.*.* TO jack
+--- =>
+GRANT SELECT ON *.* TO 'jack'
+
+--- a database without its star
+GRANT LOAD ON sales TO jack
+--- =>
+GRANT LOAD ON sales.* TO 'jack'
+
+--- a database that is called like the catalog
+GRANT LOAD ON internal.orders TO jack
+--- =>
+GRANT LOAD ON internal.orders TO 'jack'
+
+--- one star
+GRANT ADMIN ON * TO jack
+--- =>
+GRANT ADMIN ON *.* TO 'jack'
+
+--- odd names
+GRANT LOAD ON `my db`.`a.b` TO jack
+--- =>
+GRANT LOAD ON `my db`.`a.b` TO 'jack'
+
+--- a database that is called star
+GRANT LOAD ON `*` TO jack
+--- =>
+GRANT LOAD ON `*`.* TO 'jack'
+
+--- privileges taken back
+revoke load on sales.orders from jack
+--- =>
+REVOKE LOAD ON sales.orders FROM 'jack'
+
+--- my grants
+SHOW GRANTS
+--- =>
+SHOW GRANTS
+
+--- the grants of another
+SHOW GRANTS FOR jack@'%'
+--- =>
+SHOW GRANTS FOR 'jack'
+
+--- all users
+show users
+--- =>
+SHOW USERS
+
+--- a token
+CREATE TOKEN FOR jack COMMENT 'the nightly check'
+--- =>
+CREATE TOKEN FOR 'jack' COMMENT 'the nightly check'
+
+--- a token without a comment
+CREATE TOKEN FOR 'jack'
+--- =>
+CREATE TOKEN FOR 'jack'
+
+--- a token goes
+DROP TOKEN t0a1b2c3d4e5f
+--- =>
+DROP TOKEN 't0a1b2c3d4e5f'
+
+--- all tokens
+SHOW TOKENS
+--- =>
+SHOW TOKENS

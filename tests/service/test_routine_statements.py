@@ -1,0 +1,447 @@
+"""Statements about routine loads against topics and streams in memory: what a user of Doris expects."""
+
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import replace
+
+import pytest
+
+from lading.errors import AlterError, JobExistsError, JobNotFoundError, JobStateError, LadingError, SqlError
+from lading.jobs.routine_views import ROUTINE_COLUMNS
+from lading.service.edits import edit_positions, plan_edit
+from lading.service.routine_views import views_of
+from lading.testing.clock import ManualClock
+from tests.service.routine_fakes import Desk, bench
+
+__all__ = ["bench"]
+
+KAFKA = 'FROM KAFKA("kafka_broker_list"="b:1", "kafka_topic"="clicks"{})'
+KINESIS = 'FROM KINESIS("aws.region"="eu-west-1", "kinesis_stream"="views"{})'
+
+
+def create(bench: Desk, more: str = "", *, name: str = "j", clauses: str = "", source: str = KAFKA) -> None:
+    bench.sql(f"CREATE ROUTINE LOAD {name} ON t {clauses} {source.format(more)} COMMENT 'c'")
+
+
+def paused(bench: Desk, more: str = "", **options: str) -> None:
+    create(bench, more, **options)
+    bench.run()
+    bench.sql("PAUSE ROUTINE LOAD FOR j")
+
+
+def progress(bench: Desk, name: str = "j") -> dict[str, str]:
+    found: dict[str, str] = json.loads(bench.show(name)["Progress"])
+    return found
+
+
+def test_a_created_job_is_shown_with_24_columns(bench: Desk) -> None:
+    create(bench, ', "property.sasl.password"="secret1"', clauses="COLUMNS (id, c, city = upper(c)), WHERE id = 8")
+    answer = bench.lading.sql("SHOW ROUTINE LOAD")[-1]
+    assert answer.columns == ROUTINE_COLUMNS
+    assert len(answer.columns) == 24
+    row = answer.dicts()[0]
+    assert (row["Name"], row["DbName"], row["TableName"], row["State"]) == ("j", "shop", "t", "NEED_SCHEDULE")
+    assert (row["PauseTime"], row["EndTime"], row["IsMultiTable"], row["DataSourceType"]) == (
+        None,
+        None,
+        "false",
+        "KAFKA",
+    )
+    properties = json.loads(row["JobProperties"])
+    assert properties["whereExpr"] == "(`id` = 8)"
+    assert properties["columnToColumnExpr"] == "id,c,city=upper(c)"
+    assert (properties["max_batch_interval"], properties["max_error_number"]) == ("60", "0")
+    assert properties["column_separator"] == "'\\t'"
+    assert json.loads(row["CustomProperties"]) == {
+        "kafka_default_offsets": "OFFSET_END",
+        "sasl.password": "******",
+    }
+    assert "secret1" not in json.dumps(row)
+    bench.run()
+    row = bench.show()
+    assert (row["State"], row["CurrentTaskNum"]) == ("RUNNING", "2")
+    assert json.loads(row["Progress"]) == {"0": "99", "1": "49"}
+    assert json.loads(row["Lag"]) == {"0": 0, "1": 0}
+    assert json.loads(row["DataSourceProperties"])["currentKafkaPartitions"] == "0,1"
+
+
+def test_secrets_are_in_no_record(bench: Desk) -> None:
+    create(bench, ', "property.sasl.password"="secret1"')
+    record = bench.lading.any_job("shop.j")
+    assert "secret1" not in record.definition
+    assert bench.world.specs[-1].client["sasl.password"] == "secret1"
+    assert "secret1" not in str(bench.sql("SHOW CREATE ROUTINE LOAD FOR j"))
+    assert "secret1" not in str(bench.sql("SHOW LOAD AUDIT FOR j"))
+
+
+def test_everything_is_checked_before_the_job_exists(bench: Desk) -> None:
+    for more, table, fragment in (
+        (', "kafka_partitions"="9"', "t", "custom kafka partition 9"),
+        ("", "nosuch", "Unknown table 'nosuch'"),
+    ):
+        with pytest.raises(LadingError, match=fragment):
+            bench.sql(f"CREATE ROUTINE LOAD j ON {table} {KAFKA.format(more)}")
+    with pytest.raises(LadingError, match="There is no topic"):
+        bench.sql("CREATE ROUTINE LOAD j ON t " + KAFKA.format("").replace("clicks", "nosuch"))
+    with pytest.raises(LadingError, match="Unknown database 'nosuch'"):
+        create(bench, name="nosuch.j")
+    bench.world.is_down = True
+    with pytest.raises(LadingError, match="broker is down"):
+        create(bench)
+    assert bench.sql("SHOW ALL ROUTINE LOAD") == []
+
+
+def test_a_name_is_used_once_in_a_database_until_its_job_has_ended(bench: Desk) -> None:
+    create(bench)
+    with pytest.raises(JobExistsError, match="already used in db"):
+        create(bench)
+    bench.sql("CREATE DATABASE other; CREATE TABLE other.t (id BIGINT) USING delta")
+    create(bench, name="other.j")
+    bench.sql("STOP ROUTINE LOAD FOR j")
+    create(bench)
+    states = [row[8] for row in bench.sql("SHOW ALL ROUTINE LOAD FOR j")]
+    assert states == ["STOPPED", "NEED_SCHEDULE"]
+    assert len(bench.sql("SHOW ROUTINE LOAD FOR j")) == 1
+
+
+def test_the_number_of_jobs_can_be_bounded(bench: Desk) -> None:
+    bench.lading.store.write_setting("max_routine_load_job_num", "1")
+    create(bench, name="a1")
+    create(bench, name="a2")
+    with pytest.raises(LadingError, match="exceed limit"):
+        create(bench, name="a3")
+
+
+def test_the_errors_of_control_statements_are_those_of_doris(bench: Desk) -> None:
+    for verb in ("PAUSE", "RESUME", "STOP"):
+        with pytest.raises(JobNotFoundError, match="There is not operable routine load job with name"):
+            bench.sql(f"{verb} ROUTINE LOAD FOR j")
+    create(bench)
+    bench.sql("PAUSE ROUTINE LOAD FOR j")
+    with pytest.raises(JobStateError, match="Could not transform PAUSED to PAUSED"):
+        bench.sql("PAUSE ROUTINE LOAD FOR shop.j")
+    assert bench.show()["ReasonOfStateChanged"] == (
+        "ErrorReason{code=errCode = 100, msg='User ann pauses routine load job'}"
+    )
+    assert bench.show()["PauseTime"]
+    bench.sql("RESUME ROUTINE LOAD FOR j")
+    bench.run()
+    bench.sql("RESUME ROUTINE LOAD FOR j")
+    assert bench.show()["State"] == "NEED_SCHEDULE"
+    bench.sql("STOP ROUTINE LOAD FOR j")
+    assert (bench.show()["State"], bench.sql("SHOW ROUTINE LOAD")) == ("STOPPED", [])
+    with pytest.raises(JobNotFoundError, match="There is no job named"):
+        bench.sql("SHOW ROUTINE LOAD FOR j")
+    with pytest.raises(JobNotFoundError, match="does not exists"):
+        bench.sql("SHOW ROUTINE LOAD TASK FOR j")
+
+
+def test_all_jobs_of_the_database_are_paused_and_resumed_together(bench: Desk) -> None:
+    create(bench, name="a1")
+    create(bench, name="a2")
+    bench.sql("PAUSE ROUTINE LOAD FOR a1; PAUSE ALL ROUTINE LOAD")
+    assert [row[8] for row in bench.sql("SHOW ROUTINE LOAD LIKE 'a_'")] == ["PAUSED", "PAUSED"]
+    bench.sql("RESUME ALL ROUTINE LOAD")
+    assert [row[8] for row in bench.sql("SHOW ROUTINE LOAD LIKE 'A%'")] == ["NEED_SCHEDULE", "NEED_SCHEDULE"]
+    assert bench.sql("SHOW ROUTINE LOAD LIKE 'b%'") == []
+
+
+def test_show_survives_brokers_that_are_down_or_hang(bench: Desk) -> None:
+    create(bench)
+    bench.run()
+    views_of(bench.lading).watch.forget(bench.lading.any_job("shop.j").job_id)
+    bench.world.is_down = True
+    assert json.loads(bench.show()["Lag"]) == {"0": -1, "1": -1}
+    views = views_of(bench.lading)
+    views.watch._patience_s = 0.05  # noqa: SLF001
+    views.watch.forget(bench.lading.any_job("shop.j").job_id)
+    bench.world.hangs = threading.Event()
+    assert json.loads(bench.show()["Progress"]) == {"0": "99", "1": "49"}
+    bench.world.hangs.set()
+
+
+def test_tasks_and_the_information_schema(bench: Desk) -> None:
+    create(bench)
+    bench.run()
+    tasks = bench.lading.sql("SHOW ROUTINE LOAD TASK WHERE JobName = 'j'")[-1].dicts()
+    assert (tasks[0]["TxnId"], tasks[0]["Timeout"], tasks[0]["TxnStatus"]) == ("-1", "600", None)
+    query = "SELECT JOB_NAME, STATE, IS_ABNORMAL_PAUSE, PROGRESS FROM information_schema.routine_load_jobs r"
+    assert bench.sql(query) == [("j", "RUNNING", "false", '{"0":"99","1":"49"}')]
+    assert bench.sql(f"{query} WHERE r.job_name = 'x'") == []
+    with pytest.raises(LadingError, match=r"information_schema.tables does not exist"):
+        bench.sql("SELECT * FROM information_schema.tables")
+
+
+def test_alter_wants_a_paused_job(bench: Desk) -> None:
+    create(bench)
+    with pytest.raises(JobStateError, match="Only supports modification of PAUSED jobs"):
+        bench.sql('ALTER ROUTINE LOAD FOR j PROPERTIES("max_error_number"="3")')
+    with pytest.raises(JobNotFoundError, match="There is not operable"):
+        bench.sql('ALTER ROUTINE LOAD FOR k PROPERTIES("max_error_number"="3")')
+
+
+def test_altered_properties_and_clauses_survive_a_restart(bench: Desk) -> None:
+    paused(bench, ', "property.sasl.password"="secret1"')
+    bench.sql(
+        'ALTER ROUTINE LOAD FOR j COLUMNS (id, city), WHERE id > 7 PROPERTIES("max_error_number"="3") '
+        'FROM KAFKA("kafka_broker_list"="b:2", "property.client.id"="x")'
+    )
+    bench.restart()
+    row = bench.show()
+    properties = json.loads(row["JobProperties"])
+    assert (properties["whereExpr"], properties["max_error_number"]) == ("(`id` > 7)", "3")
+    assert json.loads(row["DataSourceProperties"])["brokerList"] == "b:2"
+    assert json.loads(row["CustomProperties"])["client.id"] == "x"
+    record = bench.lading.any_job("shop.j")
+    assert record.window is not None
+    assert record.window.max_errors == 3
+    bench.lading.compile(record)
+    assert bench.world.specs[-1].client["sasl.password"] == "secret1"
+
+
+def test_offsets_are_moved_in_one_commit(bench: Desk) -> None:
+    paused(bench)
+    bench.sql(
+        'ALTER ROUTINE LOAD FOR j FROM KAFKA("kafka_partitions"="0,1", "kafka_offsets"="10,OFFSET_BEGINNING") '
+        "COMMENT 'again'"
+    )
+    assert progress(bench) == {"0": "9", "1": "OFFSET_ZERO"}
+    bill = bench.lading.bills(bench.lading.any_job("shop.j"), 1)[0]
+    assert (bill.kind.value, bill.epoch, bill.reason) == ("edit", 1, "ALTER by ann: again")
+    bench.restart()
+    bench.sql("RESUME ROUTINE LOAD FOR j")
+    bench.run()
+    assert progress(bench) == {"0": "9", "1": "OFFSET_ZERO"}
+    audit = [(row[2], json.loads(row[4])) for row in bench.sql("SHOW LOAD AUDIT FOR shop.j")]
+    assert [action for action, _ in audit] == ["RESUME", "ALTER", "PAUSE", "CREATE"]
+    facts = audit[1][1]
+    assert facts["positions"] == {"0": ["100", "10"], "1": ["50", "0"]}
+    assert facts["why"] == "again"
+
+
+@pytest.mark.parametrize(
+    ("change", "fragment"),
+    [
+        ('FROM KAFKA("kafka_partitions"="7", "kafka_offsets"="1")', "is not in the consumed partitions"),
+        ('FROM KAFKA("kafka_partitions"="0")', "Must set offset or default offset with partition property"),
+        ('PROPERTIES("format"="json")', "is invalid property"),
+        ('PROPERTIES("max_batch_rows"="1")', "should > 200000"),
+        ("WHERE nosuch = 1", "Unknown column 'nosuch'"),
+        ('FROM KAFKA("property.discovery"="OFF")', "should be ON, or OFF where partitions are named"),
+        ('PROPERTIES("max_error_number"="0")', "No properties or sql changed"),
+    ],
+)
+def test_a_refused_alter_changes_nothing(bench: Desk, change: str, fragment: str) -> None:
+    bench.sql(f'CREATE ROUTINE LOAD j ON t PROPERTIES("max_error_number"="0") {KAFKA.format("")}')
+    bench.run()
+    bench.sql("PAUSE ROUTINE LOAD FOR j")
+    before = bench.lading.any_job("shop.j")
+    with pytest.raises(LadingError) as caught:
+        bench.sql(f"ALTER ROUTINE LOAD FOR j {change}")
+    assert fragment in str(caught.value)
+    assert replace(bench.lading.any_job("shop.j"), goodbye=None) == replace(before, goodbye=None)
+    assert len(bench.lading.bills(before, 10)) == len(bench.lading.bills(before, 10))
+
+
+def test_another_topic_begins_anew_at_the_default(bench: Desk) -> None:
+    paused(bench)
+    bench.world.topics["orders"] = {"0": 7, "1": 8, "2": 9}
+    bench.sql('ALTER ROUTINE LOAD FOR j FROM KAFKA("kafka_topic"="orders")')
+    assert progress(bench) == {"0": "6", "1": "7", "2": "8"}
+    assert bench.lading.bills(bench.lading.any_job("shop.j"), 1)[0].positions.incarnation == "orders"
+    bench.sql("UNDO ALTER ROUTINE LOAD FOR j")
+    assert progress(bench) == {"0": "99", "1": "49"}
+    assert json.loads(bench.show()["DataSourceProperties"])["topic"] == "clicks"
+    bench.sql("RESUME ROUTINE LOAD FOR j")
+    bench.run()
+    assert bench.show()["State"] == "RUNNING"
+
+
+def test_a_change_can_be_looked_at_before_it_is_made(bench: Desk) -> None:
+    paused(bench)
+    before = bench.lading.any_job("shop.j")
+    answer = bench.lading.sql(
+        'EXPLAIN ALTER ROUTINE LOAD FOR j PROPERTIES("max_error_number"="3") '
+        'FROM KAFKA("kafka_partitions"="0,1", "kafka_offsets"="10,70", "property.sasl.password"="secret1")'
+    )[-1]
+    rows = [row[:6] for row in answer.rows]
+    assert rows == [
+        ("partition 0", "100", "10", "BACK", "90", "0"),
+        ("partition 1", "50", "70", "FORWARD", "0", "20"),
+        ("property max_error_number", "", "3", "", "", ""),
+        ("kafka property.sasl.password", "", "******", "", "", ""),
+    ]
+    assert bench.lading.any_job("shop.j") == before
+    assert progress(bench) == {"0": "99", "1": "49"}
+
+
+def test_an_edit_can_be_taken_back_and_that_too(bench: Desk) -> None:
+    paused(bench, ', "property.sasl.password"="secret1"')
+    with pytest.raises(JobStateError, match="There is no change of job"):
+        bench.sql("UNDO ALTER ROUTINE LOAD FOR j")
+    bench.sql(
+        'ALTER ROUTINE LOAD FOR j WHERE id > 7 PROPERTIES("max_error_number"="3") FROM KAFKA("kafka_partitions"="0", '
+        '"kafka_offsets"="10", "property.sasl.password"="secret2")'
+    )
+    bench.sql("UNDO ALTER ROUTINE LOAD FOR j COMMENT 'wrong job'")
+    record = bench.lading.any_job("shop.j")
+    assert progress(bench) == {"0": "99", "1": "49"}
+    assert json.loads(bench.show()["JobProperties"])["whereExpr"] == "*"
+    assert "max_error_number" not in record.properties
+    bench.lading.compile(record)
+    assert bench.world.specs[-1].client["sasl.password"] == "secret1"
+    bench.sql("UNDO ALTER ROUTINE LOAD FOR j")
+    assert progress(bench) == {"0": "9", "1": "49"}
+    bench.lading.compile(bench.lading.any_job("shop.j"))
+    assert bench.world.specs[-1].client["sasl.password"] == "secret2"
+    audit = [(row[2], json.loads(row[4])) for row in bench.sql("SHOW LOAD AUDIT FOR j")]
+    assert [action for action, _ in audit[:3]] == ["UNDO ALTER", "UNDO ALTER", "ALTER"]
+    assert audit[1][1]["why"] == "wrong job"
+    assert "secret" not in str(audit).replace("'secrets': 'changed'", "")
+
+
+def test_positions_can_be_edited_without_sql(bench: Desk) -> None:
+    paused(bench)
+    session = bench.lading.session("bob", "shop")
+    plan = plan_edit(session, "shop.j", {"0": "90"})
+    move = plan.moves[0]
+    assert (plan.is_done, move.partition, move.start, move.end, move.again, move.skipped) == (
+        False,
+        "0",
+        "100",
+        "90",
+        10,
+        0,
+    )
+    assert progress(bench)["0"] == "99"
+    done = edit_positions(session, "shop.j", {"0": "90"}, reason="bad rows")
+    assert (done.is_done, done.epoch) == (True, 1)
+    assert progress(bench)["0"] == "89"
+    with pytest.raises(LadingError, match="does not read partition 9"):
+        plan_edit(session, "shop.j", {"9": "1"})
+    bench.sql("RESUME ROUTINE LOAD FOR j")
+    with pytest.raises(JobStateError, match="Only supports modification of PAUSED jobs"):
+        plan_edit(session, "shop.j", {"0": "90"})
+
+
+def test_show_create_makes_a_job_that_goes_on(bench: Desk) -> None:
+    paused(bench)
+    bench.sql('ALTER ROUTINE LOAD FOR j FROM KAFKA("kafka_partitions"="0,1", "kafka_offsets"="10,OFFSET_BEGINNING")')
+    text = str(bench.sql("SHOW CREATE ROUTINE LOAD FOR j")[0][2])
+    assert '"kafka_partitions" = "0,1"' in text
+    bench.sql("STOP ROUTINE LOAD FOR j")
+    bench.world.topics["clicks"]["2"] = 5
+    bench.sql(text)
+    bench.run()
+    assert progress(bench) == {"0": "9", "1": "OFFSET_ZERO", "2": "OFFSET_ZERO"}
+
+
+def test_show_create_of_a_pinned_job_stays_pinned(bench: Desk) -> None:
+    paused(bench, ', "kafka_partitions"="1", "kafka_offsets"="3"')
+    text = str(bench.sql("SHOW CREATE ROUTINE LOAD FOR j")[0][2])
+    assert "discovery" not in text
+    bench.sql(f"STOP ROUTINE LOAD FOR j; {text}")
+    bench.run()
+    assert progress(bench) == {"1": "2"}
+
+
+def test_times_are_those_of_the_zone_of_the_job(bench: Desk) -> None:
+    bench.sql(
+        'CREATE ROUTINE LOAD j ON t PROPERTIES("timezone"="Asia/Tokyo") '
+        + KAFKA.format(', "property.kafka_default_offsets"="2026-01-01 09:00:00"')
+    )
+    compiled, _ = bench.lading.compile(bench.lading.any_job("shop.j"))
+    assert json.loads(compiled.job.start)["default"] == "2026-01-01T00:00:00+00:00"
+
+
+def test_shards_in_alter_become_the_only_ones(bench: Desk) -> None:
+    paused(bench, source=KINESIS)
+    assert progress(bench) == {"a": "900", "b": "900", "c": "900"}
+    statistic = json.loads(bench.show()["Statistic"])
+    assert (statistic["openShardNum"], statistic["trackedShardNum"]) == (2, 3)
+    rows = bench.sql(
+        'EXPLAIN ALTER ROUTINE LOAD FOR j FROM KINESIS("kinesis_shards"="b", "kinesis_shards_pos"="TRIM_HORIZON")'
+    )
+    assert rows[0][:6] == ("partition b", "AFTER 900", "TRIM_HORIZON", "BACK", "unknown", "0")
+    bench.sql('ALTER ROUTINE LOAD FOR j FROM KINESIS("kinesis_shards"="b", "kinesis_shards_pos"="TRIM_HORIZON")')
+    assert progress(bench) == {"b": "TRIM_HORIZON"}
+    with pytest.raises(AlterError, match="is not in the consumed shards"):
+        bench.sql('ALTER ROUTINE LOAD FOR j FROM KINESIS("kinesis_shards"="z", "kinesis_shards_pos"="LATEST")')
+    with pytest.raises(AlterError, match=r"property.discovery cannot be changed"):
+        bench.sql('ALTER ROUTINE LOAD FOR j FROM KINESIS("property.discovery"="ON")')
+    bench.sql("RESUME ROUTINE LOAD FOR j")
+    bench.run()
+    assert (bench.show()["State"], progress(bench)) == ("RUNNING", {"b": "TRIM_HORIZON"})
+
+
+def test_a_shard_can_be_moved_while_all_are_read(bench: Desk) -> None:
+    paused(bench, source=KINESIS)
+    bench.sql(
+        'ALTER ROUTINE LOAD FOR j FROM KINESIS("kinesis_shards"="b", "kinesis_shards_pos"="77", '
+        '"property.discovery"="ON")'
+    )
+    assert progress(bench) == {"a": "900", "b": "77", "c": "900"}
+
+
+def test_a_recreated_job_does_not_read_finished_shards_again(bench: Desk) -> None:
+    paused(bench, source=KINESIS)
+    bench.sql('ALTER ROUTINE LOAD FOR j FROM KINESIS("kinesis_shards"="a", "kinesis_shards_pos"="SHARD_END", '
+              '"property.discovery"="ON")')  # fmt: skip
+    text = str(bench.sql("SHOW CREATE ROUTINE LOAD FOR j")[0][2])
+    assert '"kinesis_shards_pos" = "SHARD_END,900,900"' in text
+    bench.sql("STOP ROUTINE LOAD FOR j")
+    bench.world.shards["d"] = ("b",)
+    bench.sql(text)
+    bench.run()
+    assert progress(bench) == {"b": "900", "c": "900", "d": "TRIM_HORIZON"}
+    positions = bench.lading.bills(bench.lading.any_job("shop.j"), 1)[0].positions
+    assert positions.partitions["a"].finished
+
+
+def test_avro_is_for_kafka_alone(bench: Desk) -> None:
+    with pytest.raises(SqlError, match="Invalid format type: avro"):
+        bench.sql(f'CREATE ROUTINE LOAD j ON t PROPERTIES("format"="avro") {KINESIS.format("")}')
+    with pytest.raises(SqlError, match=r"property.schema.registry.url is a required property"):
+        bench.sql(f'CREATE ROUTINE LOAD j ON t PROPERTIES("format"="avro") {KAFKA.format("")}')
+    more = ', "property.schema.registry.url"="http://r", "property.schema.registry.basic.auth.user.info"="u:p"'
+    bench.sql(f'CREATE ROUTINE LOAD j ON t PROPERTIES("format"="avro") {KAFKA.format(more)}')
+    spec = bench.world.specs[-1]
+    assert spec.format.registry.url == "http://r"
+    assert spec.format.registry.settings == {"basic.auth.user.info": "u:p"}
+    assert not [name for name in spec.client if name.startswith("schema.")]
+
+
+def test_explain_says_what_is_done_with_a_row(bench: Desk) -> None:
+    create(bench, clauses="COLUMNS (id, c, city = upper(c)), WHERE id > 1")
+    rows = dict(bench.sql("EXPLAIN ROUTINE LOAD j"))
+    assert rows["column city"] == "UPPER(`c`) → string"
+    assert rows["limits"] == "20000000 rows, 1073741824 bytes, 60 seconds"
+    assert dict(bench.sql("EXPLAIN JOB shop.j")) == rows == dict(bench.sql("EXPLAIN JOB j"))
+
+
+def test_a_table_is_not_dropped_under_a_job(bench: Desk) -> None:
+    create(bench)
+    with pytest.raises(LadingError, match=r"loaded by shop.j"):
+        bench.sql("DROP TABLE t")
+
+
+def test_lags_are_asked_for_once_in_a_while() -> None:
+    from lading.ids import JobId
+    from lading.service.lag_watch import FRESH_S, STALE_S, LagWatch
+    from lading.sources.streams import StreamSight
+
+    clock, asked = ManualClock(), list[int]()
+    watch, job = LagWatch(clock), JobId("j")
+
+    def ask() -> StreamSight:
+        asked.append(1)
+        return StreamSight(lag={"0": len(asked)})
+
+    assert watch.look({job: ask})[job].lag == {"0": 1}
+    assert watch.look({job: ask})[job].lag == {"0": 1}
+    clock.sleep(FRESH_S + 1)
+    assert watch.look({job: ask})[job].lag == {"0": 2}
+    clock.sleep(STALE_S + 1)
+    assert watch.look({}) == {}
