@@ -97,3 +97,23 @@ def test_a_listing_that_fails_pauses_the_job_and_loses_nothing(desk: Desk, s3: S
     desk.run()
     assert desk.ids() == [1, 2]
     assert not list(Path(desk.path).glob("*.tmp"))
+
+
+@pytest.mark.parametrize("form", ["delta", "iceberg"])
+def test_a_table_may_be_in_s3_and_its_keys_are_sealed(desk: Desk, s3: S3Server, form: str) -> None:
+    bucket = s3.make_bucket()
+    desk.sql(
+        f"""CREATE TABLE orders (id BIGINT, city STRING, amount DECIMAL(10,2)) USING {form}
+        LOCATION 's3://{bucket}/lake/orders' TBLPROPERTIES ("s3.endpoint"="{s3.endpoint}", "s3.region"="us-east-1",
+        "s3.access_key"="testing", "s3.secret_key"="{SECRET}", "use_path_style"="true")"""
+    )
+    desk.put_orders("a.csv", 0, 10)
+    desk.create(properties='"session.enable_insert_strict"="false"')
+    desk.run()
+    desk.restart()
+    desk.put_orders("b.csv", 10, 5)
+    desk.run()
+    assert desk.ids() == list(range(15))
+    assert desk.lading.verify("j").is_clean
+    for file in (desk.path / "home").rglob("*"):
+        assert not file.is_file() or SECRET.encode() not in file.read_bytes(), file

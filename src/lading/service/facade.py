@@ -66,7 +66,7 @@ class Lading:
         self._lock = HomeLock.acquire(self.home.path, self.clock)
         self.store = open_store(store_url or self.home.store_url, self.clock)
         self.vault = open_vault(self.home.path)
-        self.shelf = Shelf(self.home, self.store, self.clock)
+        self.shelf = Shelf(self.home, self.store, self.clock, self.vault)
         self._own = Session(self, user=user or getpass.getuser())
         self._spark_settings = spark or {}
         self._spark = session

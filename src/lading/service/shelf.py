@@ -9,11 +9,13 @@ from pathlib import Path
 from lading.clock import Clock
 from lading.errors import TableExistsError, TableNotFoundError
 from lading.service.home import Home
+from lading.service.secrets import Vault, open_secrets, resolve_properties, seal_secrets
 from lading.sql.parts import QualifiedName
 from lading.sql.table_statements import CreateTable
-from lading.store.protocols import Catalog
+from lading.store.protocols import Catalog, MetadataStore
 from lading.store.records import DatabaseEntry, TableEntry
 from lading.tables.base import LakeTable
+from lading.tables.storage import StorageOptions
 
 CATALOG = "lading"
 
@@ -21,10 +23,12 @@ CATALOG = "lading"
 class Shelf:
     """The tables of one home."""
 
-    def __init__(self, home: Home, catalog: Catalog, clock: Clock) -> None:
+    def __init__(self, home: Home, store: MetadataStore, clock: Clock, vault: Vault) -> None:
         self._home = home
-        self._catalog = catalog
+        self._store = store
+        self._catalog: Catalog = store
         self._clock = clock
+        self._vault = vault
 
     def create_table(self, statement: CreateTable, database: str) -> None:
         """CREATE TABLE. The table first, then its name: a kill in between leaves a table that can be made again."""
@@ -36,7 +40,12 @@ class Shelf:
             msg = f"Table {database}.{name} is already there"
             raise TableExistsError(msg, left="It was not touched.", todo="Choose another name, or drop it first.")
         location = statement.location or str(self._home.warehouse / database / name)
-        self._make(statement, database, location)
+        reach = {key: value for key, value in statement.properties.items() if _is_reach(key)}
+        rest = {key: value for key, value in statement.properties.items() if not _is_reach(key)}
+        statement = replace(statement, properties=rest)
+        # Dies after this: keys for a table that has no name, which the next CREATE TABLE writes over.
+        self._store.write_setting(_reach_key(database, name), seal_secrets(self._vault, reach))
+        self._make(statement, database, location, self._options(database, name))
         self._catalog.create_table(
             TableEntry(
                 database=database,
@@ -55,11 +64,18 @@ class Shelf:
         if entry.format == "delta":
             from lading.tables.delta.create import open_delta_table
 
-            return open_delta_table(entry.location)
+            return open_delta_table(entry.location, self._options(database, name))
         from lading.tables.iceberg.catalog import sqlite_catalog
         from lading.tables.iceberg.table import open_iceberg_table
 
-        return open_iceberg_table(sqlite_catalog(self._home.path), f"{database}.{name}")
+        options = self._options(database, name)
+        return open_iceberg_table(sqlite_catalog(self._home.path), f"{database}.{name}", options)
+
+    def _options(self, database: str, name: str) -> StorageOptions:
+        """How the files of a table are reached. References to secrets are followed each time."""
+        kept = self._store.read_setting(_reach_key(database, name))
+        reach = open_secrets(self._vault, kept, job=f"{database}.{name}")
+        return StorageOptions.from_properties(resolve_properties(reach, home=self._home.path))
 
     def entry(self, database: str, name: str) -> TableEntry:
         """What is known of a table by its name."""
@@ -100,20 +116,30 @@ class Shelf:
             msg = f"Unknown database '{name}'"
             raise TableNotFoundError(msg, left="Nothing was changed.", todo=f"CREATE DATABASE {name} first.")
 
-    def _make(self, statement: CreateTable, database: str, location: str) -> None:
+    def _make(self, statement: CreateTable, database: str, location: str, options: StorageOptions) -> None:
         if statement.format == "delta":
             from lading.tables.delta.create import create_delta_table
 
             # delta-rs takes no properties but Delta's own; ours are kept with the table's name.
             own = {key: value for key, value in statement.spec.properties.items() if not _is_ours(key)}
-            create_delta_table(location, replace(statement.spec, properties=own))
+            create_delta_table(location, replace(statement.spec, properties=own), options)
             return
         from lading.tables.iceberg.catalog import sqlite_catalog
         from lading.tables.iceberg.table import create_iceberg_table
 
         name = f"{database}.{statement.name.name}"
-        table = create_iceberg_table(sqlite_catalog(self._home.path), name, statement.spec, location=location)
+        catalog = sqlite_catalog(self._home.path)
+        table = create_iceberg_table(catalog, name, statement.spec, location=location, options=options)
         table.close()
+
+
+def _is_reach(key: str) -> bool:
+    """Whether a property says how to reach the files, and not how the table is made."""
+    return key.startswith("s3.") or key == "use_path_style"
+
+
+def _reach_key(database: str, name: str) -> str:
+    return f"reach/{database}.{name}"
 
 
 def _is_ours(key: str) -> bool:

@@ -70,7 +70,7 @@ def _files(lineage: list[Bill], table: LakeTable) -> list[str]:
         rows = sum(file.rows for bill in lineage for file in bill.files)
         if table.scan().num_rows < rows:
             found.append(f"LOSS: {len(gone)} files that the bills name are not in the table, nor are their rows")
-    filesystem, root = open_storage(table.location).arrow()
+    filesystem, root = open_storage(table.location, table.writer_spec().options).arrow()
     for bill in lineage:
         for file in bill.files:
             if file.path in there:

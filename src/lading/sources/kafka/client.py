@@ -1,0 +1,112 @@
+"""From a spec to the settings of librdkafka's clients. Secrets stay in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from lading.sources.kafka.faults import bad_setting, owned_setting
+from lading.sources.kafka.spec import KafkaSpec
+
+if TYPE_CHECKING:
+    from confluent_kafka import Consumer
+    from confluent_kafka.admin import AdminClient
+
+_OWNED = {
+    "enable.auto.commit": "false",
+    "enable.auto.offset.store": "false",
+    "enable.partition.eof": "true",
+    "auto.offset.reset": "error",
+    "isolation.level": "read_committed",
+}
+"""A user who sets one of these otherwise would get other rows than Lading promises."""
+
+_TUNED = {
+    # Fetching of a partition goes on at once when there is room again; the default is to wait a second.
+    "fetch.queue.backoff.ms": "10",
+    # A request that waits for new records holds up the next partition that is read over the same connection.
+    "fetch.wait.max.ms": "20",
+    "fetch.error.backoff.ms": "100",
+    "reconnect.backoff.max.ms": "1000",
+    "max.partition.fetch.bytes": str(8 * 1024 * 1024),
+    "queued.max.messages.kbytes": str(64 * 1024),
+    "check.crcs": "true",
+}
+"""For readers that live for one batch. Memory is bounded by the queue and one fetch; a larger record still comes."""
+
+_QUIET = {"log_level": "2"}
+"""librdkafka writes to stderr; what matters is in the errors that are raised."""
+
+_SECRET_WORDS = ("password", "secret", "key", "token", "credential", "jaas", "oauthbearer.config", "pem", "auth")
+
+
+class Complaints:
+    """The last thing that librdkafka said while it kept trying: the reason when it gives up."""
+
+    def __init__(self, spec: KafkaSpec) -> None:
+        self._spec = spec
+        self.last = ""
+
+    def __call__(self, error: Any) -> None:
+        self.last = without_secrets(self._spec, error.str())
+
+    def explain(self, what: str) -> str:
+        """What happened, and why if that was said."""
+        return f"{what}; the client said: {self.last}" if self.last and self.last not in what else what
+
+
+def open_admin(spec: KafkaSpec, complaints: Complaints) -> AdminClient:
+    """A client that asks. It connects when it is first used."""
+    from confluent_kafka import KafkaException
+    from confluent_kafka.admin import AdminClient
+
+    settings = {**_common(spec), "error_cb": complaints}
+    try:
+        return AdminClient(settings)
+    except KafkaException as error:
+        raise bad_setting(without_secrets(spec, error.args[0].str())) from error
+
+
+def open_consumer(spec: KafkaSpec, complaints: Complaints) -> Consumer:
+    """A client that reads what it is assigned. It never joins the group that librdkafka wants a name of."""
+    from confluent_kafka import Consumer, KafkaException
+
+    settings = {"group.id": "lading", **_TUNED, **_common(spec), **_OWNED, "error_cb": complaints}
+    try:
+        return Consumer(settings)
+    except KafkaException as error:
+        raise bad_setting(without_secrets(spec, error.args[0].str())) from error
+
+
+def check_settings(spec: KafkaSpec) -> None:
+    """Refuse settings that would make Lading read other rows than it promises."""
+    for name, ours in _OWNED.items():
+        given = spec.client.get(name, ours)
+        if given.strip().lower() != ours:
+            raise owned_setting(name, given, ours)
+
+
+def group_of(spec: KafkaSpec) -> str:
+    """The consumer group that is told how far the job is; empty when the user named none."""
+    return spec.client.get("group.id", "")
+
+
+def without_secrets(spec: KafkaSpec, text: str) -> str:
+    """The text, with every secret of the spec made unreadable."""
+    told = text
+    for value in (*_secrets(spec.client), *_secrets(spec.aws)):
+        told = told.replace(value, "******")
+    return told
+
+
+def _secrets(settings: Mapping[str, str]) -> list[str]:
+    return [value for name, value in settings.items() if value and any(word in name for word in _SECRET_WORDS)]
+
+
+def _common(spec: KafkaSpec) -> dict[str, Any]:
+    settings: dict[str, Any] = {**_QUIET, **spec.client, "bootstrap.servers": spec.brokers}
+    if spec.aws:
+        from lading.sources.kafka.msk import token_call
+
+        settings["oauth_cb"] = token_call(spec.aws)
+    return settings

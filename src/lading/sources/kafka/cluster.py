@@ -1,0 +1,156 @@
+"""What the brokers tell about a topic. One request for all partitions, and a bounded time for each question."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from lading.clock import Clock
+from lading.errors import ListingError
+from lading.sources.kafka.client import Complaints, open_admin, without_secrets
+from lading.sources.kafka.faults import topic_missing, unreachable
+from lading.sources.kafka.spec import KafkaSpec
+
+if TYPE_CHECKING:
+    from confluent_kafka.admin import AdminClient
+
+_NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
+"""How brokers that know no topic ids write one."""
+_SLACK_S = 1.0
+_AGAIN_S = 0.1
+_PASSING = frozenset(
+    (
+        "NOT_LEADER_FOR_PARTITION",
+        "LEADER_NOT_AVAILABLE",
+        "UNKNOWN_TOPIC_OR_PART",
+        "_UNKNOWN_PARTITION",
+        "OFFSET_NOT_AVAILABLE",
+        "REPLICA_NOT_AVAILABLE",
+        "FENCED_LEADER_EPOCH",
+        "UNKNOWN_LEADER_EPOCH",
+        "KAFKA_STORAGE_ERROR",
+    )
+)
+_LATEST, _EARLIEST = -1, -2
+"""Places that Kafka's protocol has numbers for, where others are milliseconds since 1970."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topic:
+    """A topic as it is now."""
+
+    incarnation: str
+    """Its id, which no other topic ever has. Empty: the brokers are too old to have ids."""
+    partitions: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """Offsets that can be read, per partition."""
+
+    low: Mapping[int, int]
+    """The first that is left."""
+    end: Mapping[int, int]
+    """The next after the last that is decided: behind it are open transactions, or nothing yet."""
+
+
+class Cluster:
+    """Asks about one topic. The connection is kept between questions."""
+
+    def __init__(self, spec: KafkaSpec, clock: Clock, *, timeout_s: float = 10.0) -> None:
+        self._spec = spec
+        self._clock = clock
+        self._timeout_s = timeout_s
+        self._complaints = Complaints(spec)
+        self._admin: AdminClient | None = None
+
+    def topic(self) -> Topic:
+        """Id and partitions. Raises ListingError."""
+        from confluent_kafka import TopicCollection
+
+        names = TopicCollection([self._spec.topic])
+        asked = self._client().describe_topics(names, request_timeout=self._timeout_s)
+        told = self._answer(asked[self._spec.topic])
+        identity = str(told.topic_id) if told.topic_id is not None else ""
+        return Topic(
+            incarnation="" if identity == _NO_ID else identity,
+            partitions=tuple(sorted(part.id for part in told.partitions)),
+        )
+
+    def bounds(self, partitions: Iterable[int]) -> Bounds:
+        """Lows and ends of partitions, asked at the same time."""
+        numbers = tuple(partitions)
+        low, end = self._offsets(dict.fromkeys(numbers, _EARLIEST), dict.fromkeys(numbers, _LATEST))
+        return Bounds(low=low, end=end)
+
+    def high_watermarks(self, partitions: Iterable[int]) -> dict[int, int]:
+        """Ends of partitions, open transactions included."""
+        (ends,) = self._offsets(dict.fromkeys(partitions, _LATEST), committed=False)
+        return ends
+
+    def at_times(self, times: Mapping[int, datetime]) -> dict[int, int | None]:
+        """The first offset at or after a time, per partition; None when no record is that new."""
+        (found,) = self._offsets({number: int(time.timestamp() * 1000) for number, time in times.items()})
+        return {number: None if offset < 0 else offset for number, offset in found.items()}
+
+    def close(self) -> None:
+        """Drop the connection; another question opens it again."""
+        self._admin = None
+
+    def _client(self) -> AdminClient:
+        if self._admin is None:
+            self._admin = open_admin(self._spec, self._complaints)
+        return self._admin
+
+    def _offsets(self, *questions: Mapping[int, int], committed: bool = True) -> list[dict[int, int]]:
+        """Offsets of places. A leader that is just being chosen is asked again while there is time."""
+        until_s = self._clock.monotonic_s() + self._timeout_s
+        while True:
+            asked = [self._ask(wanted, committed=committed) for wanted in questions]
+            try:
+                return [
+                    {number: self._answer(future, number).offset for number, future in futures.items()}
+                    for futures in asked
+                ]
+            except ListingError as error:
+                if error.facts.get("reason") not in _PASSING or self._clock.monotonic_s() >= until_s:
+                    raise
+                self._clock.sleep(_AGAIN_S)
+
+    def _ask(self, wanted: Mapping[int, int], *, committed: bool) -> dict[int, Future[Any]]:
+        from confluent_kafka import IsolationLevel, TopicPartition, admin
+
+        if not wanted:
+            return {}
+        offset_spec: Any = vars(admin)["OffsetSpec"]
+        asked = self._client().list_offsets(
+            {TopicPartition(self._spec.topic, number): offset_spec(place) for number, place in wanted.items()},
+            isolation_level=IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED,
+            request_timeout=self._timeout_s,
+        )
+        return {place.partition: future for place, future in asked.items()}
+
+    def _answer(self, future: Future[Any], partition: int | None = None) -> Any:
+        from confluent_kafka import KafkaException
+
+        spec = self._spec
+        place = "" if partition is None else f"partition {partition}: "
+        try:
+            return future.result(timeout=self._timeout_s + _SLACK_S)
+        except FutureTimeoutError as error:
+            raise unreachable(spec.topic, spec.brokers, self._explain(f"{place}no answer in time")) from error
+        except KafkaException as error:
+            reason = error.args[0]
+            if partition is None and reason.name() == "UNKNOWN_TOPIC_OR_PART":
+                raise topic_missing(spec.topic, spec.brokers) from error
+            told = self._explain(f"{place}{without_secrets(spec, reason.str())}")
+            raise unreachable(spec.topic, spec.brokers, told, reason.name()) from error
+
+    def _explain(self, what: str) -> str:
+        # Complaints are delivered only when the client is polled.
+        self._client().poll(0)
+        return self._complaints.explain(what)

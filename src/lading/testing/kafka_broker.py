@@ -1,0 +1,239 @@
+"""Brokers for tests: a real Apache Kafka that can be killed, and librdkafka's mock cluster for quick ones.
+
+The real one is one node that is its own controller. Its jars come from the folder of an unpacked Kafka that
+LADING_TEST_KAFKA names, or from Maven, once, into the user's cache folder.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from ipaddress import IPv4Address
+from pathlib import Path
+from typing import Any
+
+from lading.clock import SystemClock
+
+KAFKA_VERSION = "3.9.1"
+KAFKA_USER, KAFKA_PASSWORD = "alice", "alice-opens-sesame"
+"""Who may sign in where `KafkaBroker.secure_bootstrap` listens."""
+_CLUSTER_ID = "TGFkaW5nVGVzdEthZmthMQ"
+_START_S = 60.0
+_POM = """\
+<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>lading</groupId><artifactId>kafka-for-tests</artifactId><version>1</version><packaging>pom</packaging>
+  <dependencies>
+    <dependency>
+      <groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>{version}</version>
+    </dependency>
+    <dependency>
+      <groupId>org.slf4j</groupId><artifactId>slf4j-simple</artifactId><version>1.7.36</version>
+    </dependency>
+  </dependencies>
+</project>
+"""
+_PROPERTIES = """\
+process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:{controller}
+listeners=PLAINTEXT://127.0.0.1:{port},SASL_SSL://127.0.0.1:{secure},CONTROLLER://127.0.0.1:{controller}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port},SASL_SSL://127.0.0.1:{secure}
+controller.listener.names=CONTROLLER
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL_SSL:SASL_SSL
+ssl.keystore.type=PEM
+ssl.keystore.location={keystore}
+sasl.enabled.mechanisms=PLAIN
+listener.name.sasl_ssl.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required \
+  user_{user}="{password}";
+log.dirs={data}
+auto.create.topics.enable=false
+message.max.bytes=20000000
+replica.fetch.max.bytes=20000000
+offsets.topic.replication.factor=1
+offsets.topic.num.partitions=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+transaction.state.log.num.partitions=1
+group.initial.rebalance.delay.ms=0
+broker.session.timeout.ms=1000
+broker.heartbeat.interval.ms=200
+initial.broker.registration.timeout.ms=60000
+controller.quorum.election.timeout.ms=300
+controller.quorum.fetch.timeout.ms=500
+log.cleaner.backoff.ms=100
+log.retention.check.interval.ms=500
+file.delete.delay.ms=0
+"""
+
+
+class KafkaMissingError(RuntimeError):
+    """This machine has no Kafka and no way to get one."""
+
+
+def find_kafka_jars() -> Path:
+    """A folder with Kafka's jars. Raises KafkaMissingError with what is missing."""
+    if shutil.which("java") is None:
+        msg = "Kafka cannot be started: there is no java on the path"
+        raise KafkaMissingError(msg)
+    if home := os.environ.get("LADING_TEST_KAFKA"):
+        return Path(home) / "libs"
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lading" / f"kafka-{KAFKA_VERSION}"
+    if not cache.is_dir():
+        _fetch(cache)
+    return cache
+
+
+def _fetch(cache: Path) -> None:
+    """Ask Maven for the jars. They are put into place whole or not at all."""
+    maven = shutil.which("mvn")
+    if maven is None:
+        msg = "Kafka cannot be fetched: set LADING_TEST_KAFKA to an unpacked Apache Kafka, or install Maven"
+        raise KafkaMissingError(msg)
+    cache.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=cache.parent) as name:
+        folder = Path(name)
+        (folder / "pom.xml").write_text(_POM.format(version=KAFKA_VERSION))
+        command = [maven, "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=libs"]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600, check=False)  # noqa: S603
+        if done.returncode:
+            msg = f"Kafka cannot be fetched: Maven said {(done.stdout + done.stderr)[-500:]}"
+            raise KafkaMissingError(msg)
+        try:
+            (folder / "libs").rename(cache)
+        except OSError:
+            if not cache.is_dir():  # Otherwise another run was quicker.
+                raise
+
+
+class KafkaBroker:
+    """One real broker. What it was told stays on disk when it is killed."""
+
+    def __init__(self, jars: Path, folder: Path) -> None:
+        self._jars = jars
+        self._folder = folder
+        self._port, secure, controller = _free_ports(3)
+        self.bootstrap = f"127.0.0.1:{self._port}"
+        self.secure_bootstrap = f"127.0.0.1:{secure}"
+        """SASL_SSL with the mechanism PLAIN."""
+        self.certificate = folder / "certificate.pem"
+        self._process: subprocess.Popen[bytes] | None = None
+        self._properties = folder / "server.properties"
+        keystore = _write_certificate(self.certificate)
+        self._properties.write_text(
+            _PROPERTIES.format(
+                port=self._port,
+                secure=secure,
+                controller=controller,
+                data=folder / "data",
+                keystore=keystore,
+                user=KAFKA_USER,
+                password=KAFKA_PASSWORD,
+            )
+        )
+        told = self._java("kafka.tools.StorageTool", "format", "-t", _CLUSTER_ID, "-c", str(self._properties))
+        subprocess.run(told, capture_output=True, timeout=_START_S, check=True)  # noqa: S603
+
+    def start(self) -> None:
+        """Start, and wait until it answers."""
+        with (self._folder / "server.log").open("ab") as log:
+            command = self._java("kafka.Kafka", str(self._properties))
+            self._process = subprocess.Popen(command, stdout=log, stderr=log)  # noqa: S603
+        clock = SystemClock()
+        until_s = clock.monotonic_s() + _START_S
+        while not self._answers():
+            if self._process.poll() is not None or clock.monotonic_s() > until_s:
+                msg = f"Kafka did not start:\n{(self._folder / 'server.log').read_text()[-2000:]}"
+                raise RuntimeError(msg)
+            clock.sleep(0.1)
+
+    def kill(self) -> None:
+        """SIGKILL: no goodbye, no flush."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def admin(self) -> Any:
+        """A client to make and change topics with."""
+        from confluent_kafka.admin import AdminClient
+
+        return AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
+
+    def _java(self, *rest: str) -> list[str]:
+        options = ["-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+        quiet = ["-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"]
+        return ["java", *options, *quiet, "-cp", str(self._jars / "*"), *rest]
+
+    def _answers(self) -> bool:
+        from confluent_kafka import KafkaException
+
+        try:
+            with socket.create_connection(("127.0.0.1", self._port), timeout=1):
+                pass
+            return bool(self.admin().list_topics(timeout=2).brokers)
+        except (OSError, KafkaException):
+            return False
+
+
+@contextmanager
+def serve_kafka() -> Iterator[KafkaBroker]:
+    """A broker with a folder of its own. Raises KafkaMissingError."""
+    jars = find_kafka_jars()
+    with tempfile.TemporaryDirectory(prefix="lading-kafka-", ignore_cleanup_errors=True) as folder:
+        broker = KafkaBroker(jars, Path(folder))
+        try:
+            broker.start()
+            yield broker
+        finally:
+            broker.kill()
+
+
+class MockKafka:
+    """librdkafka's own imitation: quick, makes topics by itself, has no controller, no transactions that abort."""
+
+    def __init__(self) -> None:
+        from confluent_kafka import Producer
+
+        self.producer = Producer({"bootstrap.servers": "none", "test.mock.num.brokers": 1, "log_level": 0})
+        brokers = self.producer.list_topics(timeout=10).brokers.values()
+        self.bootstrap = ",".join(f"{broker.host}:{broker.port}" for broker in brokers)
+
+
+def _write_certificate(place: Path) -> Path:
+    """A certificate for this machine that vouches for itself; returns the file that has its key too."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key, now = ec.generate_private_key(ec.SECP256R1()), SystemClock().now()
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
+    addresses = x509.SubjectAlternativeName([x509.IPAddress(IPv4Address("127.0.0.1"))])
+    builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
+    builder = builder.serial_number(x509.random_serial_number()).add_extension(addresses, critical=False)
+    builder = builder.not_valid_before(now - timedelta(days=1)).not_valid_after(now + timedelta(days=30))
+    certificate = builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    place.write_bytes(certificate)
+    keystore = place.with_name("keystore.pem")
+    keystore.write_bytes(private + certificate)
+    return keystore
+
+
+def _free_ports(count: int) -> list[int]:
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
+    finally:
+        for one in sockets:
+            one.close()
