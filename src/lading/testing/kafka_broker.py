@@ -1,7 +1,7 @@
 """Brokers for tests: a real Apache Kafka that can be killed, and librdkafka's mock cluster for quick ones.
 
-The real one is one node that is its own controller. Its jars come from the folder of an unpacked Kafka that
-LADING_TEST_KAFKA names, or from Maven, once, into the user's cache folder.
+The real one is one node that is its own controller. LADING_TEST_KAFKA names the bootstrap servers of one that runs
+already, or the folder of an unpacked Kafka; without it the jars come from Maven, once, into the user's cache folder.
 """
 
 from __future__ import annotations
@@ -140,6 +140,11 @@ class KafkaBroker:
         told = self._java("kafka.tools.StorageTool", "format", "-t", _CLUSTER_ID, "-c", str(self._properties))
         subprocess.run(told, capture_output=True, timeout=_START_S, check=True)  # noqa: S603
 
+    @property
+    def is_ours(self) -> bool:
+        """Whether it may be killed."""
+        return True
+
     def start(self) -> None:
         """Start, and wait until it answers."""
         with (self._folder / "server.log").open("ab") as log:
@@ -182,9 +187,34 @@ class KafkaBroker:
             return False
 
 
+class ForeignKafka(KafkaBroker):
+    """A cluster that somebody else runs: it is used, and neither killed nor started."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self.bootstrap = bootstrap
+
+    @property
+    def is_ours(self) -> bool:
+        return False
+
+    def start(self) -> None:
+        raise _not_ours(self.bootstrap)
+
+    def kill(self) -> None:
+        raise _not_ours(self.bootstrap)
+
+
+def _not_ours(bootstrap: str) -> KafkaMissingError:
+    return KafkaMissingError(f"The Kafka at {bootstrap} belongs to somebody else and may not be killed")
+
+
 @contextmanager
 def serve_kafka() -> Iterator[KafkaBroker]:
-    """A broker with a folder of its own. Raises KafkaMissingError."""
+    """A broker with a folder of its own, or the one that LADING_TEST_KAFKA names. Raises KafkaMissingError."""
+    named = os.environ.get("LADING_TEST_KAFKA", "")
+    if named and not Path(named).is_dir():
+        yield ForeignKafka(named)
+        return
     jars = find_kafka_jars()
     with tempfile.TemporaryDirectory(prefix="lading-kafka-", ignore_cleanup_errors=True) as folder:
         broker = KafkaBroker(jars, Path(folder))

@@ -23,6 +23,14 @@ def broker() -> Iterator[KafkaBroker]:
 
 
 @pytest.fixture
+def own_broker(broker: KafkaBroker) -> KafkaBroker:
+    """A broker that may be killed, and that listens with a password too."""
+    if not broker.is_ours:
+        pytest.skip(f"NOT PROVED: the Kafka at {broker.bootstrap} may not be killed")
+    return broker
+
+
+@pytest.fixture
 def topic(broker: KafkaBroker) -> Topic:
     """A new topic with one partition on the real broker."""
     return Topic(broker)

@@ -146,7 +146,8 @@ def test_every_record_once_and_in_order_over_many_batches(broker: KafkaBroker) -
         assert loader.at[str(partition)] == str(count)
 
 
-def test_a_broker_that_dies_and_comes_back_loses_and_doubles_nothing(broker: KafkaBroker) -> None:
+def test_a_broker_that_dies_and_comes_back_loses_and_doubles_nothing(own_broker: KafkaBroker) -> None:
+    broker = own_broker
     topic = Topic(broker, partitions=2)
     filler = "x" * 1000
     for partition in range(2):
@@ -165,6 +166,7 @@ def test_a_broker_that_dies_and_comes_back_loses_and_doubles_nothing(broker: Kaf
     assert got.numbers == [*range(25_000), *range(25_000)]
 
 
+@pytest.mark.usefixtures("own_broker")
 def test_a_broker_that_stays_dead_is_an_error_that_passes(topic: Topic) -> None:
     topic.write((n, row("x" * 1000, n)) for n in range(20_000))
     loader = Loader(topic.spec(patience_s=2, client={"queued.max.messages.kbytes": "2000"})).open()

@@ -180,6 +180,7 @@ def sign_in(broker: KafkaBroker, password: str) -> dict[str, str]:
     }
 
 
+@pytest.mark.usefixtures("own_broker")
 def test_signing_in_over_tls(topic: Topic) -> None:
     topic.count_up(0, 3)
     broker = topic.broker
@@ -187,6 +188,7 @@ def test_signing_in_over_tls(topic: Topic) -> None:
     assert Loader(spec).open().drain().numbers == [0, 1, 2]
 
 
+@pytest.mark.usefixtures("own_broker")
 def test_a_wrong_password_is_said_and_not_shown(topic: Topic) -> None:
     broker = topic.broker
     spec = spec_of(broker.secure_bootstrap, topic.name, client=sign_in(broker, "wrong-sesame"))
