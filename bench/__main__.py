@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from bench import commit, files
+from bench import commit, files, many
 
-SECTIONS = {"commit": commit.run, "files": files.run}
+SECTIONS = {"commit": commit.run, "files": files.run, "many": many.run}
 
 
 def main(names: list[str]) -> int:

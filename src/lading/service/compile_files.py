@@ -67,6 +67,7 @@ def compile_files(
         show_position=offset_of,
         remark=lambda positions: late_remark(source.survey(positions)),
         behind=lambda positions: pending(source.survey(positions)),
+        can_learn_columns=lambda: source.first_file() is not None,
         is_once=spec.ingestion.value == "once",
     )
 

@@ -29,6 +29,8 @@ class Compiled:
     behind: Callable[[Positions], str] = lambda positions: ""
     """How much is there that is not loaded yet, in words. May be slow too."""
     is_once: bool = False
+    can_learn_columns: Callable[[], bool] = lambda: True
+    """Whether something has come since from which the columns can be learned, when `stage` is None."""
     followers: tuple[Follower, ...] = ()
     """Those of the source, besides the store."""
     close: Callable[[], None] = lambda: None

@@ -138,6 +138,10 @@ def commit_edit(session: Session, edit: Edit) -> EditPlan:
 def _commit_move(session: Session, edit: Edit, changed: JobRecord) -> tuple[Bill, str]:
     lading, reason = session.lading, _reason(session, edit)
     lading.forget_runner(edit.record.job_id)
+    if not lading.bills(edit.record, 1):
+        # A job that never ran begins where its old definition says, so that the edit can be taken back to there.
+        _, first = lading.coordinator(edit.record)
+        first.close()
     coordinator, compiled = lading.coordinator(changed)
     try:
         if edit.restored is not None:

@@ -296,7 +296,10 @@ class Lading:
                 self.runner(record.job_id).apply(Interrupted(at=self.clock.now()))
 
     def _stager(self, compiled: Compiled) -> CancellableStager:
-        return _LazyStager(self.spark, compiled.stage) if compiled.stage is not None else _NoStager()
+        if compiled.stage is None:
+            return _NoStager()
+        # A pool for each job: those that have much to do leave the others their even share.
+        return _LazyStager(self.spark, replace(compiled.stage, pool=f"job-{compiled.job.job_id}"))
 
     def _drain(self, record: JobRecord, deadline: float | None, on_progress: Progress | None) -> JobRecord:
         runner = JobRunner(

@@ -65,17 +65,19 @@ def _views(session: Session, query: Query) -> Result:
         if function.properties.get("type") != "insert":
             msg = f'{function.name.lower()}("type"=…) knows only "insert"'
             raise NotSupportedError(msg, todo='Write "type"="insert".')
-    stored = session.lading.store.list_jobs(kind=JobKind.STREAMING, include_final=False)
+    stored = session.lading.store.list_jobs(kind=JobKind.STREAMING, include_final=True)
+    seen = {each.record.job_id for each in stored if session.sees(each.record)}
+    alive = [each.record for each in stored if each.record.job_id in seen]
     totals = session.lading.store.read_totals()
-    jobs = render_jobs([each.record for each in stored], {str(key): value for key, value in totals.items()})
-    tasks = render_tasks(session.lading.store.list_tasks())
+    jobs = render_jobs(alive, {str(key): value for key, value in totals.items()})
+    tasks = render_tasks(task for task in session.lading.store.list_tasks() if task.job_id in seen)
     text = _without_schema(rewrite_query(query, FUNCTIONS, dialect="sqlite"))
     connection = sqlite3.connect(":memory:")
     try:
         _fill(connection, "jobs", JOB_COLUMNS, jobs)
         _fill(connection, "tasks", TASK_COLUMNS, tasks)
         if _names_schema(query):
-            _fill(connection, ROUTINE_TABLE, SCHEMA_COLUMNS, schema_rows(session.lading))
+            _fill(connection, ROUTINE_TABLE, SCHEMA_COLUMNS, schema_rows(session))
         try:
             cursor = connection.execute(text)
         except sqlite3.Error as error:

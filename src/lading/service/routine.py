@@ -11,14 +11,20 @@ from lading.jobs.events import Created, Event, PausedByUser, Resumed, Stopped
 from lading.jobs.record import JobKind, JobName, JobRecord, JobState
 from lading.jobs.transition import create_record
 from lading.model.positions import Positions
-from lading.pipeline.mapping import RowMapping
 from lading.service.audit import apply, audit
 from lading.service.compile_routine import window_of
 from lading.service.edits import Edit, check_paused
 from lading.service.moves import PartitionMove, plan_new_source, plan_stream_moves
 from lading.service.result import Result, done, table
-from lading.service.routine_mapping import Mapped
-from lading.service.routine_views import create_text, like_pattern, show_jobs, show_tasks, views_of
+from lading.service.routine_views import (
+    NO_ROWS,
+    create_text,
+    like_pattern,
+    show_jobs,
+    show_tasks,
+    views_of,
+    with_references_followed,
+)
 from lading.service.session import Session
 from lading.service.streams import Stream, open_stream
 from lading.sql.alter import alter_routine_load
@@ -37,7 +43,6 @@ from lading.sql.statements import (
 
 MAX_JOBS_SETTING = "max_routine_load_job_num"
 DEFAULT_MAX_JOBS = 10_000
-_NO_ROWS = Mapped(source_columns=(), metadata=(), mapping=RowMapping(columns=()))
 
 
 # Finding.
@@ -52,7 +57,7 @@ def find_routine(session: Session, name: QualifiedName, *, include_final: bool =
     """The routine load of a name: the one that is alive, or the newest of those that were."""
     wanted = JobName(kind=JobKind.ROUTINE, name=name.name, database=database_of(session, name))
     found = session.lading.store.find_job(wanted, include_final=include_final)
-    return found.record if found is not None else None
+    return found.record if found is not None and session.sees(found.record) else None
 
 
 def operable(session: Session, name: QualifiedName) -> JobRecord:
@@ -64,8 +69,10 @@ def operable(session: Session, name: QualifiedName) -> JobRecord:
     return record
 
 
-def _alive(session: Session, database: str) -> list[JobRecord]:
-    return [stored.record for stored in session.lading.store.list_jobs(kind=JobKind.ROUTINE, database=database)]
+def _listed(session: Session, database: str, *, include_final: bool = False) -> list[JobRecord]:
+    """Routine loads of a database that the user may see."""
+    stored = session.lading.store.list_jobs(kind=JobKind.ROUTINE, database=database, include_final=include_final)
+    return [found.record for found in stored if session.sees(found.record)]
 
 
 # Making.
@@ -125,7 +132,7 @@ def control_routine(session: Session, statement: ControlRoutineLoad) -> Result:
     if statement.name is not None:
         _control(session, operable(session, statement.name), statement)
         return done()
-    for record in _alive(session, session.database):
+    for record in _listed(session, session.database):
         try:
             _control(session, record, statement)
         except JobStateError:
@@ -202,7 +209,8 @@ def _routine_statement(session: Session, record: JobRecord) -> CreateRoutineLoad
 
 def _stream(session: Session, record: JobRecord, statement: CreateRoutineLoad) -> Stream:
     """The stream of a definition, for questions only: no row is read."""
-    return open_stream(record, define_routine_load(statement), _NO_ROWS, session.lading.clock)
+    definition = define_routine_load(with_references_followed(session.lading, statement))
+    return open_stream(record, definition, NO_ROWS, session.lading.clock)
 
 
 def _positions(session: Session, record: JobRecord, statement: CreateRoutineLoad) -> Positions:
@@ -233,8 +241,7 @@ def _pinned_out(old: CreateRoutineLoad, new: CreateRoutineLoad, positions: Posit
 def show_routine(session: Session, statement: ShowRoutineLoad) -> Result:
     """SHOW [ALL] ROUTINE LOAD."""
     database = database_of(session, statement.name) if statement.name is not None else session.database
-    stored = session.lading.store.list_jobs(kind=JobKind.ROUTINE, database=database, include_final=statement.all)
-    records = [found.record for found in stored]
+    records = _listed(session, database, include_final=statement.all)
     if statement.name is not None:
         records = [record for record in records if record.name == statement.name.name]
         if not records:
@@ -260,8 +267,8 @@ def show_routine_tasks(session: Session, statement: ShowRoutineLoadTask) -> Resu
 def show_create_routine(session: Session, statement: ShowCreateRoutineLoad) -> Result:
     """SHOW [ALL] CREATE ROUTINE LOAD: a statement that makes a job which goes on from here."""
     database = database_of(session, statement.name)
-    stored = session.lading.store.list_jobs(kind=JobKind.ROUTINE, database=database, include_final=statement.all)
-    records = [found.record for found in stored if found.record.name == statement.name.name]
+    everything = _listed(session, database, include_final=statement.all)
+    records = [record for record in everything if record.name == statement.name.name]
     if not records:
         msg = f"There is no job named {statement.name.name} in db {database}"
         raise JobNotFoundError(msg, left="Nothing was changed.", todo="See SHOW ALL ROUTINE LOAD.")

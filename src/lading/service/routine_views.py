@@ -30,6 +30,7 @@ from lading.service.positions_shown import kafka_words, kinesis_words
 from lading.service.result import Result, table
 from lading.service.routine_facts import facts_of
 from lading.service.routine_mapping import Mapped
+from lading.service.secrets import resolve_properties
 from lading.service.streams import open_stream
 from lading.sources.streams import StreamSight
 from lading.sql.alter import KAFKA_STARTS, KINESIS_STARTS
@@ -41,8 +42,9 @@ from lading.sql.statements import CreateRoutineLoad
 
 if TYPE_CHECKING:
     from lading.service.facade import Lading
+    from lading.service.session import Session
 
-_NO_ROWS = Mapped(source_columns=(), metadata=(), mapping=RowMapping(columns=()))
+NO_ROWS = Mapped(source_columns=(), metadata=(), mapping=RowMapping(columns=()))
 """For a source that is only asked how far it is."""
 MOST_URL_BILLS = 50
 
@@ -145,8 +147,9 @@ class RoutineViews:
 
     def _ask(self, record: JobRecord, positions: Positions) -> Ask:
         def ask() -> StreamSight:
-            definition = define_routine_load(self._statement(record))
-            stream = open_stream(record, definition, _NO_ROWS, self._lading.clock)
+            statement = with_references_followed(self._lading, self._statement(record))
+            definition = define_routine_load(statement)
+            stream = open_stream(record, definition, NO_ROWS, self._lading.clock)
             try:
                 return stream.source.sight(positions)
             finally:
@@ -175,10 +178,17 @@ def show_tasks(lading: Lading, record: JobRecord) -> Result:
     return table(ROUTINE_TASK_COLUMNS, render_routine_task(record, facts))
 
 
-def schema_rows(lading: Lading) -> list[Row]:
+def with_references_followed(lading: Lading, statement: CreateRoutineLoad) -> CreateRoutineLoad:
+    """The statement with secrets in the place of references to them."""
+    known = resolve_properties(statement.source.properties, home=lading.home.path)
+    return replace(statement, source=replace(statement.source, properties=known))
+
+
+def schema_rows(session: Session) -> list[Row]:
     """information_schema.routine_load_jobs: routine loads of all databases that were not stopped or cancelled."""
-    records = [stored.record for stored in lading.store.list_jobs(kind=JobKind.ROUTINE)]
-    shown = views_of(lading).rows(records)
+    stored = session.lading.store.list_jobs(kind=JobKind.ROUTINE)
+    records = [found.record for found in stored if session.sees(found.record)]
+    shown = views_of(session.lading).rows(records)
     return [render_schema_row(record, row) for record, row in zip(records, shown, strict=True)]
 
 

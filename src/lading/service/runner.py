@@ -150,11 +150,13 @@ class JobRunner:
         True promises that a batch would find nothing. A source that cannot be asked is not idle: the batch says why.
         """
         opened = self._open_job
-        if opened is None or opened.coordinator.bill is None or opened.compiled.stage is None:
+        if opened is None or opened.coordinator.bill is None:
             return False
         if self._tools.clock.monotonic_s() >= self._remark_due_s:
             return False
         try:
+            if opened.compiled.stage is None:
+                return not opened.compiled.can_learn_columns()
             plan = opened.planner.plan(opened.coordinator.bill.positions, opened.compiled.job.limits)
         except LadingError:
             return False
@@ -257,12 +259,12 @@ class JobRunner:
 
     def _batch(self, opened: _Open) -> bool:
         if opened.compiled.stage is None:
-            # No file was there to learn the columns from; look again next time.
-            self._let_go()
-            compiled_again, _ = self._tools.compile(self.record())
-            if compiled_again.stage is None:
+            if not opened.compiled.can_learn_columns():
                 self.apply(NothingToDo(at=self._now()))
+                self._remark_due_s = self._tools.clock.monotonic_s() + REMARK_EVERY_S
                 return False
+            # A file has come to learn the columns from: the job is opened anew. Nobody is left to fence.
+            self.goodbye()
             return True
         steps, task_id, since = opened.coordinator.run_batch(), 0, self._tools.clock.monotonic_s()
         self._began_s = since

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
-from lading.jobs.record import JobName
 from lading.model.tally import RowCounts, Tally
 from lading.status.lag import LagUnit
 from lading.status.rates import Point
@@ -190,47 +189,5 @@ class Series:
     """There were more commits than were read: the oldest points are too low."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PositionChange:
-    """What moving one partition means."""
-
-    partition: str
-    old: str
-    new: str | None
-    """None: the partition is given up."""
-    effect: str
-    """In words: what is loaded again, or skipped."""
-    loaded_again: int | None = None
-    """Files or records that will be loaded a second time; None when nobody knows."""
-    skipped: int | None = None
-    """Files or records that will never be loaded; None when nobody knows."""
-    unit: str = ""
-    """files or records."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EditSight:
-    """An edit of positions, done or only thought through."""
-
-    job: str
-    dry_run: bool
-    changes: tuple[PositionChange, ...]
-    epoch: int | None = None
-    """The epoch it raised the job to; None for a dry run."""
-    seq: int | None = None
-
-
-class PositionEdits(Protocol):
-    """Moves positions by an operator's word, through the same code as ALTER.
-
-    Laws: a dry run changes nothing. Raises JobStateError unless the job is PAUSED, PartitionLostError for a partition
-    that the job does not read, ConfigError for a position that is none.
-    """
-
-    def edit(self, name: JobName, changes: Mapping[str, str | None], *, user: str, dry_run: bool) -> EditSight: ...
-
-
 JsonRecord = dict[str, Any]
 """A bill as its JSON has it."""
-
-Page = Sequence[Any]
