@@ -18,7 +18,7 @@ from lading.pipeline.quarantine import QuarantineFile
 from lading.pipeline.stager import Stage
 from lading.pipeline.tasks import TaskTools
 from lading.service.compiled import Compiled
-from lading.sources.files.properties import parse_properties
+from lading.service.files_spec import files_spec_of
 from lading.sources.files.reader import output_schema, read_splits
 from lading.sources.files.schema import infer_schema
 from lading.sources.files.source import FilesSource, Survey, render_offset
@@ -34,7 +34,6 @@ from lading.tables.types import spark_type
 from lading.tables.writers import open_writer
 
 _HIDDEN = 4
-_FILE_PROPERTIES = {"s3.ingestion_mode": "s3.ingestion_mode", "s3.late_files": "s3.late_files"}
 
 
 def compile_files(
@@ -42,7 +41,7 @@ def compile_files(
 ) -> Compiled:
     """Check a job against its table and its files, and put its parts together."""
     definition = define_streaming_job(statement)
-    spec = files_spec(statement, definition, table.schema())
+    spec = files_spec(definition, table.schema())
     known = spec if spec.schema is not None else infer_schema(spec)
     properties = definition.properties
     job = Job(
@@ -99,13 +98,9 @@ def offset_text(offset: str | None) -> str:
     return render_offset(offset) if offset else ""
 
 
-def files_spec(statement: CreateJob, definition: StreamingJobDefinition, target: pa.Schema) -> FilesSpec:
+def files_spec(definition: StreamingJobDefinition, target: pa.Schema) -> FilesSpec:
     """Where the files are and how they are written."""
-    given = dict(statement.insert.source.properties)
-    for name, value in statement.properties.items():
-        if name in _FILE_PROPERTIES:
-            given[_FILE_PROPERTIES[name]] = "count" if value.upper() == "SHOW" else value
-    spec = parse_properties(given)
+    spec = files_spec_of(definition.source, definition.properties)
     if spec.format is Format.JSON and not spec.json.jsonpaths:
         return replace(spec, schema=_json_schema(definition, spec, target))
     return spec

@@ -63,6 +63,7 @@ def compile_routine(
         interval_s=float(definition.properties.max_batch_interval_s),
         show_position=partial(progress_text, stream),
         remark=partial(lag_remark, stream),
+        behind=partial(lag_remark, stream),
         followers=stream.followers,
         close=stream.close,
     )

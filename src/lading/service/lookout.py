@@ -39,12 +39,13 @@ class Lookout:
                 beats.append((seq, beat))
 
     def saw_commits(self, job_id: JobId, found: Iterable[tuple[int, Beat]]) -> None:
-        """Take in what the index says, oldest first; it knows no less than what was seen up to its newest."""
+        """Take in what the index says of a stretch, oldest first; of that stretch it knows no less than was seen."""
         listed = list(found)
         with self._lock:
-            newest = listed[-1][0] if listed else -1
-            later = [item for item in self._beats.get(job_id, ()) if item[0] > newest]
-            self._beats[job_id] = deque([*listed, *later], maxlen=KEPT_BEATS)
+            known = self._beats.get(job_id, deque[tuple[int, Beat]]())
+            first, last = (listed[0][0], listed[-1][0]) if listed else (0, -1)
+            older, later = [item for item in known if item[0] < first], [item for item in known if item[0] > last]
+            self._beats[job_id] = deque([*older, *listed, *later], maxlen=KEPT_BEATS)
 
     def newest_seq(self, job_id: JobId) -> int | None:
         """The newest commit that is known; None when nothing was taken in yet."""

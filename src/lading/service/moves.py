@@ -9,6 +9,7 @@ from typing import Literal
 
 from lading.errors import ConfigError, PartitionLostError
 from lading.model.positions import BEGINNING, PartitionState, Positions
+from lading.service.positions_shown import is_horizon
 from lading.service.streams import Stream
 from lading.sources.files.source import FilesSource
 from lading.sql.starts import OFFSET_BEGINNING
@@ -105,17 +106,19 @@ def _plan_numbers(stream: Stream, name: str, state: PartitionState, end: str | N
     direction: Direction = "UNKNOWN"
     if old and new:
         direction = _direction(_rank(new) - _rank(old))
-    elif old and end in (BEGINNING, "TRIM_HORIZON"):
+    elif is_horizon(state.at) and is_horizon(end):
+        direction = "SAME"
+    elif old and is_horizon(end):
         direction = "BACK"
-    elif new and state.at in (BEGINNING, "TRIM_HORIZON"):
+    elif new and is_horizon(state.at):
         direction = "FORWARD"
     return PartitionMove(
         partition=name,
         start=state.at,
         end=end,
         direction="BACK" if state.finished else direction,
-        again=0 if direction == "FORWARD" and not state.finished else None,
-        skipped=0 if direction == "BACK" else None,
+        again=0 if direction in ("FORWARD", "SAME") and not state.finished else None,
+        skipped=0 if direction in ("BACK", "SAME") else None,
         unit="records",
         remark="Kinesis does not count the records between two positions",
     )

@@ -46,7 +46,12 @@ def _last_number(at: str) -> str:
 def _word(at: str) -> str:
     if at.startswith(_TIME):
         return f"AT_TIMESTAMP({at.removeprefix(_TIME)})"
-    return at or TRIM_HORIZON
+    return TRIM_HORIZON if is_horizon(at) else at
+
+
+def is_horizon(at: str) -> bool:
+    """Whether a position in a shard is its oldest record, with or without the moment when that was said."""
+    return at == BEGINNING or at.split(" ")[0] == TRIM_HORIZON
 
 
 def kinesis_words(positions: Positions) -> dict[str, str]:

@@ -35,6 +35,14 @@ class Session:
         """Whether a job is there for this session."""
         return sees(self.rights, record)
 
+    def sees_database(self, database: str) -> bool:
+        """Whether a database is there for this session. The one that sessions begin in always is."""
+        return self.rights is None or database == "default" or self.rights.see_database(database)
+
+    def sees_table(self, database: str, table: str) -> bool:
+        """Whether a table is there for this session."""
+        return self.rights is None or self.rights.see_table(database, table)
+
     def sql(self, text: str) -> list[Result]:
         """Run statements, one after the other; the first that fails ends it."""
         return [self.execute(statement) for statement in parse_statements(text)]

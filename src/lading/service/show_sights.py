@@ -154,7 +154,7 @@ def show_audit(entry: AuditEntry) -> AuditSight:
         action=entry.action,
         subject=entry.subject,
         statement=said(entry.statement),
-        facts=mask_properties(entry.facts),
+        facts={name: said(value) for name, value in mask_properties(entry.facts).items()},
     )
 
 

@@ -17,7 +17,7 @@ from lading.model.bill import Bill
 from lading.model.codec import encode
 from lading.model.tally import Tally
 from lading.pipeline.quarantine import read_quarantine
-from lading.service.lookout import KEPT_BEATS, Lookout
+from lading.service.lookout import Lookout
 from lading.service.show_sights import (
     beat_of,
     said,
@@ -48,7 +48,9 @@ if TYPE_CHECKING:
 MaySee = Callable[[JobRecord], bool]
 
 RATE_WINDOW_S = 300.0
-MOST_FILLS = 50
+MOST_FILLED = 60
+"""So many commits of a job are read from the index at once; those that this service makes it hears of anyway."""
+MOST_FILLS = 20
 """So many jobs are looked up in the index of bills in one listing; the others follow with the next ones."""
 MOST_POINTS = 120
 MOST_SERIES_BILLS = 5000
@@ -207,7 +209,8 @@ class Sights:
             return False
         if seen is not None and seen >= newest:
             return False
-        entries = self._lading.store.list_bills(record.job_id, limit=KEPT_BEATS)
+        unseen = MOST_FILLED if seen is None else min(MOST_FILLED, newest - seen)
+        entries = self._lading.store.list_bills(record.job_id, limit=unseen)
         self._lookout.saw_commits(record.job_id, [(entry.seq, beat_of(entry)) for entry in reversed(entries)])
         return True
 

@@ -133,12 +133,13 @@ def _catalog(session: Session, statement: Statement) -> Result:
             session.lading.shelf.require_database(statement.name)
             session.database = statement.name
         case ShowDatabases():
-            return table(("Database",), [(entry.name,) for entry in session.lading.store.list_databases()])
+            names = [entry.name for entry in session.lading.store.list_databases()]
+            return table(("Database",), [(name,) for name in names if session.sees_database(name)])
         case ShowTables():
             database = statement.db or session.database
             session.lading.shelf.require_database(database)
             names = [entry.name for entry in session.lading.store.list_tables(database)]
-            return table((f"Tables_in_{database}",), [(name,) for name in names])
+            return table((f"Tables_in_{database}",), [(name,) for name in names if session.sees_table(database, name)])
         case DescribeTable():
             schema = session.lading.shelf.open_table(_database(session, statement.name), statement.name.name).schema()
             rows = [(field.name, spark_type(field.type), "Yes" if field.nullable else "No") for field in schema]

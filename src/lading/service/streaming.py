@@ -21,6 +21,7 @@ from lading.service.session import Session
 from lading.sources.files.source import FilesSource, parse_offset
 from lading.sql.alter import alter_streaming_job
 from lading.sql.definitions import define_streaming_job
+from lading.sql.file_properties import is_s3_uri
 from lading.sql.masking import without_secrets
 from lading.sql.parts import SourceFunction
 from lading.sql.render import render
@@ -54,23 +55,29 @@ def create_job(session: Session, statement: CreateJob) -> Result:
     record, _ = create_record(event)
     # Dies after this: secrets of a job that does not exist, which nobody reads.
     session.lading.keep_secrets(record.job_id, statement, kept)
-    session.lading.compile(record)  # Everything is checked against the table and the files before the job exists.
+    # Everything is checked against the table and the files before the job exists; keys and roles by a first listing.
+    compiled, _ = session.lading.compile(record)
+    compiled.source.open(compiled.job.start)
     session.lading.store.create_job(record, audit=audit(session, record, "CREATE", statement=statement))
     return done(f"job {statement.name} created")
+
+
+def _is_local(source: SourceFunction) -> bool:
+    return source.name == "FILE" and not is_s3_uri(source.properties.get("uri", ""))
 
 
 def _located(source: SourceFunction) -> SourceFunction:
     """A relative path means one seen from here, now; the job must mean the same wherever it is run from."""
     uri = source.properties.get("uri", "")
-    if source.name != "FILE" or "://" in uri or uri.startswith("/"):
+    if not _is_local(source) or "://" in uri or uri.startswith("/"):
         return source
-    return replace(source, properties={**source.properties, "uri": str(Path.cwd() / uri.removeprefix("./"))})
+    return replace(source, properties={**source.properties, "uri": f"{Path.cwd()}/{uri.removeprefix('./')}"})
 
 
 def _located_offset(properties: Mapping[str, str], source: SourceFunction) -> dict[str, str]:
     """The names of local files are whole paths; a relative one in an offset would sort behind them all."""
     offset = properties.get("offset")
-    if not offset or source.name != "FILE":
+    if not offset or not _is_local(source):
         return dict(properties)
     key = parse_offset(offset)
     whole = key if key.startswith("/") else str(Path.cwd() / key.removeprefix("./"))

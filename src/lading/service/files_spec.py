@@ -1,0 +1,92 @@
+"""From what a statement says about files to what the source reads by. Pure: texts were read and checked by `sql`."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from lading.sources.files.place import parse_uri
+from lading.sources.files.spec import (
+    MAX_RECORD_BYTES,
+    Compression,
+    CsvOptions,
+    FilesSpec,
+    Format,
+    Ingestion,
+    JsonOptions,
+    LateFiles,
+    MissingColumns,
+    S3Access,
+)
+from lading.sql import row_formats
+from lading.sql.file_properties import FileProperties, S3Properties
+from lading.sql.file_properties import S3Access as AskedAccess
+from lading.sql.job_properties import StreamingJobProperties
+
+_COMPRESSIONS = {"gzip": "gz", "none": "plain", "snappyblock": "snappy", "lz4frame": "lz4"}
+_LATE = {"SHOW": LateFiles.COUNT, "LOAD": LateFiles.LOAD}
+
+
+def files_spec_of(source: S3Properties | FileProperties, job: StreamingJobProperties) -> FilesSpec:
+    """Where the files are and how they are written; without columns, unless the statement names them."""
+    files = source.files
+    form = Format(files.format)
+    return FilesSpec(
+        place=parse_uri(source.uri),
+        format=form,
+        s3=_access(source.access) if isinstance(source, S3Properties) else S3Access(),
+        compression=Compression(_COMPRESSIONS.get(files.compress_type, files.compress_type)),
+        csv=_csv(files.csv),
+        json=_json(files.json),
+        path_partition_keys=files.path_partition_keys,
+        missing_columns=MissingColumns(files.missing_columns.lower()),
+        ingestion=Ingestion(job.ingestion_mode.lower()),
+        late_files=_LATE[job.late_files],
+        late_window=job.late_window or 0,
+        max_record_bytes=files.max_record_bytes or MAX_RECORD_BYTES,
+        schema=_schema(files.csv) if form.is_csv else None,
+    )
+
+
+def _access(asked: AskedAccess) -> S3Access:
+    return S3Access(
+        endpoint=_url(asked.endpoint),
+        region=asked.region,
+        access_key=asked.access_key,
+        secret_key=asked.secret_key,
+        session_token=asked.session_token,
+        role_arn=asked.role_arn,
+        external_id=asked.external_id,
+        sts_endpoint=_url(asked.sts_endpoint),
+        path_style=asked.use_path_style,
+    )
+
+
+def _url(endpoint: str) -> str:
+    return f"https://{endpoint}" if endpoint and "://" not in endpoint else endpoint
+
+
+def _csv(asked: row_formats.CsvOptions) -> CsvOptions:
+    return CsvOptions(
+        column_separator=asked.column_separator,
+        line_delimiter=asked.line_delimiter,
+        enclose=asked.enclose,
+        escape=asked.escape,
+        skip_lines=asked.skip_lines,
+        empty_field_as_null=asked.empty_field_as_null,
+        trim_double_quotes=asked.trim_double_quotes,
+    )
+
+
+def _json(asked: row_formats.JsonOptions) -> JsonOptions:
+    return JsonOptions(
+        read_by_line=asked.read_by_line,
+        strip_outer_array=asked.strip_outer_array,
+        num_as_string=asked.num_as_string,
+        json_root=asked.json_root,
+        jsonpaths=asked.jsonpaths,
+    )
+
+
+def _schema(asked: row_formats.CsvOptions) -> pa.Schema | None:
+    """Every column is read as a string; types are the mapping's business."""
+    return pa.schema([pa.field(name, pa.string()) for name, _ in asked.schema]) if asked.schema else None
