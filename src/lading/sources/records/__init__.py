@@ -1,0 +1,1 @@
+"""How the bytes of stream records become rows."""

@@ -1,0 +1,136 @@
+"""Many JSON objects at once through pyarrow, where it cannot differ from `files.json_text`. None: take another way.
+
+pyarrow wants to know the type of each column. It is told what kinds of values the run before had.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from operator import itemgetter
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json as pajson
+
+from lading.sources.files.arrays import doubles
+from lading.sources.records.documents import DEEP_BYTES, SPACE, may_be_deep
+
+_TYPES: dict[frozenset[type], pa.DataType] = {
+    frozenset(): pa.string(),
+    frozenset({str}): pa.string(),
+    frozenset({bool}): pa.bool_(),
+    frozenset({int}): pa.int64(),
+    frozenset({float}): pa.float64(),
+    frozenset({int, float}): pa.float64(),
+}
+_PLAIN_BELOW = 1e10
+"""Below this, Arrow writes a whole double as the digits of a whole number."""
+_MAX_PAUSE = 64
+_LEFT = rb"(?<=[\s:,\[-]%s)"
+_STRANGE = [re.compile(word + _LEFT % word) for word in (b"NaN", b"Inf")]
+"""What pyarrow takes for a number and JSON does not. Nearly the same words in strings are none."""
+MINUS_ZERO = re.compile(rb"-0(?<=[\s:,\[]-0)(?=[\s,}\]])")
+"""A number that several readers take for 0. The lookbehind stands behind what it looks at: so the search can jump."""
+
+
+class FlatJson:
+    """Reads runs of records that are one object each, of which the wanted values are not nested."""
+
+    def __init__(self, keys: Sequence[str], *, keeps_digits: bool, needs_value: bool) -> None:
+        self._keys = keys
+        self._kinds: list[frozenset[type]] = [frozenset()] * len(keys)
+        self._keeps_digits = keeps_digits
+        self._needs_value = needs_value
+        self._schema: pa.Schema | None = None
+        self._pause = 0
+        self._runs_left = 0
+
+    def learn(self, kinds: Sequence[set[type]]) -> None:
+        """What values a run had that went another way, column by column."""
+        self._kinds = [_merged(old, new) for old, new in zip(self._kinds, kinds, strict=True)]
+        types = [_TYPES.get(kind) for kind in self._kinds]
+        is_possible = None not in types and not (self._keeps_digits and pa.float64() in types)
+        self._schema = pa.schema(list(zip(self._keys, types, strict=True))) if is_possible else None
+
+    def parse(self, values: Sequence[bytes]) -> list[pa.Array] | None:
+        """One column of strings for each key, one row for each record. Tried less often when it keeps failing."""
+        if self._runs_left:
+            self._runs_left -= 1
+            return None
+        if self._schema is None:
+            return None
+        columns = self._parse(values, self._schema)
+        self._pause = 0 if columns else min(_MAX_PAUSE, 2 * self._pause + 1)
+        self._runs_left = self._pause - 1 if self._pause else 0
+        return columns
+
+    def _parse(self, values: Sequence[bytes], schema: pa.Schema) -> list[pa.Array] | None:
+        text = _text(values)
+        if text is None:
+            return None
+        try:
+            table = pajson.read_json(
+                pa.BufferReader(text),
+                read_options=pajson.ReadOptions(use_threads=False, block_size=len(text) + 1),
+                parse_options=pajson.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore"),
+            )
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            return None
+        if table.num_rows != len(values):
+            return None
+        columns = [_written(table.column(key)) for key in self._keys]
+        if None in columns or (self._needs_value and _has_empty_row(columns)):
+            return None
+        return columns
+
+
+def _merged(old: frozenset[type], new: set[type]) -> frozenset[type]:
+    """A column that once had numbers with a fraction may have them again; else the newest run counts."""
+    if not new:
+        return old
+    return old | new if old | new <= {int, float} else frozenset(new)
+
+
+def _text(values: Sequence[bytes]) -> bytes | None:
+    """The records one after another, if pyarrow takes nothing in them wrongly.
+
+    Between two of them stands `}\\n{`, which no JSON text can hold: so each record starts and ends an object, and where
+    there are as many objects as records, each record is one.
+    """
+    if set(map(itemgetter(-1), values)) != {ord("}")}:
+        values = [value.strip(SPACE) for value in values]
+        if not all(values) or set(map(itemgetter(-1), values)) != {ord("}")}:
+            return None
+    text = b"\n".join(values)
+    if set(map(itemgetter(0), values)) != {ord("{")} or b"\r" in text:
+        return None
+    if _is_one_deep(values) or MINUS_ZERO.search(text) or any(word.search(text) for word in _STRANGE):
+        return None
+    try:
+        return text if text.isascii() or text.decode() else None
+    except UnicodeDecodeError:
+        return None
+
+
+def _is_one_deep(values: Sequence[bytes]) -> bool:
+    return max(map(len, values)) > DEEP_BYTES and any(map(may_be_deep, values))
+
+
+def _written(column: pa.ChunkedArray) -> pa.Array | None:
+    values = column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
+    if pa.types.is_string(values.type):
+        return values
+    if pa.types.is_floating(values.type):
+        # A large whole number would be written as a double here and by its digits elsewhere.
+        is_whole = pc.equal(pc.floor(values), values)
+        if pc.any(pc.and_(is_whole, pc.greater_equal(pc.abs(values), doubles([_PLAIN_BELOW])[0]))).as_py():
+            return None
+    return values.cast(pa.string())
+
+
+def _has_empty_row(columns: Sequence[pa.Array]) -> bool:
+    empty = pc.is_null(columns[0])
+    for column in columns[1:]:
+        empty = pc.and_(empty, pc.is_null(column))
+    return bool(pc.any(empty).as_py())
