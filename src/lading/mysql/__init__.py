@@ -1,0 +1,1 @@
+"""The MySQL wire protocol: `mysql`, DBeaver, PyMySQL and JDBC talk to Lading."""

@@ -1,0 +1,41 @@
+"""How the MySQL face is run."""
+
+from __future__ import annotations
+
+import ssl
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MysqlOptions:
+    """Limits and places. Each limit is there so that one client cannot take what the others need."""
+
+    host: str = "127.0.0.1"
+    port: int = 9030
+    """0: any that is free."""
+    max_connections: int = 600
+    workers: int = 16
+    """Statements that run at once; others wait for their turn."""
+    login_workers: int = 32
+    """Clients whose password is looked at, or that wait because it was wrong, at once."""
+    handshake_timeout_s: float = 10.0
+    """A client that has not proven who it is after so long is dropped."""
+    idle_timeout_s: float = 28_800.0
+    """A client that says nothing for so long is dropped."""
+    write_timeout_s: float = 600.0
+    """A client that takes nothing of its rows for so long is dropped."""
+    max_packet_bytes: int = 16 * 1024 * 1024
+    max_prepared: int = 1000
+    """Prepared statements of one connection."""
+    close_grace_s: float = 10.0
+    """How long running statements may take when the server is closed."""
+    tls: ssl.SSLContext | None = None
+
+
+def load_tls(certificate: Path, key: Path) -> ssl.SSLContext:
+    """TLS from a certificate and its key, both PEM."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.load_cert_chain(certificate, key)
+    return context

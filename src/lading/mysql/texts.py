@@ -1,0 +1,84 @@
+"""Texts of statements before they are parsed: cutting them apart, their limits, and `?` in them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from lading.mysql.faults import TOO_LARGE, Fault
+from lading.sql.spans import mask_text
+
+_PART = re.compile(
+    r"""(?P<skip>'(?:[^'\\]|\\.|''|\\\Z)*+(?:'|\Z)|"(?:[^"\\]|\\.|""|\\\Z)*+(?:"|\Z)|`[^`]*+(?:`|\Z)
+          |/\*.*?(?:\*/|\Z)|--[^\n]*+|\#[^\n]*+|\w++|\s++)
+      | (?P<mark>[;?])
+      | (?P<other>.)""",
+    re.VERBOSE | re.DOTALL,
+)
+_SIGNS = "()[]{},;.*+-/<>=!|&%^~@:?$"
+_WORD = re.compile(r"[\w.\-]++")
+SHORT = 4096
+"""Texts up to here are not looked at: nothing in them can take long."""
+MOST_LETTERS = 1024 * 1024
+MOST_PARTS = 100_000
+MOST_EFFORT = 50_000_000
+
+
+def check_size(text: str) -> None:
+    """Refuse a text whose parsing would take memory or time from everybody.
+
+    Each word becomes a record of a few hundred bytes. Looking for secrets, which every message about a text does, takes
+    time that grows with the square of the length of a word, and while it does, nothing else runs in this process.
+    """
+    if len(text) > MOST_LETTERS:
+        raise _refused(text, f"at most {MOST_LETTERS} letters are taken")
+    if len(text) <= SHORT:
+        return
+    effort = 0
+    for parts, match in enumerate(_WORD.finditer(text)):
+        effort += (match.end() - match.start()) ** 2
+        if effort > MOST_EFFORT:
+            raise _refused(text, "a word in it, or in a string of it, is too long")
+        if parts >= MOST_PARTS:
+            raise _refused(text, f"it has more than {MOST_PARTS} words")
+    if sum(map(text.count, _SIGNS)) > MOST_PARTS:
+        raise _refused(text, f"it has more than {MOST_PARTS} brackets, commas and signs")
+
+
+def _refused(text: str, why: str) -> Fault:
+    told = f"The statement of {len(text)} letters is too large: {why}. Nothing was changed."
+    return Fault(TOO_LARGE, "08S01", f"{told} It begins with: {mask_text(' '.join(text[:80].split()))}")
+
+
+def cut(text: str) -> list[str]:
+    """The statements of a text, which are separated by semicolons; empty ones are left out."""
+    found: list[str] = []
+    start = 0
+    for at in _marks(text, ";"):
+        found.append(text[start:at])
+        start = at + 1
+    found.append(text[start:])
+    return [part for part in found if part.strip()]
+
+
+def question_marks(text: str) -> list[int]:
+    """Where parameters stand."""
+    return list(_marks(text, "?"))
+
+
+def fill(text: str, marks: Sequence[int], literals: Sequence[str]) -> str:
+    """A text with literals in the places of its parameters; nothing inside of a literal is looked at again."""
+    parts: list[str] = []
+    start = 0
+    for at, literal in zip(marks, literals, strict=True):
+        parts += [text[start:at], literal]
+        start = at + 1
+    return "".join([*parts, text[start:]])
+
+
+def _marks(text: str, wanted: str) -> Iterator[int]:
+    if wanted not in text:
+        return
+    for match in _PART.finditer(text):
+        if match.lastgroup == "mark" and match[0] == wanted:
+            yield match.start()

@@ -1,0 +1,58 @@
+"""The users of a home, through the MySQL face."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pymysql
+import pytest
+
+from lading.mysql.options import MysqlOptions
+from lading.mysql.server import MysqlServer
+from lading.service.facade import Lading
+from lading.service.mysql_users import MysqlUsers
+from tests.mysql.conftest import Connect, rows
+
+
+@pytest.fixture
+def port(tmp_path: Path) -> Iterator[int]:
+    with Lading(tmp_path / "home") as lading:
+        options = MysqlOptions(port=0, close_grace_s=2)
+        with MysqlServer(lading, authenticator=MysqlUsers(lading.access), options=options) as server:
+            yield server.port
+
+
+def test_users_are_made_and_log_in_and_lose_their_way_in(port: int, connect: Connect) -> None:
+    root = connect(port)
+    rows(root, "CREATE USER ann IDENTIFIED BY 'correct horse'")
+    ann = connect(port, user="ann", password="correct horse")
+    assert rows(ann, "SELECT CURRENT_USER()") == [("ann@%",)]
+    rows(root, "ALTER USER root IDENTIFIED BY 'battery'")
+    for user, password in (("root", ""), ("ann", "correct"), ("ann", ""), ("nobody", "")):
+        with pytest.raises(pymysql.OperationalError) as caught:
+            connect(port, user=user, password=password)
+        assert caught.value.args[0] == 1045
+    assert rows(connect(port, password="battery"), "SELECT 1") == [(1,)]
+
+
+def test_who_lacks_a_privilege_is_told_with_a_number(port: int, connect: Connect) -> None:
+    root = connect(port)
+    for text in (
+        "CREATE DATABASE sales",
+        "CREATE TABLE sales.orders (id bigint) USING delta",
+        "CREATE USER bob IDENTIFIED BY 'correct horse'",
+    ):
+        rows(root, text)
+    bob = connect(port, user="bob", password="correct horse")
+    for text, codes in (
+        ("DROP TABLE sales.orders", (1142, 1044, 1146)),
+        ("CREATE USER eve", (1227,)),
+        ("DROP DATABASE sales", (1044, 1227, 1049)),
+    ):
+        with pytest.raises(pymysql.MySQLError) as caught:
+            rows(bob, text)
+        assert caught.value.args[0] in codes, caught.value.args
+    assert rows(bob, "SELECT table_name FROM information_schema.tables WHERE table_schema = 'sales'") == []
+    rows(root, "GRANT SELECT ON sales.orders TO bob")
+    assert rows(bob, "SELECT table_name FROM information_schema.tables WHERE table_schema = 'sales'") == [("orders",)]
