@@ -10,6 +10,7 @@ from lading.sql.file_properties import (
     S3_NAMES,
     S3Properties,
     read_file_properties,
+    read_file_source,
     read_s3_properties,
     show_file_properties,
     show_s3_properties,
@@ -20,6 +21,7 @@ from lading.sql.job_properties import (
     read_job_properties,
     show_job_properties,
 )
+from lading.sql.parts import SourceFunction
 from lading.sql.routine_properties import (
     ROUTINE_PROPERTY_NAMES,
     RoutineLoadProperties,
@@ -154,6 +156,7 @@ def test_the_defaults_of_a_streaming_job() -> None:
         ("session.insert_max_filter_ratio", "2", "can't be set to the value of"),
         ("compute_group", "g", "only supported in cloud mode"),
         ("s3.ingestion_mode", "TWICE", "s3.ingestion_mode should be one of ONCE, CONTINUOUS"),
+        ("s3.late_window", "0", "s3.late_window should >= 1"),
         ("s3.late_files", "DROP", "s3.late_files should be one of LOAD, SHOW"),
         ("nosuch", "1", "Invalid properties: [nosuch]"),
     ],
@@ -172,6 +175,7 @@ def test_every_job_property_that_is_accepted_is_printed_and_back() -> None:
         "offset": '{"fileName": "ä/b.csv"}',
         "s3.ingestion_mode": "ONCE",
         "s3.late_files": "LOAD",
+        "s3.late_window": "5",
         "session.enable_insert_strict": "false",
         "session.insert_max_filter_ratio": "0.5",
         "session.enable_strict_cast": "true",
@@ -196,11 +200,18 @@ def test_every_job_property_that_is_accepted_is_printed_and_back() -> None:
         ({"s3.access_key": "a"}, "Can not build s3"),
         ({"s3.secret_key": "a"}, "Can not build s3"),
         ({"s3.session_token": "a"}, "Can not build s3"),
+        ({"s3.external_id": "a"}, "Can not build s3"),
+        ({"s3.sts_endpoint": "a"}, "Can not build s3"),
         ({"column_separator": "\\x1"}, "Hex str length error"),
         ({"enclose": "ab"}, "longer than one byte"),
         ({"skip_lines": "-1"}, "should >= 0"),
         ({"csv_schema": "a"}, "name:type"),
         ({"csv_schema": "a:bitmap"}, "is not known"),
+        ({"csv_schema": "a:int;A:int"}, "has a name twice"),
+        ({"skip_lines": "1", "format": "csv_with_names"}, "skip_lines cannot go with"),
+        ({"column_separator": "\n"}, "contain one another"),
+        ({"missing_columns": "drop"}, "should be one of ERROR, NULL"),
+        ({"max_record_bytes": "0"}, "should >= 1"),
         ({"compress_type": "rar"}, "should be one of"),
         ({"path_partition_keys": "a,,b"}, "empty part"),
         ({"nosuch": "1"}, "nosuch is invalid property"),
@@ -213,9 +224,11 @@ def test_a_wrong_property_of_s3_is_refused(extra: dict[str, str], fragment: str)
 
 
 FILES = {
-    "format": "csv_with_names",
+    "format": "csv",
     "compress_type": "gz",
     "path_partition_keys": "day,hour",
+    "missing_columns": "NULL",
+    "max_record_bytes": "1000",
     "column_separator": "\\x01",
     "line_delimiter": "\\r\\n",
     "enclose": '"',
@@ -228,7 +241,7 @@ FILES = {
     "read_json_by_line": "true",
     "strip_outer_array": "true",
     "json_root": "$.a",
-    "jsonpaths": '["$.a"]',
+    "jsonpaths": "[\"$.a['b c']\"]",
     "num_as_string": "true",
     "fuzzy_parse": "true",
 }
@@ -240,6 +253,7 @@ ACCESS = {
     "s3.session_token": "t",
     "s3.role_arn": "arn:aws:iam::1:role/r",
     "s3.external_id": "e",
+    "s3.sts_endpoint": "http://localhost:9001",
     "use_path_style": "true",
 }
 
@@ -259,6 +273,13 @@ def test_the_defaults_of_files() -> None:
     assert (found.files.csv.column_separator, found.files.csv.line_delimiter) == ("\t", "\n")
     assert found.files.json.read_by_line
     assert not read_s3_properties({**S3, "strip_outer_array": "true"}).files.json.read_by_line
+    assert read_s3_properties({**S3, "strip_outer_array": "false"}).files.json.read_by_line
+
+
+def test_file_reads_a_bucket_as_s3_does() -> None:
+    given = {**S3, **ACCESS}
+    found = read_file_source(SourceFunction(name="FILE", properties=given))
+    assert found == read_file_source(SourceFunction(name="S3", properties=given)) == read_s3_properties(given)
 
 
 def test_secrets_are_not_in_the_repr() -> None:

@@ -131,6 +131,9 @@ def test_a_separator_survives(value: str) -> None:
     [
         ("\\x01", "\x01"),
         ("\\X0102", "\x01\x02"),
+        ("0x2c", ","),
+        ("a\\nb", "a\nb"),
+        ("é", "é"),
         ("\\t", "\t"),
         ("||", "||"),
         ("\\\\", "\\"),
@@ -143,7 +146,8 @@ def test_a_separator_may_be_escaped_or_in_hex(text: str, value: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "fragment"), [("\\x0", "length"), ("\\x", "length"), ("\\xzz", "format"), ("", "empty")]
+    ("text", "fragment"),
+    [("\\x0", "length"), ("0x1", "length"), ("\\xff", "UTF-8"), ("\\x", "length"), ("\\xzz", "format"), ("", "empty")],
 )
 def test_a_wrong_separator_is_refused(text: str, fragment: str) -> None:
     with pytest.raises(SqlError, match=fragment):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from lading.errors import ParseError, SqlError
@@ -196,3 +198,11 @@ def test_an_error_about_an_open_string_shows_no_secret() -> None:
 def test_bare_and_single_quoted_secrets_are_masked_too() -> None:
     assert mask_text(f"s3.secret_key={SECRET}, x='1'") == "s3.secret_key=******, x='1'"
     assert mask_text(f"'aws.secret_key' = '{SECRET}'") == "'aws.secret_key' = '******'"
+
+
+def test_looking_for_secrets_takes_time_in_proportion_to_the_text() -> None:
+    """A word of a megabyte once took hours, and held the interpreter all the while."""
+    began = time.perf_counter()
+    for text in ("a" * 1_000_000, "a." * 500_000, "SELECT '" + "b" * 1_000_000 + "'", "c= " * 300_000):
+        mask_text(text)
+    assert time.perf_counter() - began < 20

@@ -49,6 +49,7 @@ def serve(
     tls = (tls_cert, tls_key) if tls_cert is not None and tls_key is not None else None
     with ExitStack() as stack:
         from lading.service.facade import Lading
+        from lading.service.lag_rounds import LagRounds
         from lading.service.listening import check_listening
         from lading.service.metrics import Metrics
         from lading.service.scheduler import Scheduler
@@ -64,6 +65,9 @@ def serve(
         mysql = _mysql(stack, lading, access, (host, mysql_port), tls)
         scheduler.start()
         stack.callback(lambda: scheduler.close(grace))
+        rounds = LagRounds(lading, told)
+        rounds.start()
+        stack.callback(rounds.close)
         _light(stack, home, access, f"{'https' if tls else 'http'}://{_shown(host)}:{http}", mysql)
         log.info("ready: mysql -h %s -P %d -u root; console http://%s:%d", _shown(host), mysql, _shown(host), http)
         typer.echo(f"Lading is ready: MySQL on {host}:{mysql}, HTTP on {host}:{http} (pid {os.getpid()})")
@@ -87,7 +91,7 @@ def _http(
     from lading.http.door import DoorRules
     from lading.http.server import HttpServer, Tls
 
-    rules = DoorRules(access=access)
+    rules = DoorRules(access=access, open_metrics=open_metrics)
     app = create_app(lading, access=access, scheduler=scheduler, metrics=told, rules=rules)  # type: ignore[arg-type]
     server = HttpServer(app)
     certificate = Tls(certificate=str(tls[0]), key=str(tls[1])) if tls else None

@@ -19,6 +19,7 @@ from lading.pipeline.stager import Stage
 from lading.pipeline.tasks import TaskTools
 from lading.service.compiled import Compiled
 from lading.service.files_spec import files_spec_of
+from lading.service.partition_nulls import with_partition_nulls
 from lading.sources.files.reader import output_schema, read_splits
 from lading.sources.files.schema import infer_schema
 from lading.sources.files.source import FilesSource, Survey, render_offset
@@ -66,6 +67,7 @@ def compile_files(
         show_position=offset_of,
         remark=lambda positions: late_remark(source.survey(positions)),
         behind=lambda positions: pending(source.survey(positions)),
+        pending=lambda positions: {source.partition: source.survey(positions).pending_files},
         can_learn_columns=lambda: source.first_file() is not None,
         is_once=spec.ingestion.value == "once",
     )
@@ -123,10 +125,11 @@ def _stage(
 ) -> Stage:
     whole = output_schema(spec)
     source = pa.schema(list(whole)[: len(whole) - _HIDDEN])
-    mapping = _mapping(definition, source, table.schema(), entry)
+    target = table.writer_spec()
+    mapping = with_partition_nulls(_mapping(definition, source, table.schema(), entry), target)
     tools = TaskTools(
         read=partial(read_splits, spec),
-        open_writer=partial(open_writer, table.writer_spec()),
+        open_writer=partial(open_writer, target),
         open_quarantine=partial(QuarantineFile, quarantine),
         batch_id="",
         splits=(),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from lading.commit.protocols import Follower
@@ -28,6 +28,8 @@ class Compiled:
     """What people should know when there is nothing new. May be slow: it may list everything."""
     behind: Callable[[Positions], str] = lambda positions: ""
     """How much is there that is not loaded yet, in words. May be slow too."""
+    pending: Callable[[Positions], Mapping[str, int]] | None = None
+    """Files that are still to be loaded, by partition, where that is what the source counts. May be slow too."""
     is_once: bool = False
     can_learn_columns: Callable[[], bool] = lambda: True
     """Whether something has come since from which the columns can be learned, when `stage` is None."""

@@ -153,7 +153,7 @@ class Lading:
 
     def any_job(self, name: str, *, include_final: bool = False) -> JobRecord:
         """A streaming job by its name, or a routine load by `database.name`."""
-        database, dot, own = name.partition(".")
+        database, dot, own = name.rpartition(".")
         routine = JobName(kind=JobKind.ROUTINE, name=own, database=database)
         found = self.store.find_job(routine, include_final=include_final) if dot else None
         return found.record if found is not None else self.job(name, include_final=include_final)

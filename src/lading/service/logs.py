@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import Enum
 
@@ -78,3 +79,6 @@ class LogWatch:
 
     def auto_resumed(self, record: JobRecord) -> None:
         self._log.info("resumed automatically", extra={"job": str(record.full_name)})
+
+    def files_behind(self, record: JobRecord, files: Mapping[str, int]) -> None:
+        pass

@@ -112,6 +112,10 @@ class Metrics:
         lag = Lag(unit=unit, partitions=dict(partitions), seconds_to_trim=seconds_to_trim, at=self._clock.now())
         self.lookout.saw_lag(record.job_id, lag)
 
+    def files_behind(self, record: JobRecord, files: Mapping[str, int]) -> None:
+        """How many files a job has still to load."""
+        self.lag_seen(record, unit=LagUnit.FILES, partitions=files)
+
     def timer(self, record: JobRecord) -> StepTimer:
         """Measures the steps of one batch from the names the coordinator yields."""
         return StepTimer(self, record, self._clock)

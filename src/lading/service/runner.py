@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
@@ -50,6 +50,7 @@ from lading.tables.base import LakeTable
 from lading.tables.care import CarePolicy
 
 MAX_SAVES = 20
+LAG_EVERY_S = 10.0
 REMARK_EVERY_S = 60.0
 """How often an idle job looks at everything there is, to say what it passes over."""
 
@@ -68,6 +69,7 @@ class Watch(Protocol):
     def batch_ended(self, record: JobRecord, outcome: Outcome, seconds: float) -> None: ...
     def fenced(self, record: JobRecord) -> None: ...
     def auto_resumed(self, record: JobRecord) -> None: ...
+    def files_behind(self, record: JobRecord, files: Mapping[str, int]) -> None: ...
 
 
 Compile = Callable[[JobRecord], tuple[Compiled, LakeTable]]
@@ -110,6 +112,7 @@ class JobRunner:
         self._commits = 0
         self._remark_due_s = 0.0
         self._began_s = 0.0
+        self._lag_due_s = 0.0
 
     @property
     def interval_s(self) -> float:
@@ -318,6 +321,7 @@ class JobRunner:
         for watch in self._tools.watches:
             watch.committed(record, bill)
         self._tell_ended(record, "committed")
+        self._tell_lag(opened, record, bill)
         self._on_progress(bill)
         self._remark_due_s = 0.0
         self._look_after(opened.table)
@@ -329,13 +333,29 @@ class JobRunner:
     def _nothing_to_do(self, opened: _Open) -> None:
         bill = opened.coordinator.bill
         remark = opened.compiled.remark(bill.positions) if bill is not None else ""
-        self.apply(NothingToDo(remark=remark, at=self._now()))
+        record = self.apply(NothingToDo(remark=remark, at=self._now()))
         self._remark_due_s = self._tools.clock.monotonic_s() + REMARK_EVERY_S
+        if bill is not None and opened.compiled.pending is not None:
+            for watch in self._tools.watches:
+                watch.files_behind(record, dict.fromkeys(bill.positions.partitions, 0))
 
     def _look_after(self, table: LakeTable) -> None:
         self._commits += 1
         if self._commits % self._tools.care.every_commits == 0:
             table.look_after(self._job_id, self._tools.care, self._now())
+
+    def _tell_lag(self, opened: _Open, record: JobRecord, bill: Bill) -> None:
+        """Now and then: it lists everything there is."""
+        now = self._tools.clock.monotonic_s()
+        if opened.compiled.pending is None or not self._tools.watches or now < self._lag_due_s:
+            return
+        self._lag_due_s = now + LAG_EVERY_S
+        try:
+            files = opened.compiled.pending(bill.positions)
+        except LadingError:
+            return  # The next batch says what is wrong.
+        for watch in self._tools.watches:
+            watch.files_behind(record, files)
 
     def _tell_step(self, name: str, since: float) -> float:
         now = self._tools.clock.monotonic_s()

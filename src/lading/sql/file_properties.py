@@ -17,6 +17,7 @@ from lading.sql.property_values import (
     refuse,
     show_fields,
     text,
+    whole,
     word,
 )
 from lading.sql.row_formats import (
@@ -31,7 +32,12 @@ from lading.sql.row_formats import (
 )
 
 FORMATS = ("csv", "csv_with_names", "csv_with_names_and_types", "json", "parquet", "orc")
-COMPRESSIONS = ("auto", "plain", "gz", "gzip", "bz2", "lz4", "lz4frame", "zstd", "snappy", "snappyblock", "deflate")
+COMPRESSIONS = (
+    *("auto", "plain", "none", "gz", "gzip", "bz2", "lz4", "lz4frame", "lz4block"),
+    *("zstd", "snappy", "snappyblock", "deflate"),
+)
+HEADERS = ("csv_with_names", "csv_with_names_and_types")
+_S3_SCHEME = re.compile(r"\s*s3[an]?://", re.IGNORECASE)
 _S3_URI = re.compile(r"s3[an]?://[^/]+/.+")
 _FILE_URI = re.compile(r"file://.+|/.+|(?![A-Za-z][A-Za-z0-9+.-]*:).+")
 _IGNORED = ("provider", "force_parsing_by_standard_uri", "resource")
@@ -47,6 +53,10 @@ class FileOptions:
     """auto: by the end of the name."""
     path_partition_keys: tuple[str, ...] = ()
     """Columns whose values stand in the path, as in day=2026-08-01/."""
+    missing_columns: str = "ERROR"
+    """ERROR: a file that lacks a column stops the job. NULL: the column is NULL for its rows."""
+    max_record_bytes: int | None = None
+    """A longer row stops the job. None: as the source has it."""
     csv: CsvOptions = field(default_factory=CsvOptions)
     json: JsonOptions = field(default_factory=JsonOptions)
 
@@ -62,6 +72,8 @@ class S3Access:
     session_token: str = field(default="", repr=False)
     role_arn: str = ""
     external_id: str = ""
+    sts_endpoint: str = ""
+    """Who is asked for the role. Empty: the endpoint of the store, or AWS when the store is AWS's own."""
     use_path_style: bool = False
 
 
@@ -87,6 +99,8 @@ _FILE_RULES = (
     Rule(name="format", field="format", read=_FORMAT),
     Rule(name="compress_type", field="compress_type", read=word(*COMPRESSIONS)),
     Rule(name="path_partition_keys", field="path_partition_keys", read=names),
+    Rule(name="missing_columns", field="missing_columns", read=word("ERROR", "NULL")),
+    Rule(name="max_record_bytes", field="max_record_bytes", read=whole(lambda n: n >= 1, "should >= 1")),
 )
 _ACCESS_RULES = (
     Rule(name="s3.endpoint", field="endpoint", read=needed),
@@ -96,45 +110,55 @@ _ACCESS_RULES = (
     Rule(name="s3.session_token", field="session_token", read=needed),
     Rule(name="s3.role_arn", field="role_arn", read=needed),
     Rule(name="s3.external_id", field="external_id", read=text),
+    Rule(name="s3.sts_endpoint", field="sts_endpoint", read=needed),
     Rule(name="use_path_style", field="use_path_style", read=boolean),
 )
 _COMMON_NAMES = frozenset(("uri", *(rule.name for rule in (*_FILE_RULES, *CSV_RULES, *JSON_RULES))))
 FILE_NAMES = _COMMON_NAMES
-"""Properties of FILE(…)."""
+"""Properties of FILE(…) for files on a disk."""
 S3_NAMES = _COMMON_NAMES | {rule.name for rule in _ACCESS_RULES} | set(_IGNORED)
-"""Properties of S3(…)."""
+"""Properties of S3(…), and of FILE(…) whose uri is one of S3."""
 
 
 def read_file_source(function: SourceFunction) -> S3Properties | FileProperties:
     """The properties of the source of a streaming job."""
-    if function.name == "S3":
-        return read_s3_properties(function.properties)
+    is_s3 = is_s3_uri(function.properties.get("uri", ""))
+    if function.name == "S3" or (function.name == "FILE" and is_s3):
+        return read_s3_properties(function.properties, function.name)
     if function.name == "FILE":
         return read_file_properties(function.properties)
     msg = f"{function.name} cannot be the source of a streaming job"
     raise NotSupportedError(msg, place=function.span, hint="expected S3(…) or FILE(…)")
 
 
-def read_s3_properties(properties: Mapping[str, str]) -> S3Properties:
-    """The properties of S3(…)."""
-    _check_names("S3", properties, S3_NAMES)
+def is_s3_uri(uri: str) -> bool:
+    """Whether the files are objects in a bucket; otherwise they are on a disk."""
+    return _S3_SCHEME.match(uri) is not None
+
+
+def read_s3_properties(properties: Mapping[str, str], function: str = "S3") -> S3Properties:
+    """The properties of S3(…), or of FILE(…) whose uri is one of S3."""
+    _check_names(function, properties, S3_NAMES)
     uri = _uri(properties, _S3_URI, "s3://bucket/path")
     access = S3Access(**read_fields(_ACCESS_RULES, properties))
     if bool(access.access_key) != bool(access.secret_key):
-        missing = "s3.secret_key" if access.access_key else "s3.access_key"
+        there, missing = ("s3.access_key", "s3.secret_key")[:: 1 if access.access_key else -1]
         msg = f"Can not build s3: s3.access_key and s3.secret_key go together, and {missing} must also be set"
-        raise refuse(msg, property=missing)
+        raise refuse(msg, property=there)
     if access.session_token and not access.access_key:
         msg = "Can not build s3: s3.session_token needs s3.access_key and s3.secret_key"
         raise refuse(msg, property="s3.session_token")
     if access.external_id and not access.role_arn:
         msg = "Can not build s3: s3.external_id needs s3.role_arn"
         raise refuse(msg, property="s3.external_id")
+    if access.sts_endpoint and not access.role_arn:
+        msg = "Can not build s3: s3.sts_endpoint needs s3.role_arn"
+        raise refuse(msg, property="s3.sts_endpoint")
     return S3Properties(uri=uri, files=_files(properties), access=access)
 
 
 def read_file_properties(properties: Mapping[str, str]) -> FileProperties:
-    """The properties of FILE(…)."""
+    """The properties of FILE(…) for files on a disk."""
     _check_names("FILE", properties, FILE_NAMES)
     uri = _uri(properties, _FILE_URI, "file:///path, /path or a relative path")
     return FileProperties(uri=uri, files=_files(properties))
@@ -142,9 +166,13 @@ def read_file_properties(properties: Mapping[str, str]) -> FileProperties:
 
 def _check_names(function: str, properties: Mapping[str, str], known: frozenset[str]) -> None:
     for name in properties:
-        if name not in known:
-            msg = f"{name} is invalid property of {function}(…)"
-            raise refuse(msg, property=name, todo=f"Known are: {', '.join(sorted(known))}.")
+        if name in known:
+            continue
+        msg = f"{name} is invalid property of {function}(…)"
+        if name in S3_NAMES:
+            msg = f"{msg} for files on a disk"
+            raise refuse(msg, property=name, todo="It goes with a uri that begins with s3://.")
+        raise refuse(msg, property=name, todo=f"Known are: {', '.join(sorted(known))}.")
 
 
 def _uri(properties: Mapping[str, str], form: re.Pattern[str], example: str) -> str:
@@ -162,9 +190,13 @@ def _files(properties: Mapping[str, str]) -> FileOptions:
     if "format" not in properties:
         msg = "format is a required property"
         raise refuse(msg, property="format", todo=f"Say one of {', '.join(FORMATS)}.")
-    return FileOptions(
+    files = FileOptions(
         **read_fields(_FILE_RULES, properties), csv=read_csv_options(properties), json=read_json_options(properties)
     )
+    if files.format in HEADERS and files.csv.skip_lines:
+        msg = f"skip_lines cannot go with {files.format}"
+        raise refuse(msg, property="skip_lines", todo="The lines with names are left out without it.")
+    return files
 
 
 def show_s3_properties(record: S3Properties) -> dict[str, str]:

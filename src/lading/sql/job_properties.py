@@ -46,6 +46,8 @@ class StreamingJobProperties:
     """ONCE: the job is finished when everything that was there is loaded."""
     late_files: str = "SHOW"
     """Files that sort before the position: SHOW counts them, LOAD loads them."""
+    late_window: int | None = None
+    """How many keys behind the position are remembered. None: as the source has it."""
     session: SessionVariables = field(default_factory=SessionVariables)
     kept: Mapping[str, str] = field(default_factory=dict)
     """Properties that begin with two underscores."""
@@ -79,6 +81,7 @@ _RULES = (
     Rule(name="offset", field="offset", read=_offset, show=_show_offset),
     Rule(name="s3.ingestion_mode", field="ingestion_mode", read=word("ONCE", "CONTINUOUS")),
     Rule(name="s3.late_files", field="late_files", read=word("LOAD", "SHOW")),
+    Rule(name="s3.late_window", field="late_window", read=whole(lambda n: n >= 1, "should >= 1")),
 )
 
 

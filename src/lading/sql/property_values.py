@@ -148,7 +148,7 @@ def show_json_paths(paths: tuple[str, ...]) -> str | None:
     return json.dumps(list(paths)) if paths else None
 
 
-_PATH = re.compile(r"\$(\.|(\.[^.\[\]\"]+|\.\"[^\"]+\"|\[(\d+|\*)\])*)")
+_PATH = re.compile(r"""\$(\.|(\.[^.\[\]"]+|\."[^"]+"|\[(\d+|\*|"[^"]+"|'[^']+')\])*)""")
 
 
 def is_json_path(path: str) -> bool:

@@ -61,6 +61,9 @@ def _schema(name: str, text: str) -> tuple[tuple[str, str], ...]:
     if len(found) != len(parts):
         msg = f"{name} must have the form name:type;name:type, and it is {text!r}"
         raise refuse(msg, property=name, value=text)
+    if len({field.lower() for field, _ in found}) < len(found):
+        msg = f"{name} has a name twice: {text!r}"
+        raise refuse(msg, property=name, value=text)
     return tuple(found)
 
 
@@ -96,14 +99,28 @@ JSON_RULES = (Rule(name="read_json_by_line", field="read_by_line", read=boolean)
 
 def read_csv_options(properties: Mapping[str, str]) -> CsvOptions:
     """The CSV options of a file."""
-    return CsvOptions(**read_fields(CSV_RULES, properties))
+    options = CsvOptions(**read_fields(CSV_RULES, properties))
+    _check_apart(options, properties)
+    return options
+
+
+def _check_apart(options: CsvOptions, properties: Mapping[str, str]) -> None:
+    """A line could be taken apart in two ways if one of these were part of another."""
+    separator, delimiter, enclose = options.column_separator, options.line_delimiter, options.enclose
+    culprit = ""
+    if enclose and enclose in separator + delimiter + options.escape:
+        culprit = "enclose"
+    elif separator in delimiter or delimiter in separator:
+        culprit = "column_separator" if "column_separator" in properties else "line_delimiter"
+    if culprit:
+        msg = "column_separator, line_delimiter, enclose and escape contain one another"
+        raise refuse(msg, property=culprit, todo="Use different characters.")
 
 
 def read_json_options(properties: Mapping[str, str]) -> JsonOptions:
     """The JSON options of a file: one document on each line, unless the outer array is to be stripped."""
     found = read_fields(JSON_RULES, properties)
-    by_line = "strip_outer_array" not in properties
-    return JsonOptions(**{"read_by_line": by_line, **found})
+    return JsonOptions(**{"read_by_line": not found.get("strip_outer_array", False), **found})
 
 
 def read_record_csv_options(properties: Mapping[str, str], column_separator: str | None) -> CsvOptions:

@@ -7,15 +7,16 @@ import re
 from lading.sql.property_values import refuse
 
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "b": "\b", "f": "\f", "0": "\0", "\\": "\\"}
+_HEX = ("\\x", "0x")
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 
 def parse_separator(name: str, text: str) -> str:
-    """The separator that a text means: `\\x01` in hex, `\\t` and the like, or the text itself."""
+    """The separator that a text means: `\\x01` or `0x01` in hex, `\\t` and the like, or the text itself."""
     if not text:
         msg = f"{name} must not be empty"
         raise refuse(msg, property=name)
-    if text[:2].lower() == "\\x":
+    if text[:2].lower() in _HEX:
         return _from_hex(name, text)
     return _ESCAPE.sub(lambda match: _ESCAPES.get(match[1], match[0]), text)
 
@@ -37,6 +38,6 @@ def show_separator(value: str | None) -> str | None:
     if value is None:
         return None
     short = {plain: f"\\{letter}" for letter, plain in _ESCAPES.items() if letter in "tnr\\"}
-    if all(letter.isprintable() or letter in short for letter in value):
+    if value[:2].lower() not in _HEX and all(letter.isprintable() or letter in short for letter in value):
         return "".join(short.get(letter, letter) for letter in value)
     return "\\x" + value.encode().hex()

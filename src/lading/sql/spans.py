@@ -21,7 +21,7 @@ _PLACE_NAME = re.compile(r"(location|file|endpoint\.ur[il])$")
 _LOGIN_IN_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://[^/\s:@]*:[^/\s@]+@")
 _STRING = r"""(?:'(?:[^'\\]|\\.|'')*(?:'|$)|"(?:[^"\\]|\\.|"")*(?:"|$))"""
 _PAIR = re.compile(
-    rf"""(?P<head>(?P<quote>['"`]?)(?P<key>[\w.\-]+)(?P=quote)\s*=\s*)
+    rf"""(?P<head>(?P<quote>['"`]?)(?<![\w.\-])(?P<key>[\w.\-]++)(?P=quote)\s*+=\s*)
         (?P<value>{_STRING}|[^\s'",();]+)""",
     re.VERBOSE | re.DOTALL,
 )

@@ -1,0 +1,1 @@
+"""The HTTP face: a thin view over the façade."""

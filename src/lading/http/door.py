@@ -1,0 +1,147 @@
+"""What every request of the API passes before a path sees it.
+
+In this order: a page of another site may not write; who is asking is proven; the body comes whole, in time, not too
+large, and is JSON. What is refused here has cost neither a thread nor a read of the store.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from anyio import CapacityLimiter, to_thread
+from starlette.requests import HTTPConnection
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from lading.errors import LadingError
+from lading.http.callers import Caller, identify
+from lading.http.faults import BodyTooLargeError, CrossSiteError, MediaTypeError, SlowBodyError, respond
+from lading.service.access import Access
+
+MOST_BODY_BYTES = 16 * 1024 * 1024
+MOST_PROOFS = 16
+"""Wrong passwords are answered late; who waits for that keeps no thread from the paths."""
+READS = frozenset({"GET", "HEAD", "OPTIONS"})
+METRICS = "/metrics"
+PUBLIC = frozenset({"/api/openapi.json"})
+_LEFT = "Nothing was changed."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DoorRules:
+    """What is let in."""
+
+    access: Access | None = None
+    open_metrics: bool = False
+    """Whether /metrics is answered to everybody: it names jobs, and Prometheus may have no password."""
+    most_body_bytes: int = MOST_BODY_BYTES
+    body_timeout_s: float = 30.0
+
+
+class _Gone(Exception):
+    """The client went away."""
+
+
+class Door:
+    """ASGI middleware for the paths of the API; others pass untouched."""
+
+    def __init__(self, app: ASGIApp, rules: DoorRules) -> None:
+        self._app = app
+        self._rules = rules
+        self._limiter: CapacityLimiter | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or not _is_ours(scope["path"]):
+            await self._app(scope, receive, send)
+            return
+        connection = HTTPConnection(scope)
+        try:
+            if scope["method"] not in READS:
+                _refuse_other_sites(connection)
+            if scope["path"] not in PUBLIC:
+                scope.setdefault("state", {})["caller"] = await self._identify(connection)
+            body = b"" if scope["method"] in READS else await self._read(connection, receive)
+        except LadingError as error:
+            await respond(error)(scope, receive, send)
+            return
+        except _Gone:
+            return
+        await self._app(scope, _replay(body, receive), send)
+
+    async def _identify(self, connection: HTTPConnection) -> Caller:
+        is_open = self._rules.open_metrics and connection.scope["path"] == METRICS
+        if self._rules.access is None or is_open:
+            return identify(connection, None)
+        if self._limiter is None:
+            self._limiter = CapacityLimiter(MOST_PROOFS)
+        return await to_thread.run_sync(identify, connection, self._rules.access, limiter=self._limiter)
+
+    async def _read(self, connection: HTTPConnection, receive: Receive) -> bytes:
+        most = self._rules.most_body_bytes
+        said = connection.headers.get("content-length", "")
+        if said.isdigit() and int(said) > most:
+            raise _too_large(most)
+        parts, size = list[bytes](), 0
+        try:
+            async with asyncio.timeout(self._rules.body_timeout_s):
+                while True:
+                    message = await receive()
+                    if message["type"] != "http.request":
+                        raise _Gone
+                    parts.append(message.get("body", b""))
+                    size += len(parts[-1])
+                    if size > most:
+                        raise _too_large(most)
+                    if not message.get("more_body", False):
+                        break
+        except TimeoutError as error:
+            msg = f"The body did not come within {self._rules.body_timeout_s:g} seconds"
+            raise SlowBodyError(msg, left=_LEFT, todo="Send it again.") from error
+        if size and not _says_json(connection):
+            msg = f"The body is said to be {connection.headers.get('content-type') or 'nothing'}, not JSON"
+            raise MediaTypeError(msg, left=_LEFT, todo="Send JSON with Content-Type: application/json.")
+        return b"".join(parts)
+
+
+def _is_ours(path: str) -> bool:
+    return path.startswith("/api/") or path == METRICS
+
+
+def _refuse_other_sites(connection: HTTPConnection) -> None:
+    """A browser sends forms, cookies and remembered passwords for any page that asks. It does not send JSON, nor a
+    bearer token, nor leaves Origin away, for a page of another site.
+    """
+    scheme = connection.headers.get("authorization", "").partition(" ")[0].lower()
+    if scheme == "bearer":
+        return
+    origin = connection.headers.get("origin")
+    if origin is not None and urlsplit(origin).netloc != connection.headers.get("host", ""):
+        msg = f"The request comes from a page of {origin}"
+        raise CrossSiteError(msg, left=_LEFT, todo="Use the console of this service, or a bearer token.")
+    if scheme != "basic" and not _says_json(connection):
+        msg = "The request could be a form of another site"
+        raise MediaTypeError(msg, left=_LEFT, todo="Send it with Content-Type: application/json.")
+
+
+def _says_json(connection: HTTPConnection) -> bool:
+    kind = connection.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))
+
+
+def _too_large(most: int) -> BodyTooLargeError:
+    msg = f"The body is larger than {most} bytes"
+    return BodyTooLargeError(msg, left=_LEFT, todo="Send less at a time.", most_bytes=most)
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    given = False
+
+    async def once() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return once

@@ -1,0 +1,123 @@
+"""Bodies of requests and answers that are not sights themselves."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from lading.service.sight_records import (
+    AuditSight,
+    BatchSight,
+    BillSight,
+    ErrorRow,
+    GapSight,
+    JobSight,
+)
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class JobList(BaseModel):
+    """Jobs, oldest first."""
+
+    jobs: list[JobSight]
+    next_after: str | None = Field(description="Give it as `after` for the next page; null on the last one.")
+
+
+class BillPage(BaseModel):
+    """Commits, newest first."""
+
+    bills: list[BillSight]
+    next_before: int | None = Field(description="Give it as `before` for the next page; null on the last one.")
+
+
+class BatchPage(BaseModel):
+    """Batches, newest first."""
+
+    batches: list[BatchSight]
+    next_before: int | None = Field(description="Give it as `before` for the next page; null on the last one.")
+
+
+class ErrorList(BaseModel):
+    """Bad rows, those of the newest commit first."""
+
+    errors: list[ErrorRow]
+
+
+class GapList(BaseModel):
+    """Rows that the source no longer had."""
+
+    gaps: list[GapSight]
+
+
+class AuditList(BaseModel):
+    """What people changed, newest first."""
+
+    audit: list[AuditSight]
+
+
+class Definition(BaseModel):
+    """The statement that makes a job."""
+
+    definition: str
+
+
+class VerdictBody(BaseModel):
+    """What comparing the bills of a job with its table found."""
+
+    job: str
+    bills: int
+    rows: int
+    is_clean: bool
+    findings: list[str]
+
+
+class PositionRequest(_Body):
+    """Move a job to other positions. The job must be PAUSED."""
+
+    positions: Annotated[dict[str, str | None], Field(min_length=1, max_length=10_000)] = Field(
+        description="Next to read, by partition; null gives a partition up.", examples=[{"shard-0": "12345"}]
+    )
+    reason: Annotated[str, Field(max_length=1000)] = Field(default="", description="Why; it is kept in the audit.")
+    dry_run: bool = Field(default=False, description="Only say what would be loaded again or skipped.")
+
+
+class SqlRequest(_Body):
+    """Statements to run, one after the other."""
+
+    sql: Annotated[str, Field(min_length=1)] = Field(examples=["SHOW DATABASES"])
+    database: Annotated[str, Field(min_length=1, max_length=256)] = "default"
+    max_rows: Annotated[int, Field(ge=1, le=100_000)] = 10_000
+
+
+class SqlResult(BaseModel):
+    """What one statement answered."""
+
+    columns: list[str]
+    rows: list[list[Any]]
+    message: str
+    is_cut: bool = Field(description="There were more rows than `max_rows`.")
+
+
+class SqlAnswer(BaseModel):
+    """What all statements answered."""
+
+    results: list[SqlResult]
+    database: str = Field(description="The current database after the last statement.")
+
+
+class Health(BaseModel):
+    """The process is there."""
+
+    status: str
+    version: str
+
+
+class Readiness(BaseModel):
+    """The service can do its work."""
+
+    status: str
+    checks: dict[str, str]

@@ -1,0 +1,144 @@
+"""Paths that only read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from itertools import chain, islice
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query
+from fastapi.responses import StreamingResponse
+
+from lading.errors import LadingError
+from lading.http.desk import TheCaller, TheDesk, TheName
+from lading.http.faults import ERRORS, NoSuchPathError, describe
+from lading.http.models import (
+    AuditList,
+    BatchPage,
+    BillPage,
+    Definition,
+    ErrorList,
+    GapList,
+    JobList,
+)
+from lading.http.plain import plain
+from lading.service.sight_records import ErrorRow, JobDetail, Series
+
+router = APIRouter(prefix="/api/jobs", tags=["jobs"], responses=ERRORS)
+
+MOST_SEQ = 2**63 - 1
+Limit = Annotated[int, Query(ge=1, le=1000)]
+Before = Annotated[int | None, Query(ge=0, le=MOST_SEQ)]
+
+
+@router.get("")
+def list_jobs(
+    desk: TheDesk,
+    caller: TheCaller,
+    database: Annotated[str | None, Query(max_length=256)] = None,
+    kind: Literal["streaming", "routine"] | None = None,
+    state: Annotated[str | None, Query(max_length=20)] = None,
+    include_final: bool = False,
+    after: Annotated[str | None, Query(max_length=64, description="A job id: the page begins behind it.")] = None,
+    limit: Annotated[int, Query(ge=1, le=5000)] = 1000,
+) -> JobList:
+    """All jobs that the caller may see, oldest first."""
+    found = desk.sights.list_jobs(caller.may_see, include_final=include_final)
+    ids = [job.job_id for job in found]
+    later = found[ids.index(after) + 1 :] if after in ids else found
+    chosen = [
+        job
+        for job in later
+        if database in (None, job.database) and kind in (None, job.kind) and state in (None, job.state)
+    ]
+    return JobList(jobs=chosen[:limit], next_after=chosen[limit - 1].job_id if len(chosen) > limit else None)
+
+
+@router.get("/{name}")
+def one_job(desk: TheDesk, caller: TheCaller, name: TheName) -> JobDetail:
+    """A job, with its positions as the head of its table has them."""
+    return desk.sights.one_job(name, caller.may_see)
+
+
+@router.get("/{name}/bills")
+def bills(desk: TheDesk, caller: TheCaller, name: TheName, before: Before = None, limit: Limit = 100) -> BillPage:
+    """Commits, newest first, in pages."""
+    found = desk.sights.bills(name, before_seq=before, limit=limit, may_see=caller.may_see)
+    return BillPage(bills=found, next_before=found[-1].seq if len(found) == limit else None)
+
+
+@router.get("/{name}/bills/{seq}")
+def bill(desk: TheDesk, caller: TheCaller, name: TheName, seq: int) -> dict[str, Any]:
+    """One bill, whole: positions, ranges, files, gaps."""
+    found = desk.sights.bill_or_none(name, seq, caller.may_see) if 0 <= seq < MOST_SEQ else None
+    if found is None:
+        msg = f"Job {name} has no bill {seq}"
+        raise NoSuchPathError(msg, left="Nothing was changed.", todo="See the list of bills.", seq=seq)
+    shown: dict[str, Any] = plain(found)
+    return shown
+
+
+@router.get("/{name}/batches")
+def batches(desk: TheDesk, caller: TheCaller, name: TheName, before: Before = None, limit: Limit = 100) -> BatchPage:
+    """Batches that are remembered, newest first, in pages."""
+    found = desk.sights.batches(name, before_id=before, limit=limit, may_see=caller.may_see)
+    return BatchPage(batches=found, next_before=found[-1].batch_id if len(found) == limit else None)
+
+
+@router.get("/{name}/errors")
+def errors(desk: TheDesk, caller: TheCaller, name: TheName, limit: Limit = 100) -> ErrorList:
+    """Bad rows, those of the newest commit first."""
+    found = desk.sights.errors(name, limit=limit, may_see=caller.may_see)
+    return ErrorList(errors=found)
+
+
+@router.get(
+    "/{name}/quarantine",
+    response_class=StreamingResponse,
+    responses={200: {"content": {"application/x-ndjson": {"schema": {"type": "string"}}}, "description": "Bad rows"}},
+)
+def quarantine(
+    desk: TheDesk, caller: TheCaller, name: TheName, limit: Annotated[int, Query(ge=1)] = 10_000_000
+) -> StreamingResponse:
+    """All bad rows that are kept, as lines of JSON. The last line is an error when not all could be read."""
+    rows = desk.sights.read_errors(name, caller.may_see)
+    first = next(rows, None)  # What goes wrong before the first row is still an error of its own.
+    lines = _lines(islice(chain([first] if first else [], rows), limit))
+    headers = {"content-disposition": 'attachment; filename="quarantine.ndjson"'}
+    return StreamingResponse(lines, media_type="application/x-ndjson", headers=headers)
+
+
+@router.get("/{name}/gaps")
+def gaps(desk: TheDesk, caller: TheCaller, name: TheName, bills: Limit = 1000) -> GapList:
+    """Rows that the source no longer had, as the newest bills tell."""
+    return GapList(gaps=desk.sights.gaps(name, bills=bills, may_see=caller.may_see))
+
+
+@router.get("/{name}/audit")
+def audit(desk: TheDesk, caller: TheCaller, name: TheName, limit: Limit = 100) -> AuditList:
+    """What people changed, newest first."""
+    return AuditList(audit=desk.sights.audit(name, limit=limit, may_see=caller.may_see))
+
+
+@router.get("/{name}/definition")
+def definition(desk: TheDesk, caller: TheCaller, name: TheName) -> Definition:
+    """The statement that makes the job, without its secrets."""
+    return Definition(definition=desk.sights.definition(name, caller.may_see))
+
+
+@router.get("/{name}/series")
+def series(
+    desk: TheDesk, caller: TheCaller, name: TheName, minutes: Annotated[int, Query(ge=1, le=10_080)] = 60
+) -> Series:
+    """Points for plots: rows and bytes in a second, time of batches, files, lag."""
+    return desk.sights.series(name, minutes=minutes, may_see=caller.may_see)
+
+
+def _lines(rows: Iterator[ErrorRow]) -> Iterator[bytes]:
+    try:
+        for row in rows:
+            yield json.dumps(asdict(row)).encode() + b"\n"
+    except LadingError as error:
+        yield json.dumps(describe(error)).encode() + b"\n"

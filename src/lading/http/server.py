@@ -1,0 +1,121 @@
+"""The app on a socket, in a thread of its own."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from lading.errors import ConfigError
+
+STARTED_WITHIN_S = 30.0
+CLOSED_WITHIN_S = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tls:
+    """Certificate and key, as PEM files."""
+
+    certificate: str
+    key: str
+    key_password: str | None = None
+
+
+class HttpServer:
+    """Start it once; `port` is known as soon as `start` returns, also when 0 was asked for."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._server: _Server | None = None
+        self._thread: threading.Thread | None = None
+        self._socket: socket.socket | None = None
+
+    def start(self, host: str = "127.0.0.1", port: int = 0, *, tls: Tls | None = None, drain_s: int = 5) -> Self:
+        """Listen, and return when requests are answered. Raises ConfigError when the address cannot be had."""
+        bound = _listen(host, port)
+        try:
+            server = _Server(_config(self._app, tls, drain_s))
+        except (OSError, ValueError) as error:
+            bound.close()
+            msg = f"HTTP cannot be served with this certificate: {error}"
+            raise ConfigError(msg, left="Nothing was started.", todo="Give PEM files that belong together.") from error
+        thread = threading.Thread(target=server.run, args=([bound],), name="lading-http", daemon=True)
+        thread.start()
+        self._server, self._thread, self._socket = server, thread, bound
+        if not server.is_up.wait(STARTED_WITHIN_S) or server.should_exit:
+            self.close()
+            msg = f"HTTP did not start on {host}:{port}"
+            raise ConfigError(msg, left="Nothing was started.", todo="The log says why.")
+        return self
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        if self._socket is None:
+            msg = "HTTP was not started"
+            raise ConfigError(msg, todo="Call start first.")
+        port: int = self._socket.getsockname()[1]
+        return port
+
+    def close(self) -> None:
+        """Take no new requests, finish those that run, let go of the port."""
+        if self._server is not None and self._thread is not None:
+            self._server.should_exit = True
+            self._thread.join(CLOSED_WITHIN_S)
+        if self._socket is not None:
+            self._socket.close()
+        self._server = self._thread = self._socket = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+
+class _Server(uvicorn.Server):
+    """Says when it is up."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.is_up = threading.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        try:
+            await super().startup(sockets)
+        finally:
+            self.is_up.set()
+
+
+def _config(app: ASGIApp, tls: Tls | None, drain_s: int) -> uvicorn.Config:
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=drain_s,
+        ws="websockets-sansio",
+        ssl_certfile=tls.certificate if tls else None,
+        ssl_keyfile=tls.key if tls else None,
+        ssl_keyfile_password=tls.key_password if tls else None,
+    )
+    config.load()
+    return config
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((host, port))
+    except OSError as error:
+        bound.close()
+        msg = f"HTTP cannot listen on {host}:{port}: {error.strerror}"
+        raise ConfigError(msg, left="Nothing was started.", todo="Choose another address or port.") from error
+    return bound

@@ -1,0 +1,57 @@
+"""Statements over HTTP."""
+
+from __future__ import annotations
+
+from anyio import CapacityLimiter, to_thread
+from fastapi import APIRouter, Request
+
+from lading.errors import LadingError
+from lading.http.callers import Caller
+from lading.http.desk import Desk, TheCaller, TheDesk
+from lading.http.faults import ERRORS
+from lading.http.models import SqlAnswer, SqlRequest, SqlResult
+from lading.http.plain import plain
+from lading.http.sessions import open_session
+from lading.service.result import Result
+from lading.sql.parse import parse_statements
+
+router = APIRouter(prefix="/api", tags=["sql"], responses=ERRORS)
+
+MOST_AT_ONCE = 8
+"""Statements may run for long on Spark; with threads of their own they keep no other path waiting."""
+
+
+@router.post("/sql")
+async def sql(request: Request, desk: TheDesk, caller: TheCaller, body: SqlRequest) -> SqlAnswer:
+    """Run statements, one after the other; the first that fails ends it."""
+    return await to_thread.run_sync(_run, desk, caller, body, limiter=_limiter(request))
+
+
+def _limiter(request: Request) -> CapacityLimiter:
+    state = request.app.state
+    if not hasattr(state, "lading_sql_limiter"):
+        state.lading_sql_limiter = CapacityLimiter(MOST_AT_ONCE)
+    limiter: CapacityLimiter = state.lading_sql_limiter
+    return limiter
+
+
+def _run(desk: Desk, caller: Caller, body: SqlRequest) -> SqlAnswer:
+    session = open_session(desk.lading, caller, body.database)
+    results: list[SqlResult] = []
+    for statement in parse_statements(body.sql):
+        try:
+            results.append(_show(session.execute(statement), body.max_rows))
+        except LadingError as error:
+            if results:
+                error.facts["statements_done"] = len(results)
+            raise
+    return SqlAnswer(results=results, database=session.database)
+
+
+def _show(result: Result, most: int) -> SqlResult:
+    return SqlResult(
+        columns=list(result.columns),
+        rows=[[plain(value) for value in row] for row in result.rows[:most]],
+        message=result.message,
+        is_cut=len(result.rows) > most,
+    )

@@ -1,0 +1,111 @@
+"""What can be done to jobs, and by whom not."""
+
+from __future__ import annotations
+
+import pytest
+from fastapi.testclient import TestClient
+
+from lading.http.actions import _statement
+from lading.sql.render import render
+from tests.http.rig import JSON, Rig
+
+
+def test_a_job_is_paused_resumed_and_stopped_as_by_statement(loaded: Rig) -> None:
+    client = loaded.client()
+    states = [client.post(f"/api/jobs/orders/{verb}", headers=JSON).json() for verb in ("pause", "resume", "stop")]
+    assert [state["job"]["state"] for state in states] == ["PAUSED", "PENDING", "STOPPED"]
+    assert states[0]["job"]["reason"]["needs_a_person"]
+    audit = client.get("/api/jobs/orders/audit").json()["audit"]
+    assert [(entry["action"], entry["user"]) for entry in audit[:3]] == [
+        ("DROP", "anonymous"),
+        ("RESUME", "anonymous"),
+        ("PAUSE", "anonymous"),
+    ]
+
+
+def test_what_the_state_does_not_allow_is_a_conflict(loaded: Rig) -> None:
+    client = loaded.client()
+    client.post("/api/jobs/orders/pause", headers=JSON)
+    again = client.post("/api/jobs/orders/pause", headers=JSON)
+    assert (again.status_code, again.json()["error"]["code"]) == (409, "JobState")
+    client.post("/api/jobs/orders/stop", headers=JSON)
+    assert client.post("/api/jobs/orders/resume", headers=JSON).status_code in (404, 409)
+    assert client.post("/api/jobs/nobody/pause", headers=JSON).status_code == 404
+
+
+def test_names_are_quoted_in_statements(rig: Rig) -> None:
+    record = rig.create_routine("cl-icks", "sh op")
+    assert render(_statement(record, "STOP")) == "STOP ROUTINE LOAD FOR `sh op`.`cl-icks`"
+
+
+def test_a_dry_run_says_what_moving_means_and_changes_nothing(loaded: Rig) -> None:
+    client, partition = paused(loaded)
+    body = {"positions": {partition: f"{loaded.inbox}/a.csv"}, "dry_run": True}
+    plan = client.post("/api/jobs/orders/position", json=body).json()
+    (move,) = plan["moves"]
+    assert (plan["is_done"], move["partition"], move["start"]) == (False, partition, f"{loaded.inbox}/c.csv")
+    assert (move["direction"], move["again"], move["skipped"], move["unit"]) == ("BACK", 2, 0, "files")
+    assert client.get("/api/jobs/orders").json()["epoch"] == 0
+    assert [entry["action"] for entry in client.get("/api/jobs/orders/audit").json()["audit"]] == ["PAUSE", "CREATE"]
+
+
+def test_a_job_is_moved_as_by_statement(loaded: Rig) -> None:
+    client, partition = paused(loaded)
+    body = {"positions": {partition: f"{loaded.inbox}/a.csv"}, "reason": "b was wrong"}
+    plan = client.post("/api/jobs/orders/position", json=body).json()
+    assert (plan["is_done"], plan["epoch"]) == (True, 1)
+    detail = client.get("/api/jobs/orders").json()
+    assert [part["at"] for part in detail["positions"]] == [f"{loaded.inbox}/a.csv"]
+    assert (detail["epoch"], detail["job"]["state"]) == (1, "PAUSED")
+    newest = client.get("/api/jobs/orders/audit").json()["audit"][0]
+    assert (newest["action"], newest["facts"]["why"]) == ("ALTER", "b was wrong")
+
+
+def test_only_a_paused_job_is_moved(loaded: Rig) -> None:
+    body = {"positions": {str(loaded.inbox): "x"}}
+    answer = loaded.client().post("/api/jobs/orders/position", json=body)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (409, "JobState")
+
+
+def test_a_move_that_makes_no_sense_is_refused(loaded: Rig) -> None:
+    client, partition = paused(loaded)
+    for positions, status in (
+        ({}, 422),
+        ({"elsewhere": "x"}, 400),
+        ({partition: None}, 400),
+        ({partition: "a", "other": "b"}, 400),
+        ({partition: '{"not": "an offset"}'}, 400),
+    ):
+        answer = client.post("/api/jobs/orders/position", json={"positions": positions})
+        assert answer.status_code == status, answer.text
+    assert client.post("/api/jobs/nobody/position", json={"positions": {"p": "3"}}).status_code == 404
+    assert client.get("/api/jobs/orders").json()["epoch"] == 0
+
+
+def paused(rig: Rig) -> tuple[TestClient, str]:
+    client = rig.client()
+    client.post("/api/jobs/orders/pause", headers=JSON)
+    return client, f"file://{rig.inbox}/"
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 415),
+        ({"content-type": "text/plain"}, 415),
+        ({"content-type": "application/x-www-form-urlencoded"}, 415),
+        ({"content-type": "multipart/form-data; boundary=x"}, 415),
+        ({**JSON, "origin": "https://evil.example"}, 403),
+        ({"authorization": "Basic eDp5", "origin": "https://evil.example"}, 403),
+        ({**JSON, "origin": "null"}, 403),
+        ({**JSON, "origin": "http://testserver"}, 200),
+        (JSON, 200),
+        ({"authorization": "Basic eDp5"}, 200),
+        ({"authorization": "Bearer x"}, 200),
+        ({"authorization": "Bearer x", "origin": "https://elsewhere.example"}, 200),
+    ],
+)
+def test_a_page_of_another_site_cannot_write(loaded: Rig, headers: dict[str, str], status: int) -> None:
+    answer = loaded.client().post("/api/jobs/orders/pause", headers=headers)
+    assert answer.status_code == status, answer.text
+    assert loaded.lading.job("orders").state.value == ("PAUSED" if status == 200 else "RUNNING")

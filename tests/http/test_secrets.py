@@ -1,0 +1,93 @@
+"""No answer holds a secret, whatever is asked and however it fails."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import boto3
+import pytest
+
+from lading.errors import ConfigError
+from lading.http.faults import describe
+from lading.jobs.reasons import Reason, ReasonCode
+from lading.service.access import ROOT
+from tests.http.rig import JSON, Rig
+from tests.tables.s3_server import S3Server
+
+SECRET = "wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLE"
+PASSWORD = "Korrekt-Pferd-7-Batterie"
+READS = ("", "/bills", "/bills/1", "/batches", "/errors", "/quarantine", "/gaps", "/audit", "/definition", "/series")
+
+
+@pytest.fixture
+def job(rig: Rig, s3: S3Server) -> str:
+    bucket = s3.make_bucket()
+    client = boto3.client(
+        "s3",
+        endpoint_url=s3.endpoint,
+        region_name="us-east-1",
+        aws_access_key_id="testing",
+        aws_secret_access_key="testing",
+    )
+    client.put_object(Bucket=bucket, Key="in/a.csv", Body=b"id,city,amount\n1,essen,2.50\n")
+    rig.sql("CREATE TABLE orders (id BIGINT NOT NULL, city VARCHAR(10), amount DECIMAL(10,2)) USING delta")
+    return f"""CREATE JOB kept ON STREAMING DO INSERT INTO shop.orders SELECT * FROM S3(
+        "uri"="s3://{bucket}/in/*.csv", "format"="csv_with_names", "column_separator"=",",
+        "s3.endpoint"="{s3.endpoint}", "s3.region"="us-east-1", "use_path_style"="true",
+        "s3.access_key"="testing", "s3.secret_key"="{SECRET}")"""
+
+
+def test_no_answer_holds_a_secret(rig: Rig, job: str) -> None:
+    access = rig.access()
+    access.set_password("root", PASSWORD, by=ROOT)
+    token = access.create_token("root", by=ROOT).text
+    client = rig.client(access=access)
+    client.headers.update({"authorization": f"Bearer {token}"})
+    told: list[str] = []
+
+    def ask(text: str) -> None:
+        answer = client.post("/api/sql", json={"sql": text})
+        told.append(answer.text + str(answer.headers))
+
+    ask(job.replace('"format"', '"formt"'))  # unknown property
+    ask(job.replace("DO INSERT", "DO INSRT"))  # cannot be read
+    ask(job.replace("s3://", "s3:/"))  # cannot be run
+    ask(job.replace("kept", "lost").replace("in/*.csv", "in/*.csv\\"))  # the text ends inside a string
+    ask(job)
+    assert '"created_at"' in client.get("/api/jobs/kept").text, told[-1]
+    rig.load(rig.lading.job("kept"))
+    _let_it_fail(rig)
+    told += [client.post(f"/api/jobs/kept/{verb}", headers=JSON).text for verb in ("pause", "resume", "pause")]
+    ask(f"ALTER JOB kept {job.partition(' DO ')[2]}")
+    for text in ("SHOW CREATE JOB kept", 'SELECT * FROM jobs("type"="insert")', "EXPLAIN JOB kept"):
+        ask(text)
+    told += [client.get(f"/api/jobs{path}").text for path in ("", *(f"/kept{read}" for read in READS))]
+    told += [client.get(path).text for path in ("/metrics", "/readyz", "/api/openapi.json")]
+    told.append(client.get("/api/jobs", auth=("root", PASSWORD)).text)
+    told.append(client.get("/api/jobs", auth=("root", PASSWORD + "x")).text)
+    told.append(client.get("/api/jobs", headers={"authorization": f"Bearer {token}x"}).text)
+    everything = "\n".join(told)
+    assert "******" in everything
+    for secret in (SECRET, PASSWORD, token):
+        assert secret not in everything
+
+
+def _let_it_fail(rig: Rig) -> None:
+    """Foreign errors may repeat what they were given."""
+    stored = rig.lading.store.load_job_by_id(rig.lading.job("kept").job_id)
+    text = f'Access Denied: "s3.secret_key" = "{SECRET}", secret_key={SECRET}'
+    changed = replace(
+        stored.record,
+        last_error=text,
+        runtime_message=text,
+        comment=text,
+        reason=Reason(code=ReasonCode.INTERNAL_ERR, message=text),
+    )
+    rig.lading.store.save_job(changed, stored.version)
+
+
+def test_facts_of_errors_are_masked() -> None:
+    error = ConfigError(
+        f"secret_key={SECRET}", secret_key=SECRET, said=f"password='{SECRET}'", list=[f"token={SECRET}"]
+    )
+    assert SECRET not in str(describe(error))
