@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from functools import partial
 
-from bench import commit, files, many
+from bench import commit, extremes, files, many
 
-SECTIONS = {"commit": commit.run, "files": files.run, "many": many.run}
+SECTIONS: dict[str, Callable[[], None]] = {
+    "commit": commit.run,
+    "files": files.run,
+    "files-csv": partial(files.run, ("csv",)),
+    "files-json": partial(files.run, ("json",)),
+    "files-small": partial(files.run, ("small",)),
+    "files-extremes": extremes.run,
+    "many": many.run,
+}
+USUAL = ("commit", "files", "many")
 
 
 def main(names: list[str]) -> int:
-    """Run the named sections, or all."""
+    """Run the named sections, or the usual ones."""
     unknown = [name for name in names if name not in SECTIONS]
     if unknown:
         print(f"unknown sections: {', '.join(unknown)}; there are: {', '.join(SECTIONS)}", file=sys.stderr)
         return 2
-    for name in names or SECTIONS:
+    for name in names or USUAL:
         SECTIONS[name]()
     return 0
 

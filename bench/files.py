@@ -1,57 +1,114 @@
-"""Section "files": Lading against plain Structured Streaming, from CSV and JSON files, interleaved in one run."""
+"""Section "files" and its parts: Lading against plain Structured Streaming, interleaved in one run."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
-import threading
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.table import Table
 
+from bench.contenders import CONTENDERS
+from bench.memory import Peak
 from lading.pipeline.java import find_java
 from lading.pipeline.session import open_session
-from lading.service.facade import Lading
 
-ROUNDS = 3
-SIZES = {"csv": (16, 400_000), "json": (16, 400_000), "small": (2000, 200)}
+WARM_ROUNDS = int(os.environ.get("LADING_BENCH_ROUNDS", "3"))
+COLD_ROUNDS = int(os.environ.get("LADING_BENCH_COLD_ROUNDS", "2"))
 SCALE = float(os.environ.get("LADING_BENCH_SCALE", "1"))
+SIZES = {"csv": (16, 400_000), "json": (16, 400_000), "small": (2000, 200)}
 
 
-def run() -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cold:
+    """One load from the start of a process to its end."""
+
+    seconds: float
+    peak_mb: float
+
+
+def run(names: tuple[str, ...] = ("csv", "json", "small")) -> None:
     """Measure and print the table."""
-    folder = Path(tempfile.mkdtemp(prefix="lading-bench-"))
-    spark = open_session({}, find_java(os.environ, folder), folder)
-    shown = Table("files", "Lading rows/s", "Structured Streaming rows/s", "ratio", "peak memory of all processes, MB")
-    try:
-        for name, (files, rows) in SIZES.items():
-            per_file = max(1, int(rows * SCALE))
-            inbox = _write(folder / name, files, per_file, "json" if name == "json" else "csv")
-            peak = _Peak()
-            ours, theirs = [], []
-            for number in range(ROUNDS):
-                ours.append(_lading(spark, folder / f"{name}-{number}", inbox, name))
-                theirs.append(_streaming(spark, folder / f"{name}-{number}-plain", inbox, name))
-            total = files * per_file
-            # The first round is cold; the median of the others is shown.
-            mine, plain = total / median(ours[1:]), total / median(theirs[1:])
-            shown.add_row(name, f"{mine:,.0f}", f"{plain:,.0f}", f"{mine / plain:.2f}", f"{peak.stop():,.0f}")
-    finally:
-        spark.stop()
-        shutil.rmtree(folder)
+    shown = Table("files", "contender", "warm rows/s", "cold s", "peak memory, MB")
+    for name in names:
+        folder = Path(tempfile.mkdtemp(prefix="lading-bench-"))
+        try:
+            _measure(name, folder, shown)
+        finally:
+            shutil.rmtree(folder)
     console = Console()
     console.print(shown)
     console.print(
-        f"{ROUNDS} interleaved rounds in one session, the first left out; filter, upper-case, one multiplication."
+        f"Interleaved. Warm: {WARM_ROUNDS} rounds in one session after one that is left out. Cold: {COLD_ROUNDS} "
+        "rounds, from the start of the process to its end. Ratios are of neighbours in one round, medians of all "
+        "rounds. Memory is that of all processes of a cold round. Filter, upper-case, one multiplication."
     )
 
 
-def _write(folder: Path, files: int, rows: int, form: str) -> Path:
+def _measure(name: str, folder: Path, shown: Table) -> None:
+    files, rows = SIZES[name]
+    per_file, form = max(1, int(rows * SCALE)), "json" if name == "json" else "csv"
+    inbox = write_files(folder / "in", files, per_file, form)
+    cold: dict[str, list[Cold]] = {contender: [] for contender in CONTENDERS}
+    for number in range(COLD_ROUNDS):
+        for contender, taken in cold.items():
+            taken.append(run_cold(contender, form, inbox, folder / f"cold-{contender}-{number}"))
+    warm = _warm(folder, inbox, form)
+    total = files * per_file
+    for contender in CONTENDERS:
+        shown.add_row(
+            name,
+            contender,
+            f"{total / median(warm[contender]):,.0f}",
+            f"{median(one.seconds for one in cold[contender]):.1f}",
+            f"{max(one.peak_mb for one in cold[contender]):,.0f}",
+        )
+    cold_s = {contender: [one.seconds for one in taken] for contender, taken in cold.items()}
+    shown.add_row(name, "ratio", f"{_ratio(warm):.2f}", f"{_ratio(cold_s):.2f}", "", end_section=True)
+
+
+def _warm(folder: Path, inbox: Path, form: str) -> dict[str, list[float]]:
+    spark = open_session({}, find_java(os.environ, folder), folder)
+    taken: dict[str, list[float]] = {contender: [] for contender in CONTENDERS}
+    try:
+        for number in range(1 + WARM_ROUNDS):
+            for contender, load in CONTENDERS.items():
+                seconds = load(spark, folder / f"{contender}-{number}", inbox, form)
+                if number:
+                    taken[contender].append(seconds)
+    finally:
+        spark.stop()
+    return taken
+
+
+def _ratio(seconds: dict[str, list[float]]) -> float:
+    """How much faster Lading is: above 1 it is faster."""
+    return median(theirs / ours for ours, theirs in zip(seconds["lading"], seconds["streaming"], strict=True))
+
+
+def run_cold(contender: str, form: str, inbox: Path, home: Path) -> Cold:
+    """One load in a process of its own."""
+    began = time.perf_counter()
+    arguments = [sys.executable, "-m", "bench.contenders", contender, form, str(inbox), str(home)]
+    with subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        peak = Peak(process.pid)
+        code = process.wait()
+    taken = Cold(seconds=time.perf_counter() - began, peak_mb=peak.stop_mb())
+    if code:
+        msg = f"{contender} ended with {code}"
+        raise RuntimeError(msg)
+    return taken
+
+
+def write_files(folder: Path, files: int, rows: int, form: str) -> Path:
+    """Files with four columns and so many rows each."""
     folder.mkdir(parents=True)
     for number in range(files):
         base = number * rows
@@ -63,83 +120,5 @@ def _write(folder: Path, files: int, rows: int, form: str) -> Path:
                 f'{{"id": {base + n}, "city": "city {n % 100}", "amount": "{n % 1000}.25", "note": "some text {n}"}}'
                 for n in range(rows)
             )
-        (folder / f"{number:05d}.{form}").write_text(text + "\n")
+        (folder / f"{number:06d}.{form}").write_text(text + "\n")
     return folder
-
-
-def _lading(spark: SparkSession, home: Path, inbox: Path, name: str) -> float:
-    form = '"format"="json"' if name == "json" else '"format"="csv_with_names", "column_separator"=","'
-    glob = "*.json" if name == "json" else "*.csv"
-    with Lading(home, session=spark) as lading:
-        lading.sql(
-            "CREATE TABLE t (id BIGINT, city STRING, amount DECIMAL(10,2)) USING delta;"
-            'CREATE JOB j PROPERTIES ("s3.max_batch_files"="5000") ON STREAMING DO '
-            f'INSERT INTO t SELECT id, upper(city), amount * 1.1 FROM FILE("uri"="{inbox}/{glob}", {form}) '
-            "WHERE city <> 'city 7'"
-        )
-        began = time.perf_counter()
-        lading.run()
-        return time.perf_counter() - began
-
-
-def _streaming(spark: SparkSession, place: Path, inbox: Path, name: str) -> float:
-    reader = spark.readStream.schema("id STRING, city STRING, amount STRING, note STRING")
-    source = reader.json(str(inbox)) if name == "json" else reader.option("header", "true").csv(str(inbox))
-    mapped = source.where("city <> 'city 7'").selectExpr(
-        "CAST(id AS BIGINT) AS id", "upper(city) AS city", "CAST(amount * 1.1 AS DECIMAL(10,2)) AS amount"
-    )
-    began = time.perf_counter()
-    query = (
-        mapped.writeStream.format("parquet")
-        .option("checkpointLocation", str(place / "checkpoint"))
-        .option("path", str(place / "out"))
-        .trigger(availableNow=True)
-        .start()
-    )
-    query.awaitTermination()
-    return time.perf_counter() - began
-
-
-class _Peak:
-    """Watches the resident memory of this process and all its children."""
-
-    def __init__(self) -> None:
-        self._highest_kb = 0
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-        self._thread.start()
-
-    def stop(self) -> float:
-        self._stop.set()
-        self._thread.join()
-        return self._highest_kb / 1024
-
-    def _watch(self) -> None:
-        while not self._stop.wait(0.2):
-            self._highest_kb = max(self._highest_kb, _tree_kb(os.getpid()))
-
-
-def _tree_kb(root: int) -> int:
-    parents: dict[int, list[int]] = {}
-    sizes: dict[int, int] = {}
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        fields = _status(entry)
-        if fields:
-            parents.setdefault(fields[0], []).append(int(entry.name))
-            sizes[int(entry.name)] = fields[1]
-    total, todo = 0, [root]
-    while todo:
-        pid = todo.pop()
-        total += sizes.get(pid, 0)
-        todo += parents.get(pid, [])
-    return total
-
-
-def _status(entry: Path) -> tuple[int, int] | None:
-    try:
-        lines = dict(line.split(":", 1) for line in (entry / "status").read_text().splitlines() if ":" in line)
-        return int(lines["PPid"]), int(lines.get("VmRSS", "0 kB").split()[0])
-    except (OSError, KeyError, ValueError):
-        return None

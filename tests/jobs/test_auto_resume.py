@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from lading.jobs.events import BatchFailed, NothingToDo, Resumed, Run
@@ -71,6 +73,22 @@ def test_a_commit_or_an_answer_of_the_source_resets_the_tries() -> None:
     story.open()
     story.tell(NothingToDo(at=story.now))
     assert story.record.auto_resume.tries == 0
+
+
+def test_a_routine_load_counts_its_tries_anew_after_ten_minutes_without_one() -> None:
+    story = Story(JobKind.ROUTINE).open()
+    for _ in range(3):
+        story.fail()
+        story.wait(300)
+    assert story.record.auto_resume.tries == 3
+    story.now += timedelta(minutes=9)
+    story.fail()
+    assert (story.record.auto_resume.tries, story.wait(0)) == (3, ())
+    story.wait(300)
+    story.now += timedelta(minutes=10)
+    story.fail()
+    assert story.record.auto_resume.tries == 0
+    assert story.wait(0) == (Run(),)
 
 
 def test_a_job_is_not_resumed_while_its_task_is_not_settled() -> None:

@@ -218,7 +218,7 @@ def test_a_large_statement_is_answered_while_others_are_served(
             assert rows(other, "SELECT 1") == [(1,)]
             slowest_s = max(slowest_s, time.monotonic() - began)
         packet = answer.result()
-        assert packet[:1] in (b"\xff", b"\0")
+        assert packet[:1] in (b"\xff", b"\0", b"\x01")  # an error, OK, or a row of one column
         assert len(packet) < 40_000
         assert client.query("SELECT 1")
     assert slowest_s < 5

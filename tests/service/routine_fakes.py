@@ -52,7 +52,9 @@ class FakeKafka:
         if missing := [number for number in self._spec.partitions if str(number) not in ends]:
             msg = f"custom kafka partition {missing[0]} is invalid for topic {self._spec.topic}"
             raise ConfigError(msg)
-        return {name: end for name, end in ends.items() if not self._spec.partitions or int(name) in self._spec.partitions}
+        return {
+            name: end for name, end in ends.items() if not self._spec.partitions or int(name) in self._spec.partitions
+        }
 
     def open(self, start: str) -> Positions:
         begin = parse_kafka_start(start)

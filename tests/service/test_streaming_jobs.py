@@ -299,7 +299,7 @@ def test_a_second_process_is_refused_with_the_pid_of_the_first(desk: Desk) -> No
         ("SELECT * FROM nowhere", ConfigError, "nowhere"),
         ("DESCRIBE nowhere", TableNotFoundError, "Unknown table"),
         ("CREATE TABLE nodb.t (a INT) USING delta", TableNotFoundError, "Unknown database"),
-        ("PAUSE ALL ROUTINE LOAD", NotSupportedError, "not supported"),
+        ("PAUSE ROUTINE LOAD FOR nowhere", JobNotFoundError, "There is not operable routine load job"),
     ],
 )
 def test_bad_statements_get_a_clear_answer(desk: Desk, text: str, error: type[Exception], word: str) -> None:

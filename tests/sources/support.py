@@ -16,21 +16,32 @@ import pyarrow as pa
 
 from lading.model.batch import Limits, Split
 from lading.model.positions import PartitionState, Positions
+from lading.service.files_spec import files_spec_of
 from lading.sources.files.payload import SplitEnd
-from lading.sources.files.properties import parse_properties
 from lading.sources.files.reader import output_schema, read_split
 from lading.sources.files.schema import infer_schema
 from lading.sources.files.source import FilesSource
 from lading.sources.files.spec import FilesSpec
+from lading.sql.file_properties import read_file_source
+from lading.sql.job_properties import JOB_PROPERTY_NAMES, read_job_properties
+from lading.sql.parts import SourceFunction
 from tests.tables.s3_server import S3Server
 
 Row = dict[str, Any]
 BIG = Limits(files=10**6, size_bytes=2**60)
 
 
+def bare_spec_of(**properties: str) -> FilesSpec:
+    """A spec without columns, as a job with these properties would have it; csv unless they say otherwise."""
+    job = {name: value for name, value in properties.items() if name in JOB_PROPERTY_NAMES}
+    rest = {name: value for name, value in properties.items() if name not in job}
+    source = read_file_source(SourceFunction(name="FILE", properties={"format": "csv", **rest}))
+    return files_spec_of(source, read_job_properties(job))
+
+
 def spec_of(**properties: str) -> FilesSpec:
     """A spec with the columns of its first file."""
-    found = infer_schema(parse_properties(properties))
+    found = infer_schema(bare_spec_of(**properties))
     assert found is not None
     return found
 
@@ -189,4 +200,4 @@ class Place:
 
     def bare(self, glob: str, **properties: str) -> FilesSpec:
         """A spec without columns."""
-        return parse_properties({"uri": f"{self.uri}/{glob}", **self.properties, **properties})
+        return bare_spec_of(**{"uri": f"{self.uri}/{glob}", **self.properties, **properties})

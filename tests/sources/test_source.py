@@ -15,12 +15,11 @@ from lading.model.positions import BEGINNING, PartitionState, Positions, move_po
 from lading.plan.planner import Planner
 from lading.sources.files.packing import SplitSizing, is_cuttable, pack_files
 from lading.sources.files.payload import parse_payload
-from lading.sources.files.properties import parse_properties
 from lading.sources.files.source import FilesSource, parse_offset, render_offset
 from lading.sources.files.store import ObjectInfo
 from lading.sources.files.window import Window, read_window, render_window
 from lading.testing.clock import ManualClock
-from tests.sources.support import BIG, Job, Place, with_columns
+from tests.sources.support import BIG, Job, Place, bare_spec_of, with_columns
 
 
 def job(place: Place, glob: str = "*.csv", start: str = "", **properties: str) -> Job:
@@ -209,7 +208,7 @@ sizes = st.lists(st.integers(0, 5_000), min_size=1, max_size=30)
 
 @given(sizes, st.integers(1, 8), st.sampled_from(["csv", "parquet", "csv.gz"]))
 def test_splits_cover_every_byte_once_and_in_order(sizes: list[int], parallel: int, suffix: str) -> None:
-    spec = parse_properties({"uri": "/x/*", "format": "parquet" if suffix == "parquet" else "csv"})
+    spec = bare_spec_of(uri="/x/*", format="parquet" if suffix == "parquet" else "csv")
     files = [ObjectInfo(f"/x/{n:03d}.{suffix}", size, "e", None) for n, size in enumerate(sizes)]  # type: ignore[arg-type]  # nobody asks for the time here
     sizing = SplitSizing(target_bytes=1_000, parallel=parallel, smallest_bytes=100, open_cost_bytes=10, max_splits=20)
     groups = pack_files(files, spec, sizing)
@@ -256,7 +255,7 @@ def test_splits_of_a_batch_form_a_chain(folder: Place) -> None:
 def test_only_files_whose_rows_can_be_found_from_the_middle_are_cut(
     key: str, properties: dict[str, str], expected: bool
 ) -> None:
-    assert is_cuttable(key, parse_properties({"uri": "/x/*", **properties})) == expected
+    assert is_cuttable(key, bare_spec_of(uri="/x/*", **properties)) == expected
 
 
 def test_positions_of_another_partition_are_left_alone(folder: Place) -> None:

@@ -130,7 +130,7 @@ VALUES: dict[str, tuple[str, pa.DataType, list[Any]]] = {
         [datetime(2024, 2, 29, 1, 2, 3, 456789, tzinfo=UTC), datetime(1969, 12, 31, 23, 59, 59, 1, tzinfo=UTC)],
     ),
     "timestamp_ntz": ("timestamp_ntz", pa.timestamp("us"), [datetime.fromisoformat("2024-02-29T01:02:03.456789")]),
-    "string": ("string", pa.string(), ["plain", "null", "__HIVE_DEFAULT_PARTITION__", "a b", None]),
+    "string": ("string", pa.string(), ["plain", "null", "__HIVE_DEFAULT_PARTITION__", "a b", None, "é" * 3000]),
 }
 
 

@@ -32,7 +32,7 @@ from lading.ids import Incarnation, NewToken
 from lading.model.batch import BatchPlan, Report, StagedFile
 from lading.model.bill import Bill, Head
 from lading.model.job import Job
-from lading.model.positions import move_positions
+from lading.model.positions import Positions, move_positions
 
 MAX_STALE_READS = 3
 
@@ -149,6 +149,19 @@ class Coordinator:
         planned_at = self._world.clock.now()
         base = self._read_base()
         positions = self._world.planner.open(self.job.start)
+        bill = draft_edit(self.job, base, positions, self._stamp(planned_at), reason=reason)
+        yield from self._commit(bill, ())
+        yield "edit.after"
+        return bill
+
+    def restore(self, positions: Positions, *, reason: str) -> Steps[Bill]:
+        """Put back all that was known of positions before an edit, by an operator's word. Raises the epoch.
+
+        Whoever calls it has seen that nothing was loaded since.
+        """
+        yield "edit.before"
+        planned_at = self._world.clock.now()
+        base = self._read_base()
         bill = draft_edit(self.job, base, positions, self._stamp(planned_at), reason=reason)
         yield from self._commit(bill, ())
         yield "edit.after"

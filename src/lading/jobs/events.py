@@ -62,6 +62,8 @@ class Altered:
 
     definition: str | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
+    is_undo: bool = False
+    """Properties are all there are: those that are not among them go."""
     window: WindowLimits | None = None
     moved: Head | None = None
     """The head of the commit that moved the position, when the statement asked for that."""

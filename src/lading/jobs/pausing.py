@@ -10,6 +10,8 @@ from lading.jobs.record import WAITING, AutoResume, JobKind, JobRecord, JobState
 
 MAX_STREAMING_TRIES = 10
 MAX_DELAY_S = 300
+CALM = timedelta(minutes=10)
+"""A routine load that was resumed so long ago begins to count its tries anew."""
 
 
 def resume_delay_s(tries: int) -> int:
@@ -23,7 +25,7 @@ def pause(record: JobRecord, reason: Reason, at: datetime) -> JobRecord:
         return record
     if record.reason is not None and (record.reason.needs_a_person or not reason.needs_a_person):
         return record
-    tries = record.auto_resume.tries
+    tries, resumed_at = _tries(record, at), record.auto_resume.resumed_at
     given = _give_up(record, reason)
     next_at = None if given.needs_a_person else at + timedelta(seconds=resume_delay_s(tries))
     return replace(
@@ -31,9 +33,16 @@ def pause(record: JobRecord, reason: Reason, at: datetime) -> JobRecord:
         state=JobState.PAUSED,
         reason=given,
         paused_at=record.paused_at or at,
-        auto_resume=AutoResume(tries=tries, next_at=next_at),
+        auto_resume=AutoResume(tries=tries, next_at=next_at, resumed_at=resumed_at),
         runtime_message="",
     )
+
+
+def _tries(record: JobRecord, at: datetime) -> int:
+    resumed_at = record.auto_resume.resumed_at
+    if record.kind is JobKind.ROUTINE and resumed_at is not None and at - resumed_at >= CALM:
+        return 0
+    return record.auto_resume.tries
 
 
 def _give_up(record: JobRecord, reason: Reason) -> Reason:

@@ -83,6 +83,8 @@ class AutoResume:
     tries: int = 0
     next_at: datetime | None = None
     """None: at the next tick, or not at all; the reason of the pause decides."""
+    resumed_at: datetime | None = None
+    """When that was done last."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -133,7 +133,7 @@ def _alter(record: JobRecord, event: Altered) -> Change:
     changed = replace(
         record,
         definition=record.definition if event.definition is None else event.definition,
-        properties={**record.properties, **event.properties},
+        properties=dict(event.properties) if event.is_undo else {**record.properties, **event.properties},
         window=event.window or record.window,
         last_seen=event.moved or record.last_seen,
         current_offset=record.current_offset if event.current_offset is None else event.current_offset,
@@ -170,7 +170,7 @@ def _tick(record: JobRecord, event: Tick) -> Change:
     if is_due(record, event.at):
         tries = record.auto_resume.tries + 1
         message = f"Resumed automatically, try {tries}"
-        resumed = wait_to_be_opened(record, AutoResume(tries=tries), message)
+        resumed = wait_to_be_opened(record, AutoResume(tries=tries, resumed_at=event.at), message)
         return resumed, (Run(scale=resumed.batch_scale),)
     may_run = record.state is JobState.RUNNING or (record.is_waiting and record.task is None)
     return record, (Run(scale=record.batch_scale),) if may_run else ()

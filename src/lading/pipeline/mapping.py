@@ -1,15 +1,22 @@
 """From source columns to target columns, as Spark SQL, so that every row keeps its fate.
 
-Nothing is filtered away on the way to the writer: WHERE becomes a boolean column and what cannot be loaded becomes an
-error column, because the writer counts every row and knows the end of its split even when no row is loaded.
+Nothing is filtered away on the way to the writer: what is to be said about a row stands in one column of notes, because
+the writer counts every row and knows the end of its split even when no row is loaded. A row that is to be loaded has no
+note, so that notes cost next to nothing.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-SELECTED, ERROR, FILE, ROW, RAW, END = "__selected", "__error", "__file", "__row", "__raw", "__end"
-HIDDEN = (SELECTED, ERROR, FILE, ROW, RAW, END)
+FILE, ROW, RAW, ERROR = "__file", "__row", "__raw", "__error"
+"""What a reader puts beside each row: where it is from; and the bytes and the reason, for what it could not read."""
+NOTE = "__note"
+"""What Spark carries instead: null, or one letter for what the row is, and then what is to be said."""
+PLACE, END, BAD, UNSELECTED = "P", "E", "B", "U"
+"""PLACE and END are no rows of the source: where the rows that follow are from, and the end of a split. BAD is followed
+by the size of the reason, the reason and the record."""
+SIZE_DIGITS = 9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,31 +45,41 @@ class RowMapping:
     """A value that does not fit its column makes a bad row; else it becomes NULL, or is cut when it is too long."""
 
 
-def first_stage(mapping: RowMapping, source_columns: tuple[str, ...]) -> list[str]:
-    """SELECT list over the source: values, the filter, and the hidden columns passed on."""
-    values = [f"({column.expression or 'NULL'}) AS {_value(n)}" for n, column in enumerate(mapping.columns)]
+def select_lists(mapping: RowMapping, source_columns: tuple[str, ...]) -> tuple[list[str], ...]:
+    """SELECT lists, each over the one before and the first over the source.
+
+    What is used twice gets a list of its own, because Spark then computes it once: values, casts, reasons, notes. The
+    record as JSON is used in one place only, behind a condition: it is not computed for good rows.
+    """
+    numbers = range(len(mapping.columns))
+    kept = [_source(n) for n in range(len(source_columns))]
     where = f"coalesce(({mapping.where}), false)" if mapping.where else "true"
-    shown = ", ".join(f"'{_text(name)}', {quoted(name)}" for name in source_columns)
-    source = f"to_json(named_struct({shown}))" if shown else "''"
-    return [*values, f"{where} AS {SELECTED}", f"{source} AS __source", ERROR, FILE, ROW, RAW, END]
-
-
-def second_stage(mapping: RowMapping) -> list[str]:
-    """SELECT list over the first stage: target columns, the fate, and the raw text of bad rows only."""
-    columns = [f"{_cast(mapping, n)} AS {quoted(column.name)}" for n, column in enumerate(mapping.columns)]
-    checks = [check for n in range(len(mapping.columns)) for check in _checks(mapping, n)]
-    reason = f"CASE WHEN {ERROR} IS NOT NULL THEN {ERROR} {' '.join(checks)} END"
-    # A row that WHERE leaves out is unselected, whatever else is wrong with it; one that cannot be parsed is bad.
-    fate = f"CASE WHEN {END} IS NOT NULL THEN NULL WHEN {ERROR} IS NULL AND NOT {SELECTED} THEN NULL ELSE {reason} END"
-    return [
-        *columns,
-        SELECTED,
-        f"{fate} AS {ERROR}",
-        FILE,
-        ROW,
-        f"CASE WHEN ({fate}) IS NOT NULL THEN coalesce({RAW}, encode(__source, 'UTF-8')) END AS {RAW}",
-        END,
+    values = [
+        *(f"{quoted(name)} AS {_source(n)}" for n, name in enumerate(source_columns)),
+        *(f"({column.expression or 'NULL'}) AS {_value(n)}" for n, column in enumerate(mapping.columns)),
+        f"{where} AS __selected",
+        NOTE,
     ]
+    casts = [
+        *kept,
+        *(_value(n) for n in numbers),
+        *(f"try_cast({_value(n)} AS {column.type}) AS {_cast(n)}" for n, column in enumerate(mapping.columns)),
+        "__selected",
+        NOTE,
+    ]
+    checks = [check for n in numbers for check in _checks(mapping, n)]
+    # A row that WHERE leaves out is unselected, whatever else is wrong with it; one that cannot be read is bad.
+    is_settled = f"{NOTE} IS NOT NULL OR NOT __selected"
+    reason = f"CASE WHEN {is_settled} THEN NULL {' '.join(checks)} END" if checks else "CAST(NULL AS string)"
+    reasons = [*kept, *(_cast(n) for n in numbers), "__selected", f"{reason} AS __reason", NOTE]
+    shown = ", ".join(f"'{_text(name)}', {_source(n)}" for n, name in enumerate(source_columns))
+    record = f"to_json(named_struct({shown}))" if shown else "''"
+    size = f"lpad(octet_length(__reason), {SIZE_DIGITS}, '0')"
+    note = (
+        f"CASE WHEN {NOTE} IS NOT NULL THEN {NOTE} WHEN NOT __selected THEN encode('{UNSELECTED}', 'UTF-8') "
+        f"WHEN __reason IS NOT NULL THEN encode(concat('{BAD}', {size}, __reason, {record}), 'UTF-8') END"
+    )
+    return values, casts, reasons, [*(_filled(mapping, n) for n in numbers), f"{note} AS {NOTE}"]
 
 
 def quoted(name: str) -> str:
@@ -70,17 +87,15 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _cast(mapping: RowMapping, number: int) -> str:
-    column = mapping.columns[number]
-    cast = f"try_cast({_value(number)} AS {column.type})"
+def _filled(mapping: RowMapping, number: int) -> str:
+    column, cast = mapping.columns[number], _cast(number)
     if column.max_length is not None and not mapping.strict:
-        return f"substring({cast}, 1, {column.max_length})"
-    return cast
+        cast = f"substring({cast}, 1, {column.max_length})"
+    return f"{cast} AS {quoted(column.name)}"
 
 
 def _checks(mapping: RowMapping, number: int) -> list[str]:
-    column, value = mapping.columns[number], _value(number)
-    cast = f"try_cast({value} AS {column.type})"
+    column, value, cast = mapping.columns[number], _value(number), _cast(number)
     name = _text(column.name)
     checks = []
     if mapping.strict if column.checks_cast is None else column.checks_cast:
@@ -95,8 +110,16 @@ def _checks(mapping: RowMapping, number: int) -> list[str]:
     return checks
 
 
+def _source(number: int) -> str:
+    return f"__s{number}"
+
+
 def _value(number: int) -> str:
     return f"__v{number}"
+
+
+def _cast(number: int) -> str:
+    return f"__c{number}"
 
 
 def _text(text: str) -> str:

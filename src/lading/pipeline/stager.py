@@ -16,13 +16,14 @@ from pyspark.taskcontext import TaskContext
 
 from lading.errors import StageError
 from lading.ids import NewToken
-from lading.model.batch import BatchPlan, Report
+from lading.model.batch import BatchPlan, Report, Split
 from lading.model.codec import decode
 from lading.pipeline.faults import cause_of
-from lading.pipeline.mapping import END, ERROR, FILE, RAW, ROW, RowMapping, first_stage, second_stage
-from lading.pipeline.tasks import TaskTools, read_task, write_task
+from lading.pipeline.mapping import NOTE, RowMapping, select_lists
+from lading.pipeline.reading import LONG_ROWS, MAX_BYTES, read_task
+from lading.pipeline.tasks import TaskTools, write_task
 
-_HIDDEN = pa.schema([(FILE, pa.string()), (ROW, pa.int64()), (RAW, pa.binary()), (ERROR, pa.string())])
+_MAX_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +46,7 @@ class SparkStager:
         self._spark = spark
         self._stage = stage
         self._new_token = new_token
+        self._takes_long_rows = False
         self._group = f"lading-{new_token():016x}"
 
     def cancel(self) -> None:
@@ -54,24 +56,39 @@ class SparkStager:
     def stage(self, plan: BatchPlan) -> Sequence[Report]:
         # Split numbers index the tuple that tasks are given.
         splits = tuple(sorted(plan.splits, key=lambda split: split.number))
-        batch_id = f"{self._new_token():016x}"
-        tools = replace(self._stage.tools, splits=splits, batch_id=batch_id)
         try:
-            rows = self._run(tools, len(splits))
+            rows = self._run(self._tools(splits), len(splits))
         except (Py4JError, Py4JJavaError, PySparkException) as error:
-            raise self._failed(error) from error
+            if LONG_ROWS not in str(error) or self._takes_long_rows:
+                raise self._failed(error) from error
+            self._take_long_rows()
+            return self.stage(plan)
         return [decode(Report, json.loads(row[0]), where="a task's report") for row in rows]
 
+    def _tools(self, splits: tuple[Split, ...]) -> TaskTools:
+        return replace(
+            self._stage.tools,
+            splits=splits,
+            batch_id=f"{self._new_token():016x}",
+            takes_long_rows=self._takes_long_rows,
+        )
+
+    def _take_long_rows(self) -> None:
+        """From here on Spark counts the bytes of batches, for this job alone."""
+        self._spark = self._spark.newSession()
+        self._spark.conf.set(_MAX_BYTES, str(MAX_BYTES))
+        self._takes_long_rows = True
+
     def _run(self, tools: TaskTools, count: int) -> list[tuple[str]]:
-        schema = pa.schema([*self._stage.source, *_HIDDEN, pa.field(END, pa.string())])
+        schema = pa.schema([*self._stage.source, pa.field(NOTE, pa.binary())])
         self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", self._stage.pool)
         self._spark.sparkContext.setJobGroup(self._group, f"batch {tools.batch_id}")
         tasks = min(count, self._spark.sparkContext.defaultParallelism) if self._stage.shares_tasks else count
         numbers = self._spark.range(0, count, 1, tasks)
-        read = numbers.mapInArrow(partial(read_task, tools, schema), from_arrow_schema(schema))
-        mapped = read.selectExpr(*first_stage(self._stage.mapping, tuple(self._stage.source.names)))
-        shaped = mapped.selectExpr(*second_stage(self._stage.mapping))
-        return shaped.mapInArrow(partial(_write, tools), "report string").collect()  # type: ignore[return-value]
+        rows = numbers.mapInArrow(partial(read_task, tools, schema), from_arrow_schema(schema))
+        for columns in select_lists(self._stage.mapping, tuple(self._stage.source.names)):
+            rows = rows.selectExpr(*columns)
+        return rows.mapInArrow(partial(_write, tools), "report string").collect()  # type: ignore[return-value]
 
     def _failed(self, error: Exception) -> StageError:
         cause = cause_of(error)

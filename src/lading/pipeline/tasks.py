@@ -1,4 +1,4 @@
-"""What runs in Spark's Python workers: one function that reads a split, one that writes it.
+"""What runs in Spark's Python workers: what tasks are given, and the one that writes. `reading` has the other.
 
 Imports are light, and nothing happens at import: every worker pays for it.
 """
@@ -17,7 +17,8 @@ from lading.errors import StageError
 from lading.model.batch import Report, Split, StagedFile
 from lading.model.codec import encode
 from lading.model.tally import RowCounts
-from lading.pipeline.mapping import END, ERROR, FILE, RAW, ROW, SELECTED
+from lading.pipeline.mapping import BAD, END, NOTE, PLACE, UNSELECTED
+from lading.pipeline.notes import Place, binaries, parse_bad
 
 
 class SplitEnd(Protocol):
@@ -73,44 +74,8 @@ class TaskTools:
     splits: tuple[Split, ...]
     columns: tuple[str, ...] = field(default=())
     """Columns of the table, in order."""
-
-
-def read_task(tools: TaskTools, schema: pa.Schema, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Read the splits whose numbers come in. The last row of each carries its end."""
-    splits = [tools.splits[number] for batch in numbers for number in batch.column(0).to_pylist()]
-    ended = 0
-    for item in tools.read(splits):
-        if isinstance(item, pa.RecordBatch):
-            yield _with_end(item, schema)
-        else:
-            yield _marker(splits[ended].number, item, schema)
-            ended += 1
-    if ended < len(splits):
-        split = splits[ended]
-        msg = f"Split {split.number} of {split.partition} ended without saying where"
-        raise StageError(msg, left="Nothing was committed.", todo="The batch is planned again.")
-
-
-def _with_end(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    arrays = [batch.column(name) for name in schema.names if name != END]
-    return pa.RecordBatch.from_arrays([*arrays, pa.nulls(batch.num_rows, pa.string())], schema=schema)
-
-
-def _marker(number: int, end: SplitEnd, schema: pa.Schema) -> pa.RecordBatch:
-    told = {
-        "split": number,
-        "end": end.end,
-        "finished": end.finished,
-        "rows": end.rows,
-        "received_bytes": end.received_bytes,
-        "source_files": end.source_files,
-        "source_bytes": end.source_bytes,
-        "marks": dict(end.marks),
-        "skipped": end.skipped,
-        "lag_ms": end.lag_ms,
-    }
-    arrays = [pa.nulls(1, field.type) for field in schema if field.name != END]
-    return pa.RecordBatch.from_arrays([*arrays, pa.array([json.dumps(told)])], schema=schema)
+    takes_long_rows: bool = False
+    """Spark counts the bytes of batches, which it does slowly: rows may be of any length."""
 
 
 def write_task(tools: TaskTools, attempt: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -131,6 +96,10 @@ class _Writing:
         self._tools = tools
         self._attempt = attempt
         self._begun = 0
+        self._place: Place | None = None
+        self._since = 0
+        """Rows since the note about their place."""
+        self._unselected_note = binaries([UNSELECTED.encode()])[0]
         self._reset()
 
     def _reset(self) -> None:
@@ -140,16 +109,24 @@ class _Writing:
         self._seen = self._loaded = self._unselected = self._bad = 0
 
     def take(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        ends = batch.column(END)
-        if ends.null_count == batch.num_rows:
+        notes = batch.column(NOTE)
+        if notes.null_count == batch.num_rows:
             self._rows(batch)
             return
+        # Rows that are left out may be many; all other notes are few.
+        is_told = pc.fill_null(pc.not_equal(notes, self._unselected_note), pc.is_null(self._unselected_note))
         start = 0
-        for at, told in enumerate(ends.to_pylist()):
-            if told is not None:
-                self._rows(batch.slice(start, at - start))
-                yield self._finish(json.loads(told))
-                start = at + 1
+        for at in pc.indices_nonzero(is_told).to_pylist():
+            note = notes[at].as_py()
+            if note[:1] == BAD.encode():
+                self._bad_row(note, self._since + at - start)
+                continue
+            self._rows(batch.slice(start, at - start))
+            start = at + 1
+            if note[:1] == PLACE.encode():
+                self._place, self._since = Place(note), 0
+            elif note[:1] == END.encode():
+                yield self._finish(json.loads(note[1:]))
         self._rows(batch.slice(start))
 
     def check_all_ended(self) -> None:
@@ -162,30 +139,29 @@ class _Writing:
             self._writer.abort()
 
     def _rows(self, batch: pa.RecordBatch) -> None:
+        """Rows, loaded or left out or bad, and no other notes among them."""
         if not batch.num_rows:
             return
         self._seen += batch.num_rows
-        errors = batch.column(ERROR)
-        if errors.null_count < batch.num_rows:
-            self._bad_rows(batch.filter(pc.is_valid(errors)))
-            batch = batch.filter(pc.is_null(errors))
-        selected = batch.column(SELECTED)
-        chosen = pc.sum(selected.cast(pa.int64())).as_py() or 0
-        self._unselected += batch.num_rows - chosen
-        if chosen:
-            good = batch if chosen == batch.num_rows else batch.filter(selected)
+        self._since += batch.num_rows
+        notes = batch.column(NOTE)
+        good = batch
+        if notes.null_count < batch.num_rows:
+            left_out = pc.equal(notes, self._unselected_note)
+            self._unselected += pc.sum(left_out).as_py() or 0
+            good = batch.filter(pc.is_null(notes))
+        if good.num_rows:
             self._open_writer().write(good.select(list(self._tools.columns)))
-            self._loaded += chosen
+            self._loaded += good.num_rows
 
-    def _bad_rows(self, batch: pa.RecordBatch) -> None:
+    def _bad_row(self, note: bytes, since: int) -> None:
         if self._quarantine is None:
             self._quarantine = self._tools.open_quarantine(f"{self._attempt}-{self._begun}")
-        for file, row, raw, reason in zip(
-            *(batch.column(name).to_pylist() for name in (FILE, ROW, RAW, ERROR)), strict=True
-        ):
-            self._first_error = self._first_error or f"{file}, row {row}: {reason}"
-            self._quarantine.add(file=file or "", row=row or 0, reason=reason, raw=raw or b"")
-        self._bad += batch.num_rows
+        reason, raw = parse_bad(note)
+        file, row = self._place.of(since) if self._place else ("", 0)
+        self._first_error = self._first_error or f"{file}, row {row}: {reason}"
+        self._quarantine.add(file=file, row=row, reason=reason, raw=raw)
+        self._bad += 1
 
     def _open_writer(self) -> Writer:
         if self._writer is None:
@@ -194,7 +170,7 @@ class _Writing:
 
     def _finish(self, told: Mapping[str, Any]) -> pa.RecordBatch:
         split = self._tools.splits[told["split"]]
-        if self._seen != told["rows"]:
+        if not told["rows"] == self._seen == self._loaded + self._unselected + self._bad:
             msg = f"Split {split.number} read {told['rows']} rows, and {self._seen} came to the writer"
             raise StageError(msg, left="Nothing was committed.", todo="The batch is planned again.")
         # Records that can hold no row, such as a tombstone, are counted where they were read and came no further.
@@ -220,4 +196,5 @@ class _Writing:
         )
         self._begun += 1
         self._reset()
-        return pa.RecordBatch.from_arrays([pa.array([json.dumps(encode(report))])], names=["report"])
+        text = json.dumps(encode(report))
+        return pa.RecordBatch.from_arrays([binaries([text.encode()]).view(pa.string())], names=["report"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,6 +16,11 @@ from lading.model.batch import StagedFile
 from lading.tables.storage_local import sync_file
 
 PartitionKey = tuple[str | None, ...]
+
+_GROUP_BYTES = 32 * 1024 * 1024
+"""A row group is written when this much waits for it: small ones pack badly and are slow to read."""
+_WAITING_BYTES = 64 * 1024 * 1024
+"""All files together may let so much wait."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,14 +49,18 @@ class ParquetWriter:
         self._open: dict[PartitionKey, _OpenFile] = {}
         self._paths: list[str] = []
         self._done: list[StagedFile] = []
+        self._waiting_bytes = 0
 
     def write(self, batch: pa.RecordBatch) -> None:
         for key, rows in self._routed(batch):
             file = self._open.get(key) or self._start(key)
-            file.writer.write_batch(rows)
-            file.rows += rows.num_rows
-            if file.sink.tell() >= self._layout.target_bytes:
-                self._finish(key)
+            self._waiting_bytes += file.add(rows)
+            if file.waiting_bytes >= min(_GROUP_BYTES, self._layout.target_bytes):
+                self._flush(file)
+                if file.sink.tell() >= self._layout.target_bytes:
+                    self._finish(key)
+        while self._waiting_bytes > _WAITING_BYTES:
+            self._flush(max(self._open.values(), key=lambda file: file.waiting_bytes))
 
     def close(self) -> tuple[StagedFile, ...]:
         for key in list(self._open):
@@ -77,8 +86,8 @@ class ParquetWriter:
             return
         columns = self._layout.partition_columns(batch)
         codes = [pc.dictionary_encode(column, null_encoding="encode") for column in columns]
-        combined = pa.array([0] * batch.num_rows, pa.int64()) if batch.num_rows else pa.array([], pa.int64())
-        for code in codes:
+        combined = codes[0].indices.cast(pa.int64())
+        for code in codes[1:]:
             combined = pc.add(pc.multiply(combined, len(code.dictionary) + 1), code.indices.cast(pa.int64()))
         for value in pc.unique(combined):
             chosen = pc.equal(combined, value)
@@ -97,8 +106,12 @@ class ParquetWriter:
         self._open[key] = _OpenFile(path=path, sink=sink, writer=writer)
         return self._open[key]
 
+    def _flush(self, file: _OpenFile) -> None:
+        self._waiting_bytes -= file.flush()
+
     def _finish(self, key: PartitionKey) -> None:
         file = self._open.pop(key)
+        self._flush(file)
         file.writer.close()
         size = file.sink.tell()
         file.sink.close()
@@ -130,3 +143,21 @@ class _OpenFile:
     sink: pa.NativeFile
     writer: pq.ParquetWriter
     rows: int = 0
+    waiting: list[pa.RecordBatch] = field(default_factory=list)
+    waiting_bytes: int = 0
+
+    def add(self, rows: pa.RecordBatch) -> int:
+        """Let rows wait for their row group; returns their bytes."""
+        self.waiting.append(rows)
+        self.rows += rows.num_rows
+        size = int(rows.nbytes)
+        self.waiting_bytes += size
+        return size
+
+    def flush(self) -> int:
+        """Write what waits as one row group; returns its bytes."""
+        written, self.waiting_bytes = self.waiting_bytes, 0
+        if self.waiting:
+            self.writer.write_table(pa.Table.from_batches(self.waiting))
+            self.waiting = []
+        return written

@@ -42,6 +42,7 @@ options_ = st.builds(
 @given(values_, options_, st.sampled_from([1, 40, 100_000]), st.sampled_from([NAMES, ("a",)]))
 @example([b'"a', b'b",2,3', b"1,2,3\n1,2,3"], CsvOptions(column_separator=",", enclose='"'), 100_000, NAMES)
 @example([b"1,2,3#", b"#1,2,3"], CsvOptions(column_separator=",", line_delimiter="##"), 100_000, NAMES)
+@example([b"a###"], CsvOptions(column_separator=",", line_delimiter="##"), 100_000, NAMES)
 @example([b"1,2,3", b"1,2", b"4,5,6"], CsvOptions(column_separator=","), 100_000, NAMES)
 def test_quick_and_slow_agree(values: list[bytes], options: CsvOptions, run_bytes: int, names: tuple[str, ...]) -> None:
     spec = RecordFormat(columns=names, csv=options)

@@ -61,12 +61,10 @@ def store_failed(uri: str, why: object) -> StorageError:
     return StorageError(msg, left=_NOTHING, todo="Check the network, the endpoint and the credentials.", file=uri)
 
 
-def listing_failed(uri: str, why: object) -> ListingError:
+def listing_failed(uri: str, why: object, todo: str = "Check that it exists and may be listed.") -> ListingError:
     """A listing ended before its end."""
-    msg = f"The files under {uri} could not all be listed: {why}"
-    return ListingError(
-        msg, left="Nothing was read; the position stands.", todo="Check that it exists and may be listed.", prefix=uri
-    )
+    msg = f"Failed to fetch meta: the files under {uri} could not all be listed: {why}"
+    return ListingError(msg, left="Nothing was read; the position stands.", todo=todo, prefix=uri)
 
 
 @contextmanager

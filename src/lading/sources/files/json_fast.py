@@ -107,7 +107,10 @@ def _keys(options: JsonOptions, names: Sequence[str]) -> list[str] | None:
 
 def _is_safe(block: bytes) -> bool:
     """Whether each line is one document, and nothing is in it that pyarrow takes and JSON does not."""
-    if b"NaN" in block or b"Inf" in block or b"\r" in block or _MINUS_ZERO.search(block):
+    # One letter is found much faster than several, and most blocks have none of these.
+    if b"\r" in block or (b"N" in block and b"NaN" in block) or (b"I" in block and b"Inf" in block):
+        return False
+    if b"-" in block and _MINUS_ZERO.search(block):
         return False
     if block.count(b"}\n{") + block.endswith(b"\n") != block.count(b"\n") or not block.startswith(b"{"):
         return False

@@ -32,23 +32,38 @@ class SplitSizing:
 
 
 def pack_files(files: Sequence[ObjectInfo], spec: FilesSpec, sizing: SplitSizing) -> list[tuple[FilePart, ...]]:
-    """Groups of files and parts of files, in the order of their keys."""
+    """Groups of files and parts of files, in the order of their keys, of even weight.
+
+    The files stand in a row, each as long as it weighs, and the row is divided evenly. Where a border falls close to
+    the edge of a file it moves there; elsewhere it cuts the file, or, if that cannot be, the whole file goes where most
+    of it lies.
+    """
     total = sum(file.size + sizing.open_cost_bytes for file in files)
-    fair = min(sizing.target_bytes, max(sizing.smallest_bytes, _divide(total, sizing.parallel)))
-    aim = max(fair, _divide(total, sizing.max_splits))
-    groups: list[tuple[FilePart, ...]] = []
-    current: list[FilePart] = []
-    weight = 0
-    for part in (part for file in files for part in _cut(file, spec, aim)):
-        cost = part.end - part.begin + sizing.open_cost_bytes
-        if current and weight + cost > aim + sizing.open_cost_bytes:
-            groups.append(tuple(current))
-            current, weight = [], 0
-        current.append(part)
-        weight += cost
-    if current:
-        groups.append(tuple(current))
-    return groups
+    aim = max(1, _divide(total, _group_count(total, sizing)))
+    groups: dict[int, list[FilePart]] = {}
+    before = 0
+    for file in files:
+        weight = file.size + sizing.open_cost_bytes
+        for part in _cut(file, spec, _borders(file.size, before, weight, aim)):
+            middle = before + weight * (part.begin + part.end) // (2 * file.size) if file.size else before
+            groups.setdefault(middle // aim, []).append(part)
+        before += weight
+    return [tuple(groups[number]) for number in sorted(groups)]
+
+
+def _group_count(total: int, sizing: SplitSizing) -> int:
+    """A multiple of what runs at one time, so that all of it ends at one time."""
+    rounds = max(1, _divide(_divide(total, sizing.target_bytes), sizing.parallel))
+    worth = max(1, _divide(total, sizing.smallest_bytes))
+    return min(rounds * sizing.parallel, worth, sizing.max_splits)
+
+
+def _borders(size: int, before: int, weight: int, aim: int) -> list[int]:
+    """Where borders fall inside a file, without those close to its edges."""
+    slack = max(1, aim // 8)
+    first, last = _divide(before, aim), (before + weight) // aim
+    offsets = [size * (at * aim - before) // max(1, weight) for at in range(first, last + 1)]
+    return [offset for offset in offsets if slack <= offset <= size - slack]
 
 
 def end_of(part: FilePart) -> str:
@@ -67,10 +82,9 @@ def is_cuttable(key: str, spec: FilesSpec) -> bool:
     return not spec.csv.enclose and not _has_border(spec.csv.line_delimiter)
 
 
-def _cut(file: ObjectInfo, spec: FilesSpec, aim: int) -> list[FilePart]:
-    pieces = _divide(file.size, aim) if file.size > aim + aim // 2 and is_cuttable(file.key, spec) else 1
-    ends = [file.size * number // pieces for number in range(pieces + 1)]
-    return [FilePart(file.key, file.size, file.etag, *span) for span in pairwise(ends)]
+def _cut(file: ObjectInfo, spec: FilesSpec, borders: Sequence[int]) -> list[FilePart]:
+    inner = borders if borders and is_cuttable(file.key, spec) else ()
+    return [FilePart(file.key, file.size, file.etag, *span) for span in pairwise([0, *inner, file.size])]
 
 
 def _has_border(text: str) -> bool:

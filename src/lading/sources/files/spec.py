@@ -107,6 +107,10 @@ class S3Access:
     access_key: str = field(default="", repr=False)
     secret_key: str = field(default="", repr=False)
     session_token: str = field(default="", repr=False)
+    role_arn: str = ""
+    """Assumed with the keys above, or with those of the default chain."""
+    external_id: str = field(default="", repr=False)
+    sts_endpoint: str = ""
     path_style: bool = False
 
 

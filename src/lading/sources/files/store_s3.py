@@ -6,19 +6,26 @@ import io
 from collections.abc import Iterator
 from typing import Any
 
-import boto3
-from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, PartialCredentialsError
+from botocore.parsers import ResponseParserError
 
-from lading.errors import ConfigError
+from lading.errors import ListingError
+from lading.sources.aws import role_refused
 from lading.sources.files.faults import file_changed, file_gone, listing_failed, store_failed
+from lading.sources.files.s3_clients import client_of
 from lading.sources.files.spec import S3Access
 from lading.sources.files.store import ObjectInfo
 
 _MAX_RESUMES = 5
+_BROKEN = (BotoCoreError, ResponseParserError)
+"""No answer, or one that no store gives: a proxy's page, for example."""
 _GONE = {"NoSuchKey", "404", "NotFound"}
 _CHANGED = {"PreconditionFailed", "412"}
 _PAST_END = {"InvalidRange", "416"}
+_DENIED = {
+    *("AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken", "ExpiredToken", "403"),
+    *("InvalidClientTokenId", "AuthFailure"),
+}
 
 
 class S3Store:
@@ -26,7 +33,8 @@ class S3Store:
 
     def __init__(self, bucket: str, access: S3Access) -> None:
         self._bucket = bucket
-        self._s3 = _client(access)
+        self._role = access.role_arn
+        self._s3 = client_of(access)
 
     def list(self, prefix: str, start_after: str, *, max_slashes: int | None = None) -> Iterator[ObjectInfo]:
         pages = self._s3.get_paginator("list_objects_v2").paginate(
@@ -37,8 +45,18 @@ class S3Store:
                 for item in page.get("Contents", ()):
                     if not item["Key"].endswith("/"):
                         yield ObjectInfo(item["Key"], item["Size"], item["ETag"], item["LastModified"])
-        except (ClientError, BotoCoreError) as error:
-            raise listing_failed(self.uri(prefix), error) from error
+        except (ClientError, *_BROKEN) as error:
+            raise self._listing_failed(prefix, error) from error
+
+    def _listing_failed(self, prefix: str, error: Exception) -> ListingError:
+        if role_refused(error):
+            todo = "Check s3.role_arn and s3.external_id, the role's trust policy, and that the keys may assume it."
+            why = f"Can not build s3: the role {self._role} cannot be assumed: {error}"
+            return listing_failed(self.uri(prefix), why, todo)
+        if isinstance(error, NoCredentialsError | PartialCredentialsError) or code_of(error) in _DENIED:
+            todo = "Check s3.access_key, s3.secret_key and s3.region, and that they may list the bucket."
+            return listing_failed(self.uri(prefix), f"Can not build s3: {error}", todo)
+        return listing_failed(self.uri(prefix), error)
 
     def open(self, key: str, *, if_match: str, size: int, random: bool = False) -> S3File:
         return S3File(self._s3, self._bucket, key, etag=if_match, size=size, random=random)
@@ -86,7 +104,7 @@ class S3File(io.RawIOBase):
         for attempt in range(_MAX_RESUMES):
             try:
                 content = self._read_some(wanted)
-            except BotoCoreError as error:
+            except _BROKEN as error:
                 self._drop_body()
                 if attempt == _MAX_RESUMES - 1:
                     raise store_failed(self._uri, error) from error
@@ -130,13 +148,13 @@ class S3File(io.RawIOBase):
             answer = self._s3.head_object(Bucket=self._bucket, Key=self._key)
         except ClientError as error:
             raise self._translate(error) from error
-        except BotoCoreError as error:
+        except _BROKEN as error:
             raise store_failed(self._uri, error) from error
         if answer["ETag"] != self._etag:
             raise file_changed(self._uri, self._etag, answer["ETag"])
 
     def _translate(self, error: ClientError) -> Exception:
-        code = str(error.response.get("Error", {}).get("Code", ""))
+        code = code_of(error)
         if code in _GONE:
             return file_gone(self._uri)
         if code in _CHANGED or code in _PAST_END:
@@ -149,26 +167,6 @@ class S3File(io.RawIOBase):
             self._body = None
 
 
-def _client(access: S3Access) -> Any:
-    try:
-        return _build_client(access)
-    except (BotoCoreError, ValueError) as error:
-        msg = f"Can not build s3: {error}"
-        raise ConfigError(msg, left="Nothing was read.", todo="Check s3.endpoint, s3.region and the keys.") from error
-
-
-def _build_client(access: S3Access) -> Any:
-    return boto3.client(
-        "s3",
-        endpoint_url=access.endpoint or None,
-        region_name=access.region or None,
-        aws_access_key_id=access.access_key or None,
-        aws_secret_access_key=access.secret_key or None,
-        aws_session_token=access.session_token or None,
-        config=Config(
-            retries={"mode": "standard", "total_max_attempts": 5},
-            s3={"addressing_style": "path" if access.path_style else "auto"},
-            connect_timeout=10,
-            read_timeout=60,
-        ),
-    )
+def code_of(error: Exception) -> str:
+    """The code of an answer of the store; empty when it gave none."""
+    return str(error.response.get("Error", {}).get("Code", "")) if isinstance(error, ClientError) else ""

@@ -64,7 +64,9 @@ class CsvRecords:
     def _one_line_each(self, values: Sequence[bytes]) -> _Lines:
         """The records as lines; what does not hold for them shows when they are parsed."""
         end = self._text.delimiter
-        return _Lines([value.removesuffix(end) for value in values] if values[0].endswith(end) else values)
+        # A longer delimiter can overlap with itself, so that the one at the end is not the one that counts.
+        is_ended = len(end) == 1 and values[0].endswith(end)
+        return _Lines([value.removesuffix(end) for value in values] if is_ended else values)
 
     def _cut(self, values: Sequence[bytes]) -> _Lines:
         """The lines that are not blank."""

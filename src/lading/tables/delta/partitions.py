@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from urllib.parse import quote
 
@@ -11,6 +12,7 @@ import pyarrow.compute as pc
 from lading.errors import TableVersionError
 
 NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
+_LONGEST_NAME = 100
 
 
 def render_values(column: pa.Array) -> pa.Array:
@@ -33,8 +35,19 @@ def render_values(column: pa.Array) -> pa.Array:
 
 
 def folder_of(names: Sequence[str], values: Sequence[str | None]) -> str:
-    """`column=value/…`, everything but letters, digits and `_.-~` as percent and hexadecimal."""
+    """`column=value/…`, everything but letters, digits and `_.-~` as percent and hexadecimal.
+
+    For people only: readers take the values from the log.
+    """
     parts = zip(names, values, strict=True)
     return "/".join(
-        f"{quote(name, safe='')}={NULL_FOLDER if value is None else quote(value, safe='')}" for name, value in parts
+        _short(f"{quote(name, safe='')}={NULL_FOLDER if value is None else quote(value, safe='')}")
+        for name, value in parts
     )
+
+
+def _short(name: str) -> str:
+    # File systems refuse long names, stores long keys, and a partition value can be any text.
+    if len(name) <= _LONGEST_NAME:
+        return name
+    return f"{name[:_LONGEST_NAME]}-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
