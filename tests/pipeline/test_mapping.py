@@ -11,23 +11,33 @@ import pytest
 from lading.errors import ConfigError
 from lading.pipeline.faults import cause_of
 from lading.pipeline.java import find_java, java_version
-from lading.pipeline.mapping import RowMapping, TargetColumn, first_stage, second_stage
+from lading.pipeline.mapping import RowMapping, TargetColumn, select_lists
 
 
-def test_where_and_errors_are_columns_and_not_filters() -> None:
+def test_where_and_errors_are_notes_and_not_filters() -> None:
     mapping = RowMapping(
         columns=(TargetColumn(name="a", type="bigint", nullable=False, expression="x"),), where="x > 1"
     )
-    first, second = first_stage(mapping, ("x",)), second_stage(mapping)
-    assert "coalesce((x > 1), false) AS __selected" in first
-    assert any(item.endswith("AS __error") for item in second)
-    assert second[0] == "try_cast(__v0 AS bigint) AS `a`"
+    values, casts, reasons, last = select_lists(mapping, ("x",))
+    assert "coalesce((x > 1), false) AS __selected" in values
+    assert "try_cast(__v0 AS bigint) AS __c0" in casts
+    assert any(item.endswith("AS __reason") for item in reasons)
+    assert last[0] == "__c0 AS `a`"
+    assert last[-1].endswith("AS __note")
+
+
+def test_a_cast_stands_in_one_place_only() -> None:
+    columns = tuple(TargetColumn(name=f"c{n}", type="int", nullable=False, expression="x") for n in range(3))
+    text = " ".join(item for items in select_lists(RowMapping(columns=columns), ("x",)) for item in items)
+    assert text.count("try_cast(__v1 ") == 1
+    assert text.count("to_json(") == 1
 
 
 def test_names_with_quotes_and_backquotes_stay_names() -> None:
     mapping = RowMapping(columns=(TargetColumn(name="it's `x`", type="int", nullable=False, expression="1"),))
-    assert second_stage(mapping)[0] == "try_cast(__v0 AS int) AS `it's ``x```"
-    assert "column it\\'s `x`: NULL" in second_stage(mapping)[2]
+    _, _, reasons, last = select_lists(mapping, ())
+    assert last[0] == "__c0 AS `it's ``x```"
+    assert any("column it\\'s `x`: NULL" in item for item in reasons)
 
 
 @pytest.mark.parametrize(

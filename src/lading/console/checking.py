@@ -1,0 +1,154 @@
+"""A text that is being typed: is it a job, and which one?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from lading.errors import LadingError, SqlError
+from lading.sql.definitions import define_routine_load, define_streaming_job
+from lading.sql.parse import parse_statements
+from lading.sql.spans import Span
+from lading.sql.statements import CreateJob, CreateRoutineLoad, Statement
+from lading.sql.table_statements import CreateDatabase, CreateTable, UseDatabase
+from lading.store.records import TableEntry
+
+MOST_LETTERS = 200_000
+_ALLOWED = CreateJob | CreateRoutineLoad | CreateTable | CreateDatabase | UseDatabase
+
+
+class Tables(Protocol):
+    """Who knows which tables there are."""
+
+    def find_table(self, database: str, name: str) -> TableEntry | None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mistake:
+    """What is wrong, and where."""
+
+    message: str
+    left: str = ""
+    todo: str = ""
+    hint: str = ""
+    line: int = 0
+    column: int = 0
+    start: int = 0
+    """Letters from here up to `end` are underlined; both 0: nobody knows the place."""
+    end: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobDraft:
+    """A job that the text would make."""
+
+    name: str
+    """As its page is called."""
+    what: str
+    target: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """What is known of a text. Neither mistake nor jobs: it is empty."""
+
+    mistake: Mistake | None = None
+    jobs: tuple[JobDraft, ...] = ()
+    others: int = 0
+    """Statements that only prepare: databases and tables."""
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def is_ready(self) -> bool:
+        return self.mistake is None and bool(self.jobs)
+
+
+def check_text(text: str, *, database: str = "default", tables: Tables | None = None) -> Checked:
+    """Everything that can be said without looking at a source. Changes nothing; no secret is in the answer."""
+    if not text.strip():
+        return Checked()
+    if len(text) > MOST_LETTERS:
+        return Checked(mistake=Mistake(message=f"The text is longer than {MOST_LETTERS:,} letters"))
+    try:
+        return _check(parse_statements(text), database, tables)
+    except LadingError as error:
+        return Checked(mistake=mistake_of(error))
+
+
+def mistake_of(error: LadingError) -> Mistake:
+    """An error as a page shows it."""
+    place = error.place if isinstance(error, SqlError) else None
+    if not isinstance(error, SqlError) or place is None:
+        return Mistake(message=error.what, left=error.left, todo=error.todo)
+    start, end = (place.start, place.end) if isinstance(place, Span) else (0, 0)
+    length = len(place.text) if isinstance(place, Span) else 0
+    if end <= start:  # The end of the text: its last letter is underlined.
+        start, end = max(0, min(start, length) - 1), min(max(start, 1), length)
+    return Mistake(
+        message=error.what,
+        left=error.left,
+        todo=error.todo,
+        hint=error.hint,
+        line=error.line,
+        column=error.column,
+        start=start,
+        end=end,
+    )
+
+
+def _check(statements: Sequence[Statement], database: str, tables: Tables | None) -> Checked:
+    jobs: list[JobDraft] = []
+    made: set[tuple[str, str]] = set()
+    remarks: list[str] = []
+    for statement in statements:
+        if not isinstance(statement, _ALLOWED):
+            return Checked(mistake=_not_here(statement))
+        match statement:
+            case UseDatabase():
+                database = statement.name
+            case CreateTable():
+                made.add((statement.name.db or database, statement.name.name))
+            case CreateJob() | CreateRoutineLoad():
+                draft, target = _draft(statement, database)
+                jobs.append(draft)
+                if tables is not None and target not in made and tables.find_table(*target) is None:
+                    remarks.append(f"Table {'.'.join(target)} does not exist yet. Make it first, here or elsewhere.")
+            case CreateDatabase():
+                pass
+    if not jobs:
+        todo = "Write CREATE JOB … ON STREAMING, or CREATE ROUTINE LOAD."
+        return Checked(mistake=Mistake(message="No statement makes a job", todo=todo))
+    return Checked(jobs=tuple(jobs), others=len(statements) - len(jobs), remarks=tuple(remarks))
+
+
+def _draft(statement: CreateJob | CreateRoutineLoad, database: str) -> tuple[JobDraft, tuple[str, str]]:
+    if isinstance(statement, CreateJob):
+        job = define_streaming_job(statement)
+        target = (job.table.db or database, job.table.name)
+        source = statement.insert.source
+        draft = JobDraft(
+            name=job.name,
+            what="job that loads files",
+            target=".".join(target),
+            source=f"{source.name} {source.properties.get('uri', '')}".strip(),
+        )
+        return draft, target
+    load = define_routine_load(statement)
+    own = load.name.db or database
+    known = statement.source.properties
+    stream = known.get("kafka_topic") or known.get("kinesis_stream") or ""
+    draft = JobDraft(
+        name=f"{own}.{load.name.name}",
+        what="routine load",
+        target=f"{own}.{load.table}",
+        source=f"{statement.source.name} {stream}".strip(),
+    )
+    return draft, (own, load.table)
+
+
+def _not_here(statement: Statement) -> Mistake:
+    words = "".join(f" {letter}" if letter.isupper() else letter for letter in type(statement).__name__).strip()
+    todo = "This page takes CREATE JOB and CREATE ROUTINE LOAD, after CREATE DATABASE, USE and CREATE TABLE."
+    return Mistake(message=f"{words.upper()} cannot be run here", todo=todo)

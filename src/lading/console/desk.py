@@ -1,0 +1,124 @@
+"""One service as its console sees it, and who is visiting."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, ParamSpec, Protocol, TypeVar
+
+from starlette.requests import Request
+
+from lading.console.memory import StepMemory
+from lading.console.visits import Visits
+from lading.errors import UserNotFoundError
+from lading.ids import JobId
+from lading.jobs.record import JobRecord
+from lading.service.access import Access
+from lading.service.facade import Lading
+from lading.service.guard import sees
+from lading.service.listening import is_loopback
+from lading.service.rights import ROOT, ROOT_NAME, Identity, Rights
+from lading.service.session import Session
+from lading.service.sights import Sights
+
+OPEN_USER = "anonymous"
+READERS, PROVERS = 8, 8
+
+Given = ParamSpec("Given")
+Answer = TypeVar("Answer")
+
+
+class Scheduler(Protocol):
+    """What runs the jobs of this service."""
+
+    @property
+    def is_alive(self) -> bool: ...
+
+    def snapshot(self) -> Mapping[JobId, Any]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visitor:
+    """Somebody at the console, and what they might do at that moment."""
+
+    user: str
+    rights: Rights | None = None
+    """None: this service was started without users, and everybody may do everything."""
+    has_logged_in: bool = False
+
+    def may_see(self, record: JobRecord) -> bool:
+        """Whether a job is there for this visitor, and may be changed. Without LOAD on its target it is not."""
+        return sees(self.rights, record)
+
+
+def _pool(size: int, name: str) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(max_workers=size, thread_name_prefix=name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Console:
+    """What all pages share."""
+
+    lading: Lading
+    sights: Sights
+    memory: StepMemory
+    visits: Visits
+    access: Access | None = None
+    scheduler: Scheduler | None = None
+    _readers: ThreadPoolExecutor = field(default_factory=lambda: _pool(READERS, "lading-console"))
+    _provers: ThreadPoolExecutor = field(default_factory=lambda: _pool(PROVERS, "lading-login"))
+    """Wrong passwords are answered late; who waits for that keeps no thread from the pages."""
+
+    async def ask(self, work: Callable[Given, Answer], *given: Given.args, **named: Given.kwargs) -> Answer:
+        """Run something that blocks, beside the loop that answers browsers."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._readers, partial(work, *given, **named))
+
+    async def prove(self, user: str, password: str, peer: str) -> Identity:
+        """Who this is. Raises AuthError, late."""
+        if self.access is None:
+            return ROOT
+        check = partial(self.access.check_password, user, password, peer=peer)
+        return await asyncio.get_running_loop().run_in_executor(self._provers, check)
+
+    def visitor(self, request: Request) -> Visitor | None:
+        """Who is asking; None: they have to log in. Read anew each time, so that a REVOKE holds at once. Blocks."""
+        if self.access is None:
+            return Visitor(user=OPEN_USER)
+        identity = self.visits.find(request.session.get("id", ""))
+        try:
+            if identity is not None:
+                self.access.has_password(identity.user)
+                return Visitor(user=identity.user, rights=self.access.rights(identity), has_logged_in=True)
+        except UserNotFoundError:
+            self.visits.end(request.session.get("id", ""))
+            return None
+        if self.is_open(request):
+            return Visitor(user=ROOT.user, rights=self.access.rights(ROOT))
+        return None
+
+    def is_open(self, request: Request) -> bool:
+        """Whether root comes in without a password: it has none, and the browser is on this machine.
+
+        The name in the address must be one of this machine too. A page of another site that has its own name point
+        here would else be root.
+        """
+        peer = request.client.host if request.client else ""
+        return (
+            self.access is not None
+            and is_loopback(peer)
+            and is_loopback(request.url.hostname or "")
+            and not self.access.has_password(ROOT_NAME)
+        )
+
+    def session(self, visitor: Visitor, database: str = "default") -> Session:
+        """Statements of a visitor run as that visitor."""
+        return self.lading.session(visitor.user, database or "default", is_trusted=self.access is None)
+
+    def close(self) -> None:
+        """Let go of the threads."""
+        for pool in (self._readers, self._provers):
+            pool.shutdown(wait=False, cancel_futures=True)

@@ -1,0 +1,279 @@
+"""What lies beneath a job: positions, commits, errors, definition, audit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from nicegui import ui
+
+from lading.console import words
+from lading.console.desk import Visitor
+from lading.console.frame import Page
+from lading.console.parts.basic import box, button, facts, text
+from lading.console.parts.live import Column, LiveTable, Row
+from lading.service.sight_records import (
+    AuditSight,
+    BatchSight,
+    BillSight,
+    ErrorRow,
+    GapSight,
+    JobDetail,
+    JsonRecord,
+)
+
+TABS = ("Positions", "Commits", "Errors", "Definition", "Audit")
+COMMITS, SAMPLES, GAP_BILLS = 50, 50, 100
+
+
+class JobDetails:
+    """Five tabs. Only the one that is open is read."""
+
+    def __init__(self, page: Page, name: str) -> None:
+        self._page, self._name = page, name
+        self._errors_seen: object = None
+        self._definition_seen: object = None
+        with box("section", "ld-panel", aria_label="Details"):
+            with ui.tabs().classes("ld-tabs").props("align=left dense no-caps outside-arrows mobile-arrows") as tabs:
+                for tab in TABS:
+                    ui.tab(tab)
+            self._tabs = tabs
+            with ui.tab_panels(tabs, value=TABS[0]).classes("ld-panels").props("keep-alive"):
+                with ui.tab_panel("Positions"):
+                    self._epoch = text("p", "", "ld-muted ld-pad")
+                    self._positions = LiveTable("Positions by partition", _POSITIONS, empty="Not opened yet.")
+                with ui.tab_panel("Commits"):
+                    self._commits = LiveTable(
+                        "Commits, newest first", _COMMITS, empty="No commit yet.", on_act=self._open_bill
+                    )
+                    text("p", f"The newest {COMMITS} are shown.", "ld-muted ld-pad")
+                with ui.tab_panel("Errors"):
+                    self._samples = LiveTable(
+                        f"Bad rows, the newest {SAMPLES}", _SAMPLES, empty="No bad row was kept.", shows_caption=True
+                    )
+                    self._failed = LiveTable(
+                        "Batches that failed", _FAILED, empty="No batch that is remembered failed.", shows_caption=True
+                    )
+                    self._gaps = LiveTable(
+                        "Gaps: rows that the source no longer had", _GAPS, empty="No gap.", shows_caption=True
+                    )
+                with ui.tab_panel("Definition"):
+                    self._definition = box("div", "ld-pad ld-stack")
+                with ui.tab_panel("Audit"):
+                    self._audit = LiveTable("What people changed", _AUDIT, empty="Nobody changed anything.")
+        tabs.on_value_change(self._turned)
+        with ui.dialog() as self._dialog, ui.card().classes("ld-dialog"):
+            self._bill_title = text("h2", "")
+            self._bill = text("pre", "", "ld-code", tabindex="0")
+            with box("div", "ld-bar"):
+                button("Close", self._dialog.close)
+
+    async def refresh(self, visitor: Visitor, detail: JobDetail) -> None:
+        """Read what the open tab shows."""
+        sights, ask, name = self._page.console.sights, self._page.console.ask, self._name
+        match str(self._tabs.value):
+            case "Positions":
+                self._show_positions(detail)
+            case "Commits":
+                self._commits.show(
+                    [_commit(bill) for bill in await ask(sights.bills, name, limit=COMMITS, may_see=visitor.may_see)]
+                )
+            case "Errors":
+                await self._refresh_errors(visitor, detail)
+            case "Definition":
+                self._show_definition(detail)
+            case "Audit":
+                found = await ask(sights.audit, name, may_see=visitor.may_see)
+                self._audit.show([_change(number, entry) for number, entry in enumerate(reversed(found))][::-1])
+
+    async def _turned(self) -> None:
+        async def work() -> None:
+            console, visitor = self._page.console, await self._page.visitor()
+            detail = await console.ask(console.sights.one_job, self._name, visitor.may_see)
+            await self.refresh(visitor, detail)
+
+        await self._page.attempt(work)
+
+    def _show_positions(self, detail: JobDetail) -> None:
+        lags = detail.job.lag.partitions if detail.job.lag else {}
+        unit = detail.job.lag.unit.value if detail.job.lag else ""
+        said = detail.positions_fault or (
+            f"According to the table, in epoch {detail.epoch}." if detail.positions else ""
+        )
+        self._epoch.set_text(said)
+        self._epoch.set_visibility(bool(said))
+        self._positions.show(
+            [
+                {
+                    "key": found.partition,
+                    "partition": {"text": found.partition, "mono": True},
+                    "at": {"text": words.place(found.at), "mono": True, "wide": True},
+                    "lag": _behind(lags.get(found.partition), unit),
+                    "state": "finished" if found.finished else "open",
+                    "parents": ", ".join(found.parents),
+                }
+                for found in detail.positions
+            ]
+        )
+
+    async def _refresh_errors(self, visitor: Visitor, detail: JobDetail) -> None:
+        """Bad rows are read from files: only when a commit or an error came."""
+        seen = (detail.job.totals.rows.error, detail.job.seq, detail.job.batches, detail.job.last_error_at)
+        if seen == self._errors_seen:
+            return
+        sights, ask, name = self._page.console.sights, self._page.console.ask, self._name
+        samples = await ask(sights.errors, name, limit=SAMPLES, may_see=visitor.may_see)
+        batches = await ask(sights.batches, name, may_see=visitor.may_see)
+        gaps = await ask(sights.gaps, name, bills=GAP_BILLS, may_see=visitor.may_see)
+        self._errors_seen = seen
+        self._samples.show([_sample(number, row) for number, row in enumerate(samples)])
+        self._failed.show([_batch(batch) for batch in batches if batch.error or batch.first_error])
+        self._gaps.show(_gap_rows(gaps))
+
+    def _show_definition(self, detail: JobDetail) -> None:
+        if (detail.definition, detail.properties) == self._definition_seen:
+            return
+        self._definition_seen = (detail.definition, detail.properties)
+        self._definition.clear()
+        with self._definition:
+            text("pre", detail.definition, "ld-code", tabindex="0", aria_label="Statement of the job")
+            with box("div", "ld-bar"):
+                button("Copy", lambda: ui.clipboard.write(detail.definition))
+            shown = {"Job id": detail.job.job_id, "Made": detail.job.created_at.isoformat(timespec="seconds")}
+            facts({**shown, **detail.properties})
+
+    async def _open_bill(self, seq: Any) -> None:
+        found: JsonRecord | None = None
+
+        async def work() -> None:
+            nonlocal found
+            console, visitor = self._page.console, await self._page.visitor()
+            found = await console.ask(console.sights.bill_or_none, self._name, int(seq), visitor.may_see)
+
+        if not await self._page.attempt(work):
+            return
+        self._bill_title.set_text(f"Bill {seq} of {self._name}")
+        self._bill.set_text(json.dumps(found, indent=2, ensure_ascii=False) if found else "The bill is gone.")
+        self._dialog.open()
+
+
+_POSITIONS = (
+    Column(name="partition", label="Partition"),
+    Column(name="at", label="Position"),
+    Column(name="lag", label="Lag", is_number=True),
+    Column(name="state", label="State"),
+    Column(name="parents", label="Parents"),
+)
+_COMMITS = (
+    Column(name="seq", label="Seq", is_number=False),
+    Column(name="kind", label="Kind"),
+    Column(name="at", label="Committed"),
+    Column(name="rows", label="Rows", is_number=True),
+    Column(name="errors", label="Bad rows", is_number=True),
+    Column(name="size", label="Data", is_number=True),
+    Column(name="files", label="Files", is_number=True),
+    Column(name="took", label="Took", is_number=True),
+    Column(name="epoch", label="Epoch", is_number=True),
+    Column(name="bill", label="Bill"),
+)
+_SAMPLES = (
+    Column(name="file", label="File"),
+    Column(name="row", label="Row", is_number=True),
+    Column(name="reason", label="Reason"),
+    Column(name="raw", label="Record"),
+    Column(name="seq", label="Seq", is_number=True),
+)
+_FAILED = (
+    Column(name="batch", label="Batch"),
+    Column(name="state", label="State"),
+    Column(name="at", label="Ended"),
+    Column(name="error", label="Error"),
+    Column(name="attempt", label="Attempts", is_number=True),
+)
+_GAPS = (
+    Column(name="partition", label="Partition"),
+    Column(name="start", label="From"),
+    Column(name="end", label="To"),
+    Column(name="reason", label="Reason"),
+    Column(name="at", label="Noticed"),
+)
+_AUDIT = (
+    Column(name="action", label="Action"),
+    Column(name="at", label="When"),
+    Column(name="user", label="Who"),
+    Column(name="what", label="What"),
+)
+
+
+def _behind(number: int | None, unit: str) -> str:
+    if number is None:
+        return words.NOTHING
+    return words.took(number / 1000) if unit == "milliseconds" else f"{number:,}"
+
+
+def _commit(bill: BillSight) -> Row:
+    rows, errors = bill.tally.rows, bill.tally.rows.error
+    return {
+        "key": bill.seq,
+        "seq": f"{bill.seq:,}",
+        "kind": bill.kind,
+        "at": {"at": words.millis(bill.billed_at)},
+        "rows": words.count(rows.loaded),
+        "errors": {"text": words.count(errors), "tone": "bad" if errors else ""},
+        "size": words.size(bill.tally.data_bytes),
+        "files": words.count(bill.tally.data_files),
+        "took": words.took(bill.seconds),
+        "epoch": words.count(bill.epoch),
+        "bill": {"text": "Show", "action": str(bill.seq), "label": f"Show the bill of commit {bill.seq}"},
+    }
+
+
+def _sample(number: int, row: ErrorRow) -> Row:
+    return {
+        "key": f"{row.seq}/{row.file}/{row.row}/{number}",
+        "file": {"text": row.file.rsplit("/", 1)[-1], "title": row.file, "mono": True},
+        "row": words.count(row.row),
+        "reason": {"text": row.reason, "wide": True},
+        "raw": {"text": words.shorten(row.raw, 200), "title": row.raw, "mono": True, "wide": True},
+        "seq": words.count(row.seq),
+    }
+
+
+def _batch(batch: BatchSight) -> Row:
+    ended = batch.finished_at or batch.started_at or batch.created_at
+    return {
+        "key": batch.batch_id,
+        "batch": words.count(batch.batch_id),
+        "state": batch.state,
+        "at": {"at": words.millis(ended)},
+        "error": {"text": words.shorten(batch.error or batch.first_error, 300), "wide": True},
+        "attempt": words.count(batch.attempt),
+    }
+
+
+def _gap_rows(gaps: Sequence[GapSight]) -> list[Row]:
+    return [
+        {
+            "key": f"{gap.seq}/{gap.partition}/{gap.start}",
+            "partition": {"text": gap.partition, "mono": True},
+            "start": {"text": gap.start, "mono": True},
+            "end": {"text": gap.end, "mono": True},
+            "reason": {"text": gap.reason, "wide": True},
+            "at": {"at": words.millis(gap.at)},
+        }
+        for gap in gaps
+    ]
+
+
+def _change(number: int, entry: AuditSight) -> Row:
+    said = entry.statement
+    if not said and entry.facts:
+        said = "; ".join(f"{name}: {value}" for name, value in entry.facts.items() if name != "definition_before")
+    return {
+        "key": number,
+        "action": entry.action,
+        "at": {"at": words.millis(entry.at)},
+        "user": entry.user,
+        "what": {"text": words.shorten(said, 400), "title": said, "mono": bool(entry.statement), "wide": True},
+    }

@@ -1,0 +1,144 @@
+"""Plots of one job."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from nicegui.elements.mixins.text_element import TextElement
+
+from lading.console import words
+from lading.console.frame import Page
+from lading.console.memory import STEPS
+from lading.console.parts.basic import box, text
+from lading.console.parts.live import Line, LivePlot
+from lading.ids import JobId
+from lading.jobs.record import JobRecord
+from lading.service.sight_records import Series
+from lading.status.lag import LagUnit
+from lading.status.rates import Point
+
+WINDOWS = {15: "15 min", 60: "1 h", 360: "6 h", 1440: "24 h"}
+_STEP_COLORS = dict(zip(STEPS, ("7", "1", "6", "3", "4", "5", "2"), strict=True))
+
+
+class JobPlots:
+    """Four plots over the same time."""
+
+    def __init__(self, page: Page, name: str) -> None:
+        self._page, self._name, self._minutes = page, name, 60
+        self._choices: dict[int, TextElement] = {}
+        with box("section", "ld-stack", aria_label="Plots"):
+            with box("div", "ld-bar"):
+                text("h2", "Over time", "ld-grow")
+                with box("div", "ld-seg", role="group", aria_label="How far back"):
+                    for minutes, label in WINDOWS.items():
+                        choice = text("button", label, type="button")
+                        choice.on("click", partial(self._choose, minutes))
+                        self._choices[minutes] = choice
+            self._press()
+            with box("div", "ld-plots"):
+                self._rows, self._rows_now = _plot("Rows per second", "rows/s")
+                self._lag, self._lag_now = _plot("Lag", "")
+                self._time, self._time_now = _plot("Batch time by step", "s")
+                self._files, self._files_now = _plot("Data files", "files", whole=True)
+
+    async def refresh(self) -> None:
+        """Draw what is known now."""
+        console, visitor = self._page.console, await self._page.visitor()
+        record = await console.ask(console.sights.record, self._name, visitor.may_see)
+        series = await console.ask(console.sights.series, self._name, minutes=self._minutes, may_see=visitor.may_see)
+        self._draw(series, record)
+
+    def _draw(self, series: Series, record: JobRecord) -> None:
+        span = WINDOWS[self._minutes]
+        times = [words.millis(point.at) for point in series.points]
+        points = series.points
+
+        def of(values: list[float | None]) -> list[tuple[int, float | None]]:
+            return list(zip(times, values, strict=True))
+
+        def show(plot: LivePlot, lines: list[Line], label: str, unit: str = "") -> None:
+            plot.show(lines, start=series.start, end=series.end, label=f"{label}, last {span}", unit=unit)
+
+        width = widen(points)
+        loaded = even_out([point.rows_per_s for point in points], width)
+        wrong = even_out([point.errors_per_s for point in points], width)
+        rows = Line(name="rows", color="--ld-plot-1", points=of([*loaded]), is_filled=True)
+        bad = Line(name="bad rows", color="--ld-plot-2", points=of([*wrong]))
+        has_bad = any(point.errors_per_s for point in points)
+        most = max(loaded, default=0)
+        self._rows_now.set_text(f"most {words.rate(most)}")
+        show(self._rows, [rows, bad] if has_bad else [rows], f"Rows per second, at most {words.rate(most)}")
+
+        self._draw_lag(series, of, show)
+        self._draw_steps(series, record, of, show)
+
+        files = sum(point.data_files for point in points)
+        bars = Line(name="files", color="--ld-plot-1", points=of([p.data_files or None for p in points]), kind="bar")
+        self._files_now.set_text(f"{words.count(files)} in all")
+        show(self._files, [bars], f"Data files written, {words.count(files)} in all")
+
+    def _draw_lag(self, series: Series, of, show) -> None:  # type: ignore[no-untyped-def]  # two closures of _draw
+        in_time = series.lag_unit is LagUnit.MILLISECONDS
+        unit = "s" if in_time else series.lag_unit.value if series.lag_unit else ""
+        values = [point.lag / 1000 if in_time and point.lag is not None else point.lag for point in series.points]
+        known = [value for value in values if value is not None]
+        now = f"{words.took(known[-1]) if in_time else f'{words.count(known[-1])} {unit}'}" if known else ""
+        self._lag_now.set_text(f"now {now}" if known else "nobody has looked")
+        line = Line(name="lag", color="--ld-plot-5", points=of(values), is_filled=True, has_dots=len(known) < 12)
+        show(self._lag, [line], f"Lag, now {now or 'not known'}", unit)
+
+    def _draw_steps(self, series: Series, record: JobRecord, of, show) -> None:  # type: ignore[no-untyped-def]
+        steps = self._page.console.memory.steps(
+            JobId(record.job_id), [point.at for point in series.points], series.step_s
+        )
+        lines = [
+            Line(name=step, color=f"--ld-plot-{_STEP_COLORS[step]}", points=of(values), kind="bar", stack="steps")
+            for step, values in steps.items()
+        ]
+        mean = _mean(series.points)
+        whole = of([point.batch_s for point in series.points])
+        if not lines:
+            lines = [Line(name="plan to bill", color="--ld-plot-4", points=whole, has_dots=True)]
+        self._time_now.set_text(f"mean {words.took(mean)}" if mean is not None else "no batch")
+        show(self._time, lines, f"Time of batches by step, mean {words.took(mean)}")
+
+    async def _choose(self, minutes: int) -> None:
+        self._minutes = minutes
+        self._press()
+        await self._page.attempt(self.refresh)
+
+    def _press(self) -> None:
+        for minutes, choice in self._choices.items():
+            choice.props["aria-pressed"] = "true" if minutes == self._minutes else "false"
+
+
+def widen(points: Sequence[Point]) -> int:
+    """Over how many points a rate is averaged: a job with a batch a minute would else jump between nothing and twice
+    its speed. At most a tenth of what is shown.
+    """
+    busy = [number for number, point in enumerate(points) if point.batches]
+    if len(busy) < 3:
+        return 1
+    usual = (busy[-1] - busy[0]) / (len(busy) - 1)
+    return max(1, min(round(usual + 0.49), len(points) // 10))
+
+
+def even_out(values: Sequence[float], width: int) -> list[float]:
+    """The mean of each value and those before it. The whole stays the same, but for the last few."""
+    return [sum(values[max(0, at - width + 1) : at + 1]) / width for at in range(len(values))]
+
+
+def _plot(title: str, unit: str, *, whole: bool = False) -> tuple[LivePlot, TextElement]:
+    with box("figure", "ld-panel ld-plot", style="margin:0"):
+        with box("figcaption", "ld-plot-head"):
+            text("h3", title, style="font-size:13px;line-height:18px;font-weight:600")
+            now = text("span", "", "ld-plot-now")
+        return LivePlot(unit, whole=whole), now
+
+
+def _mean(points: tuple[Point, ...]) -> float | None:
+    known = [(point.batch_s, point.batches) for point in points if point.batch_s is not None]
+    batches = sum(count for _, count in known)
+    return sum(seconds * count for seconds, count in known) / batches if batches else None

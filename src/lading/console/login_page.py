@@ -1,0 +1,81 @@
+"""Who is there?"""
+
+from __future__ import annotations
+
+from nicegui import app, ui
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from lading.console.desk import Console
+from lading.console.frame import Page, frame
+from lading.console.parts.basic import Banner, box, button, field, text
+from lading.errors import LadingError
+
+ENTER = "/login/enter"
+
+
+def add_login(console: Console) -> None:
+    """The page, and the door behind it."""
+
+    @ui.page("/login")
+    async def login(request: Request, next: str = "/") -> Response | None:
+        if await console.ask(console.visitor, request) is not None:
+            return RedirectResponse(inside(next), status_code=303)
+        with frame(console, None, title="Log in", here="/login") as page:
+            _form(console, page, inside(next))
+        return None
+
+    @app.get(ENTER, include_in_schema=False)
+    async def enter(request: Request, ticket: str = "", next: str = "/") -> Response:
+        fresh = console.visits.redeem(ticket, request.session.get("id", ""))
+        if fresh is None:
+            return RedirectResponse("/login", status_code=303)
+        request.session["id"] = fresh
+        answer = RedirectResponse(inside(next), status_code=303)
+        answer.headers["referrer-policy"] = "no-referrer"
+        return answer
+
+
+def inside(path: str) -> str:
+    """Only pages of this console are gone back to."""
+    is_ours = path.startswith("/") and not path.startswith(("//", "/\\")) and path.isprintable()
+    return path if is_ours and not path.startswith("/login") else "/"
+
+
+def _form(console: Console, page: Page, back: str) -> None:
+    with box("form", "ld-panel ld-login") as form:
+        text("h1", "Log in")
+        refused = Banner()
+        user = field("User").props('autocomplete="username" autofocus name=user')
+        password = field("Password", is_password=True).props('autocomplete="current-password" name=password')
+
+        async def submit() -> None:
+            enter.disable()
+            request = page.request
+            peer = request.client.host if request.client else ""
+            try:
+                given = str(password.value or "")
+                if not given and not await console.ask(console.is_open, request):
+                    refused.show("Give a password", tone="bad")
+                    return
+                identity = await console.prove(str(user.value or ""), given, peer)
+            except LadingError as error:
+                refused.show(error.what, error.todo, "bad")
+                page.announce(error.what)
+                password.set_value("")
+                return
+            finally:
+                enter.enable()
+            ticket = console.visits.issue_ticket(identity, request.session.get("id", ""))
+            ui.navigate.to(f"{ENTER}?ticket={ticket}&next={_quoted(back)}")
+
+        enter = button("Log in", submit, is_main=True)
+        for given in (user, password):
+            given.on("keydown.enter", submit)
+    form.on("submit", js_handler="(event) => event.preventDefault()")
+
+
+def _quoted(path: str) -> str:
+    from urllib.parse import quote
+
+    return quote(path, safe="")

@@ -1,0 +1,112 @@
+"""The Spark side."""
+
+from __future__ import annotations
+
+from nicegui import ui
+from starlette.requests import Request
+from starlette.responses import Response
+
+from lading.console import words
+from lading.console.desk import Console
+from lading.console.frame import Page, frame, to_login
+from lading.console.parts.basic import Banner, Tiles, box, text
+from lading.console.parts.live import Column, LiveTable
+from lading.console.spark_glance import SparkGlance, glance_or_none
+
+_EXECUTORS = (
+    Column(name="address", label="Executor"),
+    Column(name="tasks", label="Running tasks", is_number=True),
+    Column(name="memory", label="Storage memory", is_number=True),
+)
+_STAGES = (
+    Column(name="stage", label="Stage"),
+    Column(name="done", label="Tasks done", is_number=True),
+    Column(name="active", label="Running", is_number=True),
+    Column(name="failed", label="Failed", is_number=True),
+)
+
+
+def add_spark(console: Console) -> None:
+    """The page at `/spark`."""
+
+    @ui.page("/spark")
+    async def spark(request: Request) -> Response | None:
+        visitor = await console.ask(console.visitor, request)
+        if visitor is None:
+            return to_login(request)
+        with frame(console, visitor, title="Spark", here="/spark") as page:
+            page.every(_SparkView(page).refresh)
+        return None
+
+
+class _SparkView:
+    def __init__(self, page: Page) -> None:
+        self._page = page
+        text("h1", "Spark")
+        self._said = Banner()
+        with box("div", "ld-stack") as self._running:
+            names = {"version": "Version", "master": "Master", "cores": "Parallel tasks", "jobs": "Running Spark jobs"}
+            self._tiles = Tiles(names)
+            with box("div", "ld-panel"):
+                self._stages = LiveTable("Running stages", _STAGES, empty="No stage runs now.", shows_caption=True)
+            with box("div", "ld-panel"):
+                self._executors = LiveTable("Executors", _EXECUTORS, empty="No executor.", shows_caption=True)
+        self._running.set_visibility(False)
+        with box("div", "ld-panel ld-pad ld-stack"):
+            text("h2", "The scheduler of this service")
+            self._scheduler = text("p", "", "ld-muted")
+
+    async def refresh(self) -> None:
+        """Look, without starting anything."""
+        await self._page.visitor()
+        console = self._page.console
+        self._scheduler.set_text(await console.ask(_scheduler, console))
+        try:
+            found = await console.ask(glance_or_none)
+        except Exception as error:  # noqa: BLE001 - shown: what py4j raises when the JVM is gone has no common class
+            self._said.show("Spark does not answer", f"{type(error).__name__}: {error}", "bad")
+            return
+        self._running.set_visibility(found is not None)
+        if found is None:
+            self._said.show("Spark is not running", "It starts with the first batch that has rows to load.", "idle")
+            return
+        self._said.show("")
+        self._show(found)
+
+    def _show(self, spark: SparkGlance) -> None:
+        self._tiles.show("version", spark.version, spark.application_id)
+        self._tiles.show("master", spark.master)
+        self._tiles.show("cores", words.count(spark.parallelism))
+        self._tiles.show("jobs", words.count(len(spark.jobs)))
+        self._stages.show(
+            [
+                {
+                    "key": f"{stage.stage_id}.{stage.attempt}",
+                    "stage": {"text": f"Stage {stage.stage_id}", "note": stage.name},
+                    "done": f"{stage.completed:,} of {stage.tasks:,}",
+                    "active": words.count(stage.active),
+                    "failed": {"text": words.count(stage.failed), "tone": "bad" if stage.failed else ""},
+                }
+                for stage in spark.stages
+            ]
+        )
+        self._executors.show(
+            [
+                {
+                    "key": executor.address,
+                    "address": {"text": executor.address, "mono": True},
+                    "tasks": words.count(executor.running_tasks),
+                    "memory": f"{words.size(executor.used_bytes)} of {words.size(executor.total_bytes)}",
+                }
+                for executor in spark.executors
+            ]
+        )
+
+
+def _scheduler(console: Console) -> str:
+    if console.scheduler is None:
+        return "This service shows jobs; it does not run them."
+    glances = console.scheduler.snapshot()
+    busy = sum(bool(getattr(glance, "is_busy", False)) for glance in glances.values())
+    state = "runs" if console.scheduler.is_alive else "does not beat"
+    return f"It {state}, looks after {words.count(len(glances))} jobs, and {words.count(busy)} are at work now."

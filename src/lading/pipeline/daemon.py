@@ -1,0 +1,39 @@
+"""The process that Spark forks its Python workers from, with everything imported that they will need.
+
+Spark's own daemon leaves imports to each worker, because some libraries start threads then and a fork keeps none of
+them. The threads here are those of the memory allocators and of BLAS, which are made to be forked; Arrow's pools are
+started by the first work and not by the import. A job has two workers for each core: together they save seconds.
+"""
+
+from __future__ import annotations
+
+import importlib
+from contextlib import suppress
+
+MODULE = "lading.pipeline.daemon"
+_NEEDED = (
+    "pyspark.worker",
+    "pyarrow.compute",
+    "pyarrow.csv",
+    "pyarrow.json",
+    "pyarrow.parquet",
+    "lading.pipeline.stager",
+    "lading.pipeline.quarantine",
+    "lading.sources.files.reader",
+    "lading.tables.delta.writer",
+)
+"""By name: the pipeline knows neither sources nor tables, and what is missing here is missed by who needs it."""
+
+
+def main() -> None:
+    """Import, then do what Spark's daemon does."""
+    for name in _NEEDED:
+        with suppress(ImportError):
+            importlib.import_module(name)
+    from pyspark.daemon import manager
+
+    manager()
+
+
+if __name__ == "__main__":
+    main()

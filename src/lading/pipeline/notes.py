@@ -1,0 +1,79 @@
+"""Notes beside rows: made by the task's reader, passed through by Spark, taken up by the task's writer.
+
+Rows stay in their order between the two, so where a row is from need not travel with it: one note says it for all rows
+that follow, up to the next such note.
+"""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections.abc import Sequence
+from itertools import accumulate
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lading.pipeline.mapping import BAD, END, ERROR, FILE, PLACE, RAW, ROW, SIZE_DIGITS
+
+
+def binaries(values: Sequence[bytes]) -> pa.Array:
+    """An array made from buffers: `pa.array` would import pandas, which costs each worker a second."""
+    offsets = array("i", accumulate(map(len, values), initial=0))
+    return pa.Array.from_buffers(
+        pa.binary(), len(values), [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(values))]
+    )
+
+
+def place_note(batch: pa.RecordBatch) -> bytes:
+    """Where the rows of a batch are from: a file and its first row, or both for each row."""
+    files, rows = batch.column(FILE), batch.column(ROW)
+    file, first = files[0].as_py(), rows[0].as_py()
+    if len(pc.run_end_encode(files).values) == 1 and _counts_up(rows):
+        return f"{PLACE}1{json.dumps([file, first])}".encode()
+    return f"{PLACE}n{json.dumps([files.to_pylist(), rows.to_pylist()])}".encode()
+
+
+def bad_notes(batch: pa.RecordBatch) -> pa.Array:
+    """A note for each row that could not be read, null for the others."""
+    errors = batch.column(ERROR)
+    if errors.null_count == batch.num_rows:
+        return pa.nulls(batch.num_rows, pa.binary())
+    reasons = errors.cast(pa.binary())
+    sizes = pc.utf8_lpad(pc.binary_length(reasons).cast(pa.string()), SIZE_DIGITS, "0").cast(pa.binary())
+    letters = pa.repeat(binaries([BAD.encode()])[0], batch.num_rows)
+    nothing = binaries([b""])[0]
+    return pc.binary_join_element_wise(letters, sizes, reasons, pc.fill_null(batch.column(RAW), nothing), nothing)
+
+
+def parse_bad(note: bytes) -> tuple[str, bytes]:
+    """The reason and the record of a bad row."""
+    start = 1 + SIZE_DIGITS
+    end = start + int(note[1:start])
+    return note[start:end].decode(), note[end:]
+
+
+def end_note(told: object) -> bytes:
+    """What the reader says at the end of a split."""
+    return (END + json.dumps(told)).encode()
+
+
+class Place:
+    """Where rows are from, as a note said it."""
+
+    def __init__(self, note: bytes) -> None:
+        self._is_one = note[1:2] == b"1"
+        self._files, self._rows = json.loads(note[2:])
+
+    def of(self, number: int) -> tuple[str, int]:
+        """File and row of a row, counted from the note."""
+        if self._is_one:
+            return self._files or "", self._rows + number
+        return self._files[number] or "", self._rows[number] or 0
+
+
+def _counts_up(rows: pa.Array) -> bool:
+    if rows.null_count:
+        return False
+    steps = pc.min_max(pc.pairwise_diff(rows)).as_py()
+    return len(rows) == 1 or steps == {"min": 1, "max": 1}

@@ -1,0 +1,101 @@
+"""The reading half of a task: batches of a source on their way to Spark, small ones put together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from lading.errors import StageError
+from lading.pipeline.mapping import NOTE
+from lading.pipeline.notes import bad_notes, binaries, end_note, place_note
+from lading.pipeline.tasks import SplitEnd, TaskTools
+
+MAX_RECORDS = 64 * 1024
+"""Rows in one batch from Spark to the writer."""
+MAX_BYTES = 64 * 1024 * 1024
+"""About what such a batch may take."""
+LONG_ROWS = "Rows are too long for batches that are counted by rows"
+"""How the stager knows this failure among others."""
+_LARGE_ROWS, _LARGE_BYTES = 8 * 1024, 1024 * 1024
+"""A batch from here on goes to Spark as it is; smaller ones are put together, because each costs a round."""
+
+
+def read_task(tools: TaskTools, schema: pa.Schema, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Read the splits whose numbers come in: rows, and notes about them. The last note of each split is its end."""
+    splits = [tools.splits[number] for batch in numbers for number in batch.column(0).to_pylist()]
+    joining = _Joining(schema, takes_long_rows=tools.takes_long_rows)
+    ended = 0
+    for item in tools.read(splits):
+        if isinstance(item, pa.RecordBatch):
+            yield from joining.rows(item)
+        else:
+            joining.note(end_note(_told(splits[ended].number, item)))
+            ended += 1
+    yield from joining.flush()
+    if ended < len(splits):
+        split = splits[ended]
+        msg = f"Split {split.number} of {split.partition} ended without saying where"
+        raise StageError(msg, left="Nothing was committed.", todo="The batch is planned again.")
+
+
+class _Joining:
+    """Puts small batches together, with their notes between them."""
+
+    def __init__(self, schema: pa.Schema, *, takes_long_rows: bool) -> None:
+        self._schema = schema
+        self._takes_long_rows = takes_long_rows
+        self._waiting: list[pa.RecordBatch] = []
+        self._count = self._size = 0
+        self._nothing = [pa.nulls(1, field.type) for field in schema if field.name != NOTE]
+
+    def rows(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        if not batch.num_rows:
+            return
+        self.note(place_note(batch))
+        columns = [batch.column(field.name) for field in self._schema if field.name != NOTE]
+        noted = pa.RecordBatch.from_arrays([*columns, bad_notes(batch)], schema=self._schema)
+        if noted.num_rows >= _LARGE_ROWS or noted.nbytes >= _LARGE_BYTES:
+            yield from self.flush()
+            yield self._checked(noted)
+            return
+        self._add(noted)
+        if self._count >= _LARGE_ROWS or self._size >= _LARGE_BYTES:
+            yield from self.flush()
+
+    def note(self, note: bytes) -> None:
+        self._add(pa.RecordBatch.from_arrays([*self._nothing, binaries([note])], schema=self._schema))
+
+    def flush(self) -> Iterator[pa.RecordBatch]:
+        if self._waiting:
+            yield self._checked(pa.concat_batches(self._waiting))
+        self._waiting, self._count, self._size = [], 0, 0
+
+    def _checked(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Spark counts rows and not bytes, unless it is told to: its batches of long rows would not fit into memory."""
+        is_long = batch.nbytes > max(_LARGE_BYTES // 2, batch.num_rows * (MAX_BYTES // MAX_RECORDS))
+        if is_long and not self._takes_long_rows:
+            msg = f"{LONG_ROWS}: {batch.num_rows} rows take {batch.nbytes} bytes"
+            raise StageError(msg, left="Nothing was committed.", todo="The batch is staged again.")
+        return batch
+
+    def _add(self, batch: pa.RecordBatch) -> None:
+        self._waiting.append(batch)
+        self._count += batch.num_rows
+        self._size += batch.nbytes
+
+
+def _told(number: int, end: SplitEnd) -> dict[str, Any]:
+    return {
+        "split": number,
+        "end": end.end,
+        "finished": end.finished,
+        "rows": end.rows,
+        "received_bytes": end.received_bytes,
+        "source_files": end.source_files,
+        "source_bytes": end.source_bytes,
+        "marks": dict(end.marks),
+        "skipped": end.skipped,
+        "lag_ms": end.lag_ms,
+    }

@@ -1,0 +1,136 @@
+"""The whole service in a process of its own: connect, load, kill it, start it again and find everything."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+import pymysql
+
+LIMIT_S = 120.0
+LADING = [sys.executable, "-c", "from lading.cli.main import main; main()"]
+
+
+class Service:
+    """`lading serve` on ports that are free."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.lines: list[str] = []
+        self._ready = threading.Event()
+        began = time.monotonic()
+        self.process = subprocess.Popen(
+            [*LADING, "serve", "--home", str(home), "--mysql-port", "0", "--http-port", "0", "--log-format", "json"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        assert self._ready.wait(60), self.lines
+        self.ready_s = time.monotonic() - began
+        self.http = json.loads((home / "service.json").read_text())["http"]
+        self.mysql_port = json.loads((home / "service.json").read_text())["mysql_port"]
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.lines.append(line)
+            if line.startswith("Lading is ready"):
+                self._ready.set()
+        self._ready.set()
+
+    def ask(self, text: str) -> list[tuple[object, ...]]:
+        with pymysql.connect(host="127.0.0.1", port=self.mysql_port, user="root", autocommit=True) as connection:
+            cursor = connection.cursor()
+            cursor.execute(text)
+            return [tuple(row) for row in cursor.fetchall()]
+
+    def end(self, number: int) -> int:
+        self.process.send_signal(number)
+        code = self.process.wait(LIMIT_S)
+        self._reader.join(5)
+        if self.process.stdout is not None:
+            self.process.stdout.close()
+        return code
+
+
+def until(met: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + LIMIT_S
+    while not met():
+        assert time.monotonic() < deadline, f"never came: {what}"
+        time.sleep(0.1)
+
+
+def put(inbox: Path, name: str, first: int, count: int) -> None:
+    draft = inbox.parent / name
+    draft.write_text("id,city\n" + "".join(f"{row},essen\n" for row in range(first, first + count)))
+    draft.rename(inbox / name)
+
+
+def command(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*LADING, *words, "--home", str(home)], capture_output=True, text=True, check=False)
+
+
+def test_a_service_lives_through_kills_and_says_goodbye_when_asked(tmp_path: Path) -> None:
+    home, inbox = tmp_path / "home", tmp_path / "in"
+    inbox.mkdir()
+    first = Service(home)
+    assert first.ready_s < 20 * max(1.0, os.getloadavg()[0] / 2)
+    for text in (
+        "CREATE DATABASE shop",
+        "CREATE TABLE shop.orders (id BIGINT, city STRING) USING delta",
+        f'CREATE JOB j PROPERTIES("max_interval"="1") ON STREAMING DO INSERT INTO shop.orders SELECT * FROM '
+        f'FILE("uri"="{inbox}/*.csv", "format"="csv_with_names", "column_separator"=",")',
+    ):
+        first.ask(text)
+    put(inbox, "a.csv", 0, 100)
+
+    def loaded(service: Service) -> int:
+        rows = service.ask('SELECT LoadStatistic FROM jobs("type"="insert") WHERE Name=\'j\'')
+        return int(json.loads(str(rows[0][0]))["scannedRows"])
+
+    until(lambda: loaded(first) == 100, "the first file")
+    # Other commands talk to the service instead of opening the home a second time.
+    shown = command(home, "sql", "--format", "json", "-e", "SELECT count(*) AS n FROM shop.orders")
+    assert json.loads(shown.stdout) == {"n": 100}, shown.stderr
+    assert command(home, "verify", "j").returncode == 0
+    assert command(home, "run").returncode == 0
+    with urllib.request.urlopen(f"{first.http}/readyz") as answer:
+        assert json.load(answer)["status"] == "ready"
+    first.end(signal.SIGKILL)
+
+    second = Service(home)
+    put(inbox, "b.csv", 100, 50)
+    until(lambda: loaded(second) == 150, "the second file")
+    assert second.ask("SELECT count(*), count(DISTINCT id) FROM shop.orders") == [(150, 150)]
+    assert second.end(signal.SIGTERM) == 0
+    assert not (home / "service.json").exists()
+    logged = [json.loads(line) for line in second.lines if line.startswith("{")]
+    assert any(line.get("job") == "j" and re.fullmatch(r"[0-9a-f]{16}", line.get("batch", "")) for line in logged)
+
+    # Without a service the home is opened by the command itself, and nobody is left to fence.
+    shown = command(home, "sql", "--format", "json", "-e", 'SELECT Status FROM jobs("type"="insert")')
+    assert json.loads(shown.stdout) == {"Status": "RUNNING"}
+
+
+def test_listening_beyond_this_machine_needs_a_password_and_tls(tmp_path: Path) -> None:
+    refused = subprocess.run(
+        [*LADING, "serve", "--home", str(tmp_path / "home"), "--host", "0.0.0.0"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert refused.returncode != 0
+    assert "has no password" in refused.stderr
+    assert "ALTER USER root" in refused.stderr

@@ -1,0 +1,60 @@
+"""An hour of commits, made in a moment with a clock that was set back."""
+
+from __future__ import annotations
+
+import math
+import random
+from datetime import timedelta
+from pathlib import Path
+
+from lading.service.metrics import Metrics
+from lading.status.lag import LagUnit
+from tests.console.local import LocalLading, PastClock
+
+JOBS = ("orders", "payments", "returns", "stock_levels")
+_CITIES = ("essen", "lagos", "osaka", "quito")
+BEAT = timedelta(seconds=30)
+
+
+def make_history(lading: LocalLading, metrics: Metrics, clock: PastClock, inbox: Path, *, beats: int = 120) -> None:
+    """Four jobs with commits up to now: one is paused by hand, one by bad rows."""
+    chance = random.Random(7)
+    clock.behind = BEAT * beats
+    lading.sql("CREATE DATABASE shop; USE shop")
+    for name in JOBS:
+        (inbox / name).mkdir()
+        strict = name == "returns"
+        lading.sql(
+            f"CREATE TABLE {name} (id BIGINT, city VARCHAR(64), amount DECIMAL(10,2)) USING delta; "
+            f'CREATE JOB {name} PROPERTIES ("max_interval" = "2", '
+            f'"session.enable_insert_strict" = "{str(strict).lower()}", "session.insert_max_filter_ratio" = "0.2") '
+            f"ON STREAMING COMMENT '{name.replace('_', ' ')} of all shops' DO INSERT INTO {name} "
+            f"SELECT id, city, amount FROM "
+            f'FILE("uri" = "{inbox}/{name}/*.csv", "format" = "csv_with_names", "column_separator" = ",")'
+        )
+    for beat in range(beats):
+        for number, name in enumerate(JOBS):
+            if name == "stock_levels" and beat > 100:
+                continue
+            if number and beat % 2:
+                continue
+            wave = 1.3 + math.sin(beat / 14 + number) + chance.uniform(-0.15, 0.15)
+            is_last = beat >= beats - 2
+            bad = 0.0 if name == "returns" and not is_last else 0.0005
+            put_rows(inbox / name / f"{beat:04}.csv", int(5200 * wave / (1 + number)), chance, bad=bad)
+            lading.run([name])
+            behind = max(0, int(3 * wave + chance.uniform(-3, 2)))
+            metrics.lag_seen(lading.job(name), unit=LagUnit.FILES, partitions={f"file://{inbox}/{name}/": behind})
+        clock.behind -= BEAT
+    lading.sql("PAUSE JOB WHERE jobname = 'stock_levels'")
+
+
+def put_rows(path: Path, rows: int, chance: random.Random, bad: float = 0.0005) -> None:
+    """A file of orders, a few of them wrong."""
+    block = [f"{number},{chance.choice(_CITIES)},{chance.uniform(1, 900):.2f}" for number in range(200)]
+    lines = ["id,city,amount", *(block * (rows // 200 + 1))[:rows]]
+    for _ in range(math.ceil(rows * bad)):
+        lines[chance.randrange(1, rows + 1)] = f"{chance.randrange(9999)},{chance.choice(_CITIES)},n/a"
+    draft = path.with_name(f".{path.name}")
+    draft.write_text("\n".join(lines) + "\n")
+    draft.rename(path)

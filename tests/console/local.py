@@ -1,0 +1,114 @@
+"""A whole service without Spark: real jobs, scheduler, tables and bills; batches are staged in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lading.clock import SystemClock
+from lading.ids import new_token
+from lading.model.batch import BatchPlan, Report, Split
+from lading.model.tally import RowCounts
+from lading.pipeline.stager import Stage
+from lading.service.compiled import Compiled
+from lading.service.facade import Lading
+from lading.service.runner import CancellableStager
+
+
+class LocalLading(Lading):
+    """Stages with pyarrow what jobs select by plain column names."""
+
+    def _stager(self, compiled: Compiled) -> CancellableStager:
+        stage = compiled.stage
+        return LocalStager(stage) if stage is not None else super()._stager(compiled)
+
+
+class PastClock(SystemClock):
+    """Can be set back, so that history can be made in a moment."""
+
+    def __init__(self) -> None:
+        self.behind = timedelta(0)
+
+    def now(self) -> datetime:
+        return super().now() - self.behind
+
+
+class LocalStager:
+    """Reads and writes with what Spark's tasks are given; the mapping between is another."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+
+    def cancel(self) -> None:
+        """Batches are short."""
+
+    def stage(self, plan: BatchPlan) -> Sequence[Report]:
+        attempt = f"{new_token():016x}"
+        return [self._report(split, f"{attempt}-{split.number}") for split in plan.splits]
+
+    def _report(self, split: Split, attempt: str) -> Report:
+        tools, good, bad = self._stage.tools, list[pa.RecordBatch](), list[tuple[str, int, str, str]]()
+        end = None
+        for item in tools.read([split]):
+            if isinstance(item, pa.RecordBatch):
+                good.append(self._map(item, bad))
+            else:
+                end = item
+        assert end is not None
+        writer = tools.open_writer(attempt)
+        for batch in good:
+            if batch.num_rows:
+                writer.write(batch)
+        quarantine: tuple[str, ...] = ()
+        if bad:
+            file = tools.open_quarantine(attempt)
+            for name, row, reason, raw in bad:
+                file.add(file=name, row=row, reason=reason, raw=raw.encode())
+            quarantine = (file.close(),)
+        loaded = sum(batch.num_rows for batch in good)
+        return Report(
+            split=split.number,
+            partition=split.partition,
+            start=split.start,
+            end=end.end,
+            finished=end.finished,
+            files=writer.close(),
+            rows=RowCounts(total=end.rows, loaded=loaded, error=len(bad)),
+            received_bytes=end.received_bytes,
+            source_files=end.source_files,
+            source_bytes=end.source_bytes,
+            marks=end.marks,
+            quarantine=quarantine,
+            first_error=f"{bad[0][0]}, row {bad[0][1]}: {bad[0][2]}" if bad else "",
+        )
+
+    def _map(self, batch: pa.RecordBatch, bad: list[tuple[str, int, str, str]]) -> pa.RecordBatch:
+        columns, is_bad = {}, pa.array([False] * batch.num_rows)
+        for column in self._stage.mapping.columns:
+            assert column.expression
+            given = batch.column(column.expression.strip("`"))
+            columns[column.name] = made = _cast(given, column.type)
+            wrong = pc.and_(pc.is_valid(given), pc.is_null(made))
+            for at in pc.indices_nonzero(pc.and_(wrong, pc.invert(is_bad))).to_pylist():
+                record = ",".join(str(batch.column(name)[at].as_py()) for name in self._stage.source.names)
+                reason = f"column {column.name}: cannot read '{given[at].as_py()}' as {column.type}"
+                place = (str(batch.column("__file")[at].as_py()), int(batch.column("__row")[at].as_py()))
+                bad.append((*place, reason, record))
+            is_bad = pc.or_(is_bad, wrong)
+        return pa.RecordBatch.from_pydict(columns).filter(pc.invert(is_bad))
+
+
+def _cast(values: pa.Array, type_name: str) -> pa.Array:
+    """What Spark's try_cast gives, for the types that these tests use."""
+    kind = {"bigint": pa.int64(), "string": pa.string()}.get(type_name.lower())
+    if kind is None:
+        digits, scale = type_name.lower().removeprefix("decimal(").removesuffix(")").split(",")
+        kind = pa.decimal128(int(digits), int(scale))
+    text = values.cast(pa.string())
+    if pa.types.is_string(kind):
+        return text
+    fits = pc.match_substring_regex(text, r"^-?\d+(\.\d+)?$")
+    return pc.cast(pc.if_else(fits, text, None), kind)

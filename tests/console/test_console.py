@@ -1,0 +1,237 @@
+"""A person at the console: create, watch, break, fix, move. In a real browser, on a real service."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.console.service import Service, keep_inside
+
+SLOW = 30_000
+"""Milliseconds until something that a batch has to do must be visible."""
+
+
+def type_statement(page: Page, text: str) -> None:
+    page.locator(".cm-content").click()
+    page.keyboard.press("Control+a")
+    page.keyboard.insert_text(text)
+
+
+def test_create_watch_break_fix_and_move(page: Page, service: Service, shots: Path) -> None:
+    # Nothing there yet: the list says how to begin.
+    page.goto(service.url)
+    expect(page.get_by_role("heading", name="There is no job yet")).to_be_visible()
+    expect(page.locator("pre")).to_contain_text("CREATE JOB")
+    page.screenshot(path=shots / "1-empty.png")
+
+    # A statement with a mistake: said with its place, and it cannot be run.
+    page.get_by_role("link", name="Write the first job").click()
+    expect(page.get_by_role("button", name="Create job")).to_be_disabled()
+    expect(page.get_by_role("textbox", name="Statement")).to_be_visible()
+    type_statement(page, service.statement().replace("INSERT INTO", "INSERT ONTO"))
+    expect(page.locator(".ld-banner", has_text="Line 3, column 8: mismatched input 'ONTO'")).to_be_visible()
+    expect(page.locator(".ld-wrong")).to_have_text("ONTO")
+    expect(page.get_by_role("button", name="Create job")).to_be_disabled()
+    page.screenshot(path=shots / "2-mistake.png")
+
+    # Mended, and created.
+    type_statement(page, service.statement())
+    expect(page.locator(".ld-banner", has_text="The statement is right")).to_be_visible()
+    expect(page.locator(".ld-wrong")).to_have_count(0)
+    page.get_by_role("button", name="Create job").click()
+    page.wait_for_url("**/jobs/orders")
+    expect(page.get_by_role("heading", name="orders", level=1)).to_be_visible()
+
+    # Commits come in while somebody watches.
+    service.put("a.csv", "1.00", "2.00")
+    page.get_by_role("tab", name="Commits").click()
+    expect(page.locator('[data-label="Kind"]').filter(has_text="load")).to_have_count(1, timeout=SLOW)
+    service.put("b.csv", "3.00")
+    expect(page.locator('[data-label="Kind"]').filter(has_text="load")).to_have_count(2, timeout=SLOW)
+    expect(page.locator(".ld-tile", has_text="Rows loaded").locator("dd").first).to_have_text("3")
+    page.get_by_role("button", name=re.compile("Show the bill of commit")).first.click()
+    expect(page.get_by_role("dialog")).to_contain_text('"ranges"')
+    page.get_by_role("dialog").get_by_role("button", name="Close").click()
+    page.screenshot(path=shots / "3-commits.png")
+
+    # A bad file stops it, and says why.
+    service.put("c.csv", "4.00", "wrong")
+    expect(page.locator(".ld-badge").first).to_have_text("PAUSED", timeout=SLOW)
+    expect(page.locator(".ld-banner", has_text="TOO_MANY_FAILURE_ROWS_ERR")).to_contain_text("c.csv, row 2")
+    expect(page.get_by_text("needs a person", exact=True)).to_be_visible()
+    page.get_by_role("tab", name="Errors").click()
+    expect(page.get_by_role("table", name="Batches that failed")).to_contain_text("cannot read 'wrong'")
+    page.screenshot(path=shots / "4-broken.png")
+
+    # Moved past the bad file: the dry run first, and only then the button works.
+    page.get_by_role("button", name="Move position").click()
+    dialog = page.get_by_role("dialog")
+    go = dialog.get_by_role("button", name="Move", exact=True)
+    expect(go).to_be_disabled()
+    dialog.get_by_role("textbox", name=re.compile("New position of")).fill(str(service.inbox / "c.csv"))
+    dialog.get_by_role("textbox", name="Why").fill("c.csv is broken")
+    expect(go).to_be_disabled()
+    dialog.get_by_role("button", name="Show what would happen").click()
+    plan = dialog.get_by_role("table", name="What the move would do")
+    expect(plan).to_contain_text("FORWARD")
+    expect(plan.locator('[data-label="Skipped"]')).to_contain_text("1 file")
+    expect(go).to_be_enabled()
+    page.screenshot(path=shots / "5-dry-run.png")
+    dialog.get_by_role("textbox", name=re.compile("New position of")).press("End")
+    page.keyboard.type("x")
+    expect(go).to_be_disabled()
+    page.keyboard.press("Backspace")
+    dialog.get_by_role("button", name="Show what would happen").click()
+    go.click()
+    expect(dialog).to_be_hidden()
+    page.get_by_role("tab", name="Audit").click()
+    expect(page.get_by_role("table", name="What people changed")).to_contain_text("ALTER")
+
+    # Taken back, and done again.
+    page.get_by_role("button", name="Undo last change").click()
+    expect(dialog).to_contain_text("BACK")
+    dialog.get_by_role("button", name="Undo", exact=True).click()
+    expect(page.get_by_role("table", name="What people changed")).to_contain_text("UNDO ALTER")
+    page.get_by_role("button", name="Undo last change").click()
+    dialog.get_by_role("button", name="Undo", exact=True).click()
+    expect(dialog).to_be_hidden()
+
+    # On it goes.
+    page.get_by_role("button", name="Resume").click()
+    expect(page.locator(".ld-badge").first).to_have_text("RUNNING", timeout=SLOW)
+    service.put("d.csv", "5.00")
+    expect(page.locator(".ld-tile", has_text="Rows loaded").locator("dd").first).to_have_text("4", timeout=SLOW)
+    page.screenshot(path=shots / "6-moved.png", full_page=True)
+
+
+def test_the_list_follows_without_a_reload_and_a_pause_is_announced(page: Page, service: Service) -> None:
+    page.goto(service.url)
+    row = page.locator("tr", has_text="orders")
+    expect(row.locator(".ld-badge")).to_have_text("RUNNING", timeout=SLOW)
+    page.evaluate("document.querySelector('tbody tr').dataset.mark = 'same'")
+    other = page.context.new_page()
+    other.goto(f"{service.url}/jobs/orders")
+    other.get_by_role("button", name="Pause").click()
+    expect(other.locator(".ld-badge").first).to_have_text("PAUSED")
+    other.close()
+    expect(row.locator(".ld-badge")).to_have_text("PAUSED")
+    expect(row).to_contain_text("by a person")
+    expect(page.locator("[aria-live=polite]").first).to_have_text("orders is now PAUSED")
+    assert page.locator("tbody tr").first.get_attribute("data-mark") == "same"  # Changed in place, not made anew.
+
+
+def test_a_move_of_a_running_job_offers_to_pause_it_first(page: Page, service: Service) -> None:
+    page.goto(f"{service.url}/jobs/orders")
+    page.get_by_role("button", name="Resume").click()
+    page.get_by_role("button", name="Move position").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_role("button", name="Show what would happen")).to_be_disabled()
+    dialog.get_by_role("button", name="Pause the job").click()
+    expect(dialog.get_by_role("button", name="Show what would happen")).to_be_enabled()
+    dialog.get_by_role("button", name="Cancel").click()
+
+
+def test_jobs_are_found_and_sorted(page: Page, service: Service) -> None:
+    page.goto(service.url)
+    page.get_by_label("Filter by name, table or state").fill("nothing like it")
+    expect(page.get_by_text("No job fits the filter.")).to_be_visible()
+    expect(page.get_by_text("0 of 1")).to_be_visible()
+    page.get_by_label("Filter by name, table or state").fill("ORD paused")
+    expect(page.locator("tbody tr")).to_have_count(1)
+    page.get_by_role("button", name="Rows loaded").click()
+    expect(page.get_by_role("columnheader", name="Rows loaded")).to_have_attribute("aria-sort", "descending")
+
+
+def test_pages_that_are_not_there(page: Page, service: Service) -> None:
+    assert httpx.get(f"{service.url}/jobs/nobody").status_code == 404
+    assert httpx.get(f"{service.url}/api/nobody").json()["error"]["code"] == "NoSuchPath"
+    assert httpx.get(f"{service.url}/healthz").status_code == 200
+    assert "lading_up" in httpx.get(f"{service.url}/metrics").text
+
+
+def test_spark_is_not_started_by_looking(page: Page, service: Service) -> None:
+    page.goto(f"{service.url}/spark")
+    expect(page.get_by_text("Spark is not running")).to_be_visible()
+    expect(page.get_by_text("looks after")).to_be_visible()
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_every_page_fits_and_asks_nobody_else(
+    browser: Browser, service: Service, shots: Path, width: int, *, dark: bool
+) -> None:
+    context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme="dark" if dark else "light")
+    outside = keep_inside(context, service.url)
+    page = context.new_page()
+    for path, name in {"/": "jobs", "/jobs/orders": "job", "/new": "new", "/spark": "spark"}.items():
+        page.goto(service.url + path)
+        expect(page.get_by_role("heading", level=1)).to_be_visible()
+        expect(page.locator(".ld-theme")).to_have_text("Theme: auto")
+        if path == "/jobs/orders":
+            expect(page.locator("canvas")).to_have_count(4)
+            expect(page.locator(".ld-badge").first).not_to_have_text("")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.evaluate("document.documentElement.dataset.theme") == ("dark" if dark else "light")
+        levels = page.evaluate(
+            "[...document.querySelectorAll('h1,h2,h3')].filter(h => h.offsetParent).map(h => h.tagName)"
+        )
+        assert levels[0] == "H1"
+        assert levels.count("H1") == 1
+        unnamed = page.evaluate(
+            "[...document.querySelectorAll('button,a,input')].filter(e => e.offsetParent && !e.innerText.trim() "
+            "&& !e.getAttribute('aria-label') && !e.closest('label') && !e.labels?.length).map(e => e.outerHTML)"
+        )
+        assert unnamed == []
+        page.screenshot(path=shots / f"{name}-{width}-{'dark' if dark else 'light'}.png", full_page=True)
+    context.close()
+    assert outside == []
+
+
+def test_the_theme_is_chosen_and_kept(page: Page, service: Service) -> None:
+    page.goto(service.url)
+    switch = page.locator(".ld-theme")
+    expect(switch).to_have_text("Theme: auto")
+    switch.click()
+    switch.click()
+    expect(switch).to_have_text("Theme: dark")
+    page.reload()
+    expect(switch).to_have_text("Theme: dark")
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    expect(page.locator("body")).to_have_class(re.compile("body--dark"))
+
+
+def test_a_hidden_tab_asks_for_nothing(page: Page, service: Service) -> None:
+    page.goto(f"{service.url}/jobs/orders")
+    expect(page.locator(".ld-badge").first).to_have_text("PAUSED")
+    page.evaluate(
+        "Object.defineProperty(document, 'hidden', {value: true, configurable: true});"
+        "document.dispatchEvent(new Event('visibilitychange'))"
+    )
+    page.wait_for_timeout(500)
+    frames: list[int] = []
+    page.on("websocket", lambda socket: socket.on("framereceived", lambda data: frames.append(1)))
+    httpx.post(f"{service.url}/api/jobs/orders/resume", headers={"content-type": "application/json"})
+    page.wait_for_timeout(3000)
+    expect(page.locator(".ld-badge").first).to_have_text("PAUSED")
+    page.evaluate(
+        "Object.defineProperty(document, 'hidden', {value: false, configurable: true});"
+        "document.dispatchEvent(new Event('visibilitychange'))"
+    )
+    expect(page.locator(".ld-badge").first).not_to_have_text("PAUSED")
+
+
+def test_keyboard_alone_reaches_the_first_job(page: Page, service: Service) -> None:
+    page.goto(service.url)
+    expect(page.locator("tbody tr")).to_have_count(1)
+    page.keyboard.press("Tab")
+    expect(page.locator(":focus")).to_have_text("Skip to the content")
+    for _ in range(30):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.textContent") == "orders":
+            break
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/jobs/orders")

@@ -1,0 +1,209 @@
+"""Numbers, times and texts as pages show them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from lading.console import words
+from lading.console.checking import check_text
+from lading.console.login_page import inside
+from lading.console.memory import StepMemory
+from lading.console.spark_glance import glance_or_none, look_at
+from lading.console.visits import LIFE_S, TICKET_LIFE_S, Visits
+from lading.ids import JobId, new_job_id
+from lading.jobs.events import Created
+from lading.jobs.record import JobKind, JobRecord
+from lading.jobs.transition import create_record
+from lading.service.rights import ROOT
+from lading.service.sight_records import LagSight
+from lading.status.lag import LagUnit
+from lading.testing.clock import ManualClock
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def test_numbers() -> None:
+    assert words.count(1234567) == "1,234,567"
+    assert [words.rate(value) for value in (0, 0.01, 1.25, 9999.6)] == ["0", "<0.1", "1.2", "10,000"]
+    assert [words.size(value) for value in (12, 2048, 5 * 1024**3, 9000 * 1024**4)] == [
+        "12 B",
+        "2.0 KiB",
+        "5.0 GiB",
+        "9,000.0 TiB",
+    ]
+    assert [words.took(value) for value in (0.0123, 61.04, 7300.0, None)] == ["12 ms", "61.0 s", "2 h 1 min", "—"]
+
+
+def test_lag_has_its_unit() -> None:
+    def lag(unit: LagUnit, behind: int | None) -> str:
+        return words.lag(LagSight(unit=unit, behind=behind, at=NOW))
+
+    assert lag(LagUnit.FILES, 1) == "1 file"
+    assert lag(LagUnit.RECORDS, 12_000) == "12,000 records"
+    assert lag(LagUnit.MILLISECONDS, 1500) == "1.5 s"
+    assert lag(LagUnit.FILES, None) == words.lag(None) == "—"
+
+
+GOOD = 'CREATE JOB a ON STREAMING DO INSERT INTO t SELECT * FROM FILE("uri"="/x/*.csv", "format"="csv_with_names")'
+
+
+def test_a_right_text_says_what_it_would_make() -> None:
+    checked = check_text(f"USE shop; {GOOD};")
+    assert checked.is_ready
+    assert [(job.name, job.target, job.source) for job in checked.jobs] == [("a", "shop.t", "FILE /x/*.csv")]
+    assert checked.others == 1
+
+
+def test_a_wrong_text_says_where() -> None:
+    text = GOOD.replace("INSERT INTO", "INSERT ONTO")
+    mistake = check_text(text).mistake
+    assert mistake is not None
+    assert text[mistake.start : mistake.end] == "ONTO"
+    assert (mistake.line, mistake.column) == (1, text.index("ONTO") + 1)
+
+
+@pytest.mark.parametrize("text", ["CREATE", "CREATE JOB a ON STREAMING DO", f"{GOOD}; CREATE JOB", "é'"])
+def test_a_text_that_is_not_finished_has_a_place_inside_it(text: str) -> None:
+    mistake = check_text(text).mistake
+    assert mistake is not None
+    assert 0 <= mistake.start < mistake.end <= len(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("DROP JOB WHERE jobname = 'a'", "cannot be run here"),
+        ("CREATE DATABASE a", "No statement makes a job"),
+        (GOOD.replace('"format"="csv_with_names"', '"format"="cobol"'), "cobol"),
+        ("CREATE USER a IDENTIFIED BY 'hidden secret words'", "cannot be run here"),
+        ("x" * 300_000, "longer than"),
+    ],
+)
+def test_what_the_page_does_not_take(text: str, said: str) -> None:
+    mistake = check_text(text).mistake
+    assert mistake is not None
+    assert said in mistake.message
+    assert "hidden secret" not in str(mistake)
+
+
+def test_nothing_is_said_of_an_empty_text() -> None:
+    checked = check_text(" \n ")
+    assert (checked.mistake, checked.is_ready) == (None, False)
+
+
+@pytest.mark.parametrize("path", ["//evil.example", "/\\evil.example", "https://evil.example", "", "/login", "/a\nb"])
+def test_after_the_login_nobody_is_sent_elsewhere(path: str) -> None:
+    assert inside(path) == "/"
+    assert inside("/jobs/orders") == "/jobs/orders"
+
+
+def test_a_ticket_opens_once_and_only_for_the_browser_that_logged_in() -> None:
+    clock = ManualClock()
+    visits = Visits(clock)
+    assert visits.redeem(visits.issue_ticket(ROOT, "mine"), "another") is None
+    ticket = visits.issue_ticket(ROOT, "mine")
+    fresh = visits.redeem(ticket, "mine")
+    assert fresh not in (None, "mine")
+    assert visits.redeem(ticket, "mine") is None
+    assert visits.find(fresh or "") is ROOT
+    assert visits.find("mine") is None
+    late = visits.issue_ticket(ROOT, "mine")
+    clock.sleep(TICKET_LIFE_S + 1)
+    assert visits.redeem(late, "mine") is None
+    clock.sleep(LIFE_S)
+    assert visits.find(fresh or "") is None
+
+
+def test_steps_of_batches_are_averaged_by_interval() -> None:
+    clock, record = ManualClock(), _record()
+    memory = StepMemory(clock)
+    start = clock.now()
+    for seconds in (1.0, 3.0):
+        memory.step(record, "plan", 0.5)  # A look that found nothing.
+        memory.step(record, "plan", 0.1)
+        memory.step(record, "stage", seconds)
+        memory.batch_ended(record, "committed", seconds)
+    starts = [start, start + timedelta(seconds=10)]
+    found = memory.steps(record.job_id, starts, 10.0)
+    assert found["stage"] == [2.0, None]
+    assert found["plan"][0] == pytest.approx(0.1)
+    assert memory.steps(JobId("nobody"), starts, 10.0) == {}
+
+
+def _record() -> JobRecord:
+    event = Created(
+        job_id=new_job_id(),
+        name="a",
+        database="d",
+        kind=JobKind.STREAMING,
+        definition="",
+        target="d.t",
+        user="u",
+        at=NOW,
+    )
+    return create_record(event)[0]
+
+
+class _Tracker:
+    def getActiveJobsIds(self) -> list[int]:
+        return [4, 3]
+
+    def getActiveStageIds(self) -> list[int]:
+        return [7, 8]
+
+    def getStageInfo(self, number: int) -> object:
+        return type("S", (), _STAGE) if number == 7 else None
+
+    def getExecutorInfos(self) -> list[object]:
+        return [_Executor()]
+
+
+_STAGE = {
+    "currentAttemptId": 0,
+    "name": "mapInArrow",
+    "numTasks": 10,
+    "numActiveTasks": 2,
+    "numCompletedTasks": 5,
+    "numFailedTasks": 1,
+}
+
+
+class _Executor:
+    def host(self) -> str:
+        return "10.0.0.7"
+
+    def port(self) -> int:
+        return 7000
+
+    def numRunningTasks(self) -> int:
+        return 2
+
+    def usedOnHeapStorageMemory(self) -> int:
+        return 10
+
+    def totalOnHeapStorageMemory(self) -> int:
+        return 100
+
+
+class _Context:
+    version, master, applicationId, defaultParallelism = "4.3.0", "local[2]", "app-1", 2
+
+    @property
+    def _jsc(self) -> _Context:
+        return self
+
+    def sc(self) -> _Context:
+        return self
+
+    def statusTracker(self) -> _Tracker:
+        return _Tracker()
+
+
+def test_spark_is_told_as_it_is_and_never_started() -> None:
+    glance = look_at(_Context())
+    assert glance.jobs == (3, 4)
+    assert [(stage.stage_id, stage.completed, stage.tasks) for stage in glance.stages] == [(7, 5, 10)]
+    assert [(executor.address, executor.running_tasks) for executor in glance.executors] == [("10.0.0.7:7000", 2)]
+    assert glance_or_none() is None
