@@ -16,8 +16,8 @@ _OWNER = {"aws_access_key_id": "owner", "aws_secret_access_key": "owner"}
 
 
 class GuardedStore:
-    """One bucket. A user who may do nothing but ask for roles; a role that may read, for who knows its external id; one that
-    trusts somebody else.
+    """One bucket. A user who may do nothing but ask for roles; a role that may read, for those who know its external
+    id; a role that trusts somebody else.
     """
 
     external_id = "a word between us"
@@ -63,10 +63,10 @@ class GuardedStore:
 
     def _guard(self) -> None:
         """From now on every call is checked."""
-        request = urllib.request.Request(  # noqa: S310  # a server of this test
+        request = urllib.request.Request(  # a server of this test
             f"{self.endpoint}/moto-api/reset-auth", data=b"0", method="POST", headers={"Content-Type": "text/plain"}
         )
-        with urllib.request.urlopen(request) as answer:  # noqa: S310
+        with urllib.request.urlopen(request) as answer:
             assert answer.status == 200
 
 

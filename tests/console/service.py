@@ -66,21 +66,22 @@ def run_service(folder: Path, *flags: str) -> Iterator[Service]:
     ):
         assert process.stdin
         assert process.stdout
-        said = process.stdout.readline().split()
-        assert said[:1] == ["ready"], (folder / "service.log").read_text()
+        ready = process.stdout.readline().split()
+        assert ready[:1] == ["ready"], (folder / "service.log").read_text()
         try:
-            yield Service(url=f"http://127.0.0.1:{said[1]}", home=folder / "home", inbox=inbox)
+            yield Service(url=f"http://127.0.0.1:{ready[1]}", home=folder / "home", inbox=inbox)
         finally:
             process.stdin.close()
             process.wait(30)
+            said = (folder / "service.log").read_text()
+            assert "Traceback" not in said, said
 
 
 def find_chromium() -> str:
     """Debian's browser; installed when that can be done. Skips loudly when there is none."""
     found = shutil.which("chromium") or shutil.which("chromium-browser")
     if found is None and hasattr(os, "geteuid") and os.geteuid() == 0 and shutil.which("apt-get"):
-        for command in (["apt-get", "install", "-y", "chromium"],):
-            subprocess.run(command, check=False, capture_output=True, timeout=600)
+        subprocess.run(["apt-get", "install", "-y", "chromium"], check=False, capture_output=True, timeout=600)
         found = shutil.which("chromium")
     if found is None:
         pytest.skip("no chromium here: the console is NOT tested; install it with apt-get install chromium")

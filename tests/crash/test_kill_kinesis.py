@@ -1,6 +1,6 @@
 """A loader of a Kinesis stream is killed while the stream is written and resharded; then count, and look at the order.
 
-Here without Spark, so that dozens of kills take seconds; `test_kill_routine` does the same with Spark.
+Most of it without Spark, so that dozens of kills take seconds; and a few with all of it.
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ from lading.testing.kinesis.server import KinesisServer, wait_until_active
 from lading.testing.kinesis.verifier import Verdict
 from lading.testing.stream_check import Score, check_table, lineage
 from lading.testing.stream_worker import JOB, MIDDLE, StreamJob, StreamLoader
+from tests.crash.routine import KINESIS_COLUMNS, Routine
 
 PLACES = (*(name for name in STEP_NAMES if not name.startswith("edit")), MIDDLE, MIDDLE)
-LONG_ROUNDS = 60
+LONG_ROUNDS = 40
+IN_BATCHES = tuple(name for name in STEP_NAMES if not name.startswith(("edit", "start")))
 
 
 class Case:
@@ -31,6 +33,7 @@ class Case:
     def __init__(
         self, server: KinesisServer, home: Path, form: str = "delta", *, shards: int = 2, seed: int = 0, **more: Any
     ) -> None:
+        self._server = server
         self.stream = f"s{uuid.uuid4().hex[:8]}"
         self.client = server.create_stream(self.stream, shards)
         self.generator = Generator(self.client, self.stream, seed=seed)
@@ -41,6 +44,18 @@ class Case:
         )
         self.job.create_table()
 
+    def routine(self, home: Path) -> Routine:
+        """The same stream as a user would load it."""
+        source = {
+            "aws.region": self._server.region,
+            "aws.endpoint": self._server.endpoint,
+            "aws.access_key": self._server.access_key,
+            "aws.secret_key": self._server.secret_key,
+            "kinesis_stream": self.stream,
+            "property.kinesis_default_pos": "TRIM_HORIZON",
+        }
+        return Routine(home, self.job.form, KINESIS_COLUMNS, source, "KINESIS")
+
     def check(self) -> Verdict:
         """What is in the table now, against all that was sent."""
         verdict = check_table(
@@ -50,12 +65,12 @@ class Case:
         return verdict
 
 
-def run_rounds(case: Case, rounds: int, seed: int, name: str) -> Score:
-    """Each round: written, resharded, killed twice at places that a seed chooses, finished, checked."""
+def run_rounds(case: Case, rounds: int, seed: int, name: str, *, kills: int = 1) -> Score:
+    """Each round: written, resharded, killed at places that a seed chooses, finished, checked."""
     random, score = Random(seed), Score(name)
     with StreamLoader(case.job) as loader:
         for _ in range(rounds):
-            for _ in range(2):
+            for _ in range(kills):
                 place = random.choice(PLACES)
                 loader.start(f"{place}=kill:{random.randint(1, 3)}")
                 case.generator.put(random.randint(30, 120))
@@ -78,8 +93,8 @@ def test_ten_rounds_of_splits_merges_and_kills(
     score = run_rounds(Case(kinesis, tmp_path, form, seed=11), 10, 5, f"kinesis to {form}, without Spark")
     with capsys.disabled():
         print(f"\n{score}")
-    assert score.reshards == 20
-    assert score.kills >= 10
+    assert score.reshards == 10
+    assert score.kills >= 5
 
 
 @pytest.mark.slow
@@ -89,7 +104,7 @@ def test_many_rounds_of_splits_merges_and_kills(
     kinesis: KinesisServer, tmp_path: Path, form: str, seed: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     case = Case(kinesis, tmp_path, form, seed=100 + seed)
-    score = run_rounds(case, LONG_ROUNDS, seed, f"kinesis to {form}, seed {seed}, without Spark")
+    score = run_rounds(case, LONG_ROUNDS, seed, f"kinesis to {form}, seed {seed}, without Spark", kills=3)
     with capsys.disabled():
         print(f"\n{score}")
 
@@ -171,3 +186,71 @@ def test_a_stream_that_is_drained_and_closed_and_gets_children_later(kinesis: Ki
     bill = lineage(case.job.open_table(), JOB)[-1]
     states = bill.positions.partitions
     assert [states[f"shardId-{number:012d}"].finished for number in range(4)] == [True, True, True, False]
+
+
+# With Spark.
+
+
+def run_spark_rounds(case: Case, home: Path, failpoints: list[str], name: str) -> Score:
+    """Each round: a loader that dies where it is told while the stream is written and resharded; then another."""
+    score, routine = Score(name), case.routine(home)
+
+    def write() -> None:
+        for _ in range(6):
+            case.generator.put(40)
+        case.resharder.step()
+        case.generator.put(100)
+
+    case.generator.put(100)
+    for failpoint in failpoints:
+        code = routine.run(failpoint, write)
+        score.kills += code == -signal.SIGKILL
+        score.where |= {failpoint.partition("=")[0]} if code else set()
+        score.reshards += 1
+        score.rounds += 1
+        if failpoint != failpoints[-1]:
+            continue
+        assert routine.run() == 0
+        score.verdict = routine.check(case.generator.sent, case.generator.maybe_twice)
+    return score
+
+
+def test_a_routine_load_on_spark_that_is_killed_twice_through_two_reshards(
+    kinesis: KinesisServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    case = Case(kinesis, tmp_path / "unused")
+    score = run_spark_rounds(
+        case, tmp_path / "home", ["commit.after=kill:2", "commit.before=kill:2"], "kinesis to delta, on Spark"
+    )
+    with capsys.disabled():
+        print(f"\n{score}")
+    assert (score.kills, score.reshards) == (2, 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["delta", "iceberg"])
+def test_ten_rounds_of_splits_merges_and_kills_on_spark(
+    kinesis: KinesisServer, tmp_path: Path, form: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    random, case = Random(form), Case(kinesis, tmp_path / "unused", form, seed=3)
+    total, routine_home = Score(f"kinesis to {form}, on Spark"), tmp_path / "home"
+    routine = case.routine(routine_home)
+    for _ in range(10):
+        failpoint = f"{random.choice(IN_BATCHES)}=kill:{random.randint(1, 2)}"
+
+        def write() -> None:
+            for _ in range(3):
+                case.generator.put(60)
+                case.resharder.step()
+                total.reshards += 1
+            case.generator.put(60)
+
+        code = routine.run(failpoint, write)
+        total.kills += code == -signal.SIGKILL
+        total.where |= {failpoint.partition("=")[0]} if code else set()
+        assert routine.run() == 0
+        total.verdict = routine.check(case.generator.sent, case.generator.maybe_twice)
+        total.rounds += 1
+    with capsys.disabled():
+        print(f"\n{total}")
+    assert total.kills >= 5

@@ -391,7 +391,7 @@ def test_a_recreated_job_does_not_read_finished_shards_again(bench: Desk) -> Non
     bench.sql('ALTER ROUTINE LOAD FOR j FROM KINESIS("kinesis_shards"="a", "kinesis_shards_pos"="SHARD_END", '
               '"property.discovery"="ON")')  # fmt: skip
     text = str(bench.sql("SHOW CREATE ROUTINE LOAD FOR j")[0][2])
-    assert '"kinesis_shards_pos" = "SHARD_END,900,900"' in text
+    assert '"kinesis_shards_pos" = "SHARD_END,AFTER 900,AFTER 900"' in text
     bench.sql("STOP ROUTINE LOAD FOR j")
     bench.world.shards["d"] = ("b",)
     bench.sql(text)

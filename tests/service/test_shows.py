@@ -124,6 +124,21 @@ def test_from_creation_over_pause_and_alter_to_rewinding(desk: Desk) -> None:
     assert desk.lading.verify("j").is_clean
 
 
+def test_a_relative_folder_means_the_files_in_it(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(desk.path)
+    desk.table()
+    desk.put_orders("a.csv", 0, 2)
+    (desk.inbox / "below").mkdir()
+    (desk.inbox / "below" / "b.csv").write_text("id,city,amount\n9,a,1\n")
+    desk.sql(
+        "CREATE JOB j ON STREAMING DO INSERT INTO orders SELECT * "
+        'FROM FILE("uri"="./in/", "format"="csv_with_names", "column_separator"=",")'
+    )
+    monkeypatch.chdir("/")
+    desk.run()
+    assert desk.ids() == [0, 1]
+
+
 def test_a_restart_in_any_state_shows_the_same_and_loads_nothing_twice(desk: Desk) -> None:
     desk.put_orders("a.csv", 0, 5)
     for name in ("running", "paused", "finished", "stopped", "pending"):
@@ -225,19 +240,21 @@ def test_a_listing_that_keeps_failing_uses_up_its_tries_and_then_waits_for_a_per
     assert (job(desk)["Status"], job(desk)["ErrorMsg"], desk.ids()) == ("RUNNING", "", [0, 1, 2, 10, 11])
 
 
-def test_a_file_deleted_between_listing_and_reading_is_said_by_name(desk: Desk) -> None:
+def test_a_file_deleted_between_listing_and_reading_is_told_and_the_others_are_loaded(desk: Desk) -> None:
     desk.table()
     desk.put_orders("a.csv", 0, 3)
     desk.put_orders("b.csv", 10, 3)
     desk.create()
     arm("stage.before", lambda _: (desk.inbox / "b.csv").unlink(missing_ok=True))
     desk.run()
-    assert job(desk)["Status"] == "PAUSED"
-    assert "b.csv was deleted between listing and reading" in error(desk)[1]
-    assert "Put it back, or RESUME to go on without it" in error(desk)[1]
-    assert desk.ids() == []
-    go_on(desk)
-    assert (job(desk)["Status"], desk.ids()) == ("RUNNING", [0, 1, 2])
+    assert (job(desk)["Status"], job(desk)["CurrentOffset"], desk.ids()) == (
+        "RUNNING",
+        offset(desk, "a.csv"),
+        [0, 1, 2],
+    )
+    [task] = tasks(desk)
+    assert task["Status"] == "SUCCESS"
+    assert "b.csv was deleted between listing and reading" in task["FirstErrorMsg"]
 
 
 def test_a_file_replaced_between_listing_and_reading_is_read_anew_and_told(desk: Desk) -> None:
@@ -266,7 +283,8 @@ def test_a_file_that_is_not_what_it_should_be_stops_the_job_with_its_name(desk: 
     rows = pa.table({"id": [1, 2, 3], "city": ["essen"] * 3, "amount": ["1.0"] * 3})
     pq.write_table(rows, desk.inbox / "a.parquet")
     desk.sql(
-        f'CREATE JOB j PROPERTIES({LENIENT}) ON STREAMING DO INSERT INTO orders SELECT * FROM FILE("uri"="{desk.inbox}/*.parquet", "format"="parquet")'
+        f"CREATE JOB j PROPERTIES({LENIENT}) ON STREAMING DO INSERT INTO orders SELECT * "
+        f'FROM FILE("uri"="{desk.inbox}/*.parquet", "format"="parquet")'
     )
     desk.run()
     bad = desk.inbox / "b.parquet"

@@ -103,7 +103,7 @@ def test_a_role_that_does_not_trust_the_keys_or_the_external_id_is_said_to_be_so
 
 def test_keys_that_nobody_knows_are_said_to_be_so(guarded: GuardedStore) -> None:
     access = replace(access_of(guarded), access_key="AKIANOBODY")
-    with pytest.raises(ListingError, match="Can not build s3: .*InvalidAccessKeyId"):
+    with pytest.raises(ListingError, match=r"Can not build s3: .*InvalidAccessKeyId"):
         list(S3Store(guarded.bucket, access).list("aws/", ""))
 
 
@@ -147,7 +147,7 @@ def test_a_thousand_jobs_with_one_access_share_one_client() -> None:
     def make(number: int) -> int:
         if number < 8:
             gate.wait()
-        return id(S3Store(f"bucket-{number}", replace(access))._s3)  # noqa: SLF001  # what is shared is inside
+        return id(S3Store(f"bucket-{number}", replace(access))._s3)  # what is shared is inside
 
     with ThreadPoolExecutor(8) as pool:
         assert len(set(pool.map(make, range(1_000)))) == 1

@@ -43,7 +43,8 @@ def run(
     if remote is not None:
         raise typer.Exit(_watch(remote, jobs, timeout, console))
     with Lading(home, store_url=store) as lading:
-        names = jobs or [record.name for record in lading.live_jobs()]
+        chosen = [lading.any_job(name) for name in jobs] if jobs else lading.live_jobs()
+        names = [str(record.full_name) for record in chosen]
         if not names:
             console.print("There is no job to run.")
             return
@@ -55,7 +56,7 @@ def run(
             board.finish(records)
     paused = [record for record in records.values() if record.state is JobState.PAUSED]
     for record in paused:
-        console.print(f"{record.name} is PAUSED: {render_reason(record.reason)}", style="red", markup=False)
+        console.print(f"{record.full_name} is PAUSED: {render_reason(record.reason)}", style="red", markup=False)
     if paused:
         raise typer.Exit(PAUSED_EXIT)
 
@@ -118,19 +119,20 @@ class _Board:
         self._rows = dict.fromkeys(names, 0)
 
     def note(self, record: JobRecord, bill: Bill) -> None:
-        now = self._clock.monotonic_s()
-        if now - self._asked_s[record.name] >= LAG_EVERY_S:
-            self._asked_s[record.name] = now
-            self._lags[record.name] = self._behind(record)
+        now, name = self._clock.monotonic_s(), str(record.full_name)
+        if now - self._asked_s[name] >= LAG_EVERY_S:
+            self._asked_s[name] = now
+            self._lags[name] = self._behind(record)
         with self._lock:
-            self._rows[record.name] += bill.tally.rows.total
-            rate = self._rows[record.name] / max(self._clock.monotonic_s() - self._began, 1e-9)
+            self._rows[name] += bill.tally.rows.total
+            rate = self._rows[name] / max(self._clock.monotonic_s() - self._began, 1e-9)
             totals = bill.totals
+            files = f"{totals.source_files:,} files, " if totals.source_files else ""
             text = (
-                f"{record.name}: {totals.source_files:,} files, {totals.rows.loaded:,} rows loaded, "
-                f"{totals.rows.error:,} bad, {rate:,.0f} rows/s, {self._lags[record.name]}"
+                f"{name}: {files}{totals.rows.loaded:,} rows loaded, "
+                f"{totals.rows.error:,} bad, {rate:,.0f} rows/s, {self._lags[name]}"
             )
-            self._progress.update(self._lines[record.name], description=text)
+            self._progress.update(self._lines[name], description=text)
 
     def finish(self, records: dict[str, JobRecord]) -> None:
         for name, record in records.items():

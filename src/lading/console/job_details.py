@@ -13,6 +13,7 @@ from lading.console.desk import Visitor
 from lading.console.frame import Page
 from lading.console.parts.basic import box, button, facts, text
 from lading.console.parts.live import Column, LiveTable, Row
+from lading.jobs.tasks import TaskState
 from lading.service.sight_records import (
     AuditSight,
     BatchSight,
@@ -24,7 +25,7 @@ from lading.service.sight_records import (
 )
 
 TABS = ("Positions", "Commits", "Errors", "Definition", "Audit")
-COMMITS, SAMPLES, GAP_BILLS = 50, 50, 100
+COMMITS, SAMPLES, FAILED, GAP_BILLS = 50, 50, 20, 100
 
 
 class JobDetails:
@@ -49,14 +50,14 @@ class JobDetails:
                     )
                     text("p", f"The newest {COMMITS} are shown.", "ld-muted ld-pad")
                 with ui.tab_panel("Errors"):
-                    self._samples = LiveTable(
-                        f"Bad rows, the newest {SAMPLES}", _SAMPLES, empty="No bad row was kept.", shows_caption=True
-                    )
                     self._failed = LiveTable(
                         "Batches that failed", _FAILED, empty="No batch that is remembered failed.", shows_caption=True
                     )
                     self._gaps = LiveTable(
                         "Gaps: rows that the source no longer had", _GAPS, empty="No gap.", shows_caption=True
+                    )
+                    self._samples = LiveTable(
+                        f"Bad rows, the newest {SAMPLES}", _SAMPLES, empty="No bad row was kept.", shows_caption=True
                     )
                 with ui.tab_panel("Definition"):
                     self._definition = box("div", "ld-pad ld-stack")
@@ -128,7 +129,7 @@ class JobDetails:
         gaps = await ask(sights.gaps, name, bills=GAP_BILLS, may_see=visitor.may_see)
         self._errors_seen = seen
         self._samples.show([_sample(number, row) for number, row in enumerate(samples)])
-        self._failed.show([_batch(batch) for batch in batches if batch.error or batch.first_error])
+        self._failed.show([_batch(batch) for batch in batches if batch.state == TaskState.FAILED.value][:FAILED])
         self._gaps.show(_gap_rows(gaps))
 
     def _show_definition(self, detail: JobDetail) -> None:

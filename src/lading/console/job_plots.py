@@ -19,7 +19,7 @@ from lading.status.lag import LagUnit
 from lading.status.rates import Point
 
 WINDOWS = {15: "15 min", 60: "1 h", 360: "6 h", 1440: "24 h"}
-_STEP_COLORS = dict(zip(STEPS, ("7", "1", "6", "3", "4", "5", "2"), strict=True))
+_STEP_COLORS = dict(zip(STEPS, ("7", "1", "6", "3", "4", "5", "8"), strict=True))
 
 
 class JobPlots:
@@ -122,7 +122,7 @@ def widen(points: Sequence[Point]) -> int:
     if len(busy) < 3:
         return 1
     usual = (busy[-1] - busy[0]) / (len(busy) - 1)
-    return max(1, min(round(usual + 0.49), len(points) // 10))
+    return max(1, min(round(usual), len(points) // 10))
 
 
 def even_out(values: Sequence[float], width: int) -> list[float]:

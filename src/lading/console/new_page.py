@@ -46,6 +46,19 @@ FROM KAFKA (
   "property.kafka_default_offsets" = "OFFSET_BEGINNING"
 );
 """
+_SET_UP = """
+(async () => {
+  const box = getElement(EDITOR);
+  const editor = await box.editorPromise;
+  editor.contentDOM.setAttribute("aria-label", "Statement");
+  const found = await box.findLanguage("MySQL").load();
+  editor.dispatch({ effects: box.languageConfig.reconfigure([found.language]) });
+  const tell = () => emitEvent("lading_dark", lading.isDark());
+  window.addEventListener("lading-theme", tell);
+  tell();
+})();
+"""
+"""Colours of MySQL without its list of words: that would take Enter and the arrows for itself."""
 _EXAMPLES = {"Files": EXAMPLE, "Kinesis": _STREAM, "Kafka": _TOPIC}
 
 
@@ -73,7 +86,7 @@ class _NewView:
                     text("span", "Begin with an example:", "ld-muted")
                     for name, example in _EXAMPLES.items():
                         text("button", name, "ld-small", type="button").on("click", partial(self._begin, example))
-                self._editor = ui.codemirror("", language="Esper", theme="githubLight", line_wrapping=True)
+                self._editor = ui.codemirror("", theme="githubLight", line_wrapping=True)
                 self._editor.classes("ld-editor").props["aria-label"] = "Statement"
                 self._editor.on_value_change(self._typed)
                 text("p", "Tab indents; to leave the editor press Escape, then Tab.", "ld-muted")
@@ -176,11 +189,7 @@ class _NewView:
         ui.navigate.to(job_path(name))
 
     def _label(self) -> None:
-        ui.run_javascript(
-            "document.querySelector('.cm-content')?.setAttribute('aria-label', 'Statement');"
-            "const tell = () => emitEvent('lading_dark', lading.isDark());"
-            "window.addEventListener('lading-theme', tell); tell();"
-        )
+        ui.run_javascript(_SET_UP.replace("EDITOR", str(self._editor.id)))
 
     def _dark(self, event: GenericEventArguments) -> None:
         self._editor.set_theme("githubDark" if event.args else "githubLight")

@@ -64,7 +64,7 @@ def compile_routine(
         show_position=partial(progress_text, stream),
         remark=partial(lag_remark, stream),
         behind=partial(lag_remark, stream),
-        followers=stream.followers,
+        acknowledge=stream.acknowledge,
         close=stream.close,
     )
 

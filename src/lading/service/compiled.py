@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from lading.commit.protocols import Follower
+from lading.model.bill import Bill
 from lading.model.job import Job
 from lading.model.positions import Positions
 from lading.pipeline.stager import Stage
@@ -33,6 +33,6 @@ class Compiled:
     is_once: bool = False
     can_learn_columns: Callable[[], bool] = lambda: True
     """Whether something has come since from which the columns can be learned, when `stage` is None."""
-    followers: tuple[Follower, ...] = ()
-    """Those of the source, besides the store."""
+    acknowledge: Callable[[Bill], None] = lambda bill: None
+    """Tell the source what was committed. Best effort: it may not raise, and nothing is ever read back."""
     close: Callable[[], None] = lambda: None

@@ -62,7 +62,4 @@ def kinesis_words(positions: Positions) -> dict[str, str]:
 def _kinesis_word(state: PartitionState) -> str:
     if state.finished:
         return SHARD_END
-    match = _KINESIS.fullmatch(state.at)
-    if match is None:
-        return _word(state.at)
-    return match[2] if match[1] == "AFTER" else state.at
+    return state.at if _KINESIS.fullmatch(state.at) else _word(state.at)

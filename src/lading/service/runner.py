@@ -40,6 +40,7 @@ from lading.jobs.events import (
 from lading.jobs.reasons import failure_of
 from lading.jobs.record import JobRecord, JobState
 from lading.jobs.transition import transition
+from lading.model.batch import Limits
 from lading.model.bill import Bill
 from lading.plan.planner import Planner
 from lading.service.compiled import Compiled
@@ -109,6 +110,8 @@ class JobRunner:
         self._halted = threading.Event()
         self._turn = threading.RLock()
         self._open_job: _Open | None = None
+        self.was_full = False
+        """Whether the last batch was cut off by a limit, so that more is there."""
         self._commits = 0
         self._remark_due_s = 0.0
         self._began_s = 0.0
@@ -248,7 +251,7 @@ class JobRunner:
                 stager=stager,
                 clock=self._tools.clock,
                 new_token=new_token,
-                followers=(self._tools.store, *compiled.followers),
+                followers=(self._tools.store,),
             )
             coordinator = Coordinator(compiled.job, world, self._tools.incarnation)
             bill = run_steps(coordinator.start(last_seen=record.last_seen, said_goodbye=record.goodbye))
@@ -322,8 +325,10 @@ class JobRunner:
             watch.committed(record, bill)
         self._tell_ended(record, "committed")
         self._tell_lag(opened, record, bill)
+        compiled.acknowledge(bill)
         self._on_progress(bill)
         self._remark_due_s = 0.0
+        self.was_full = is_full(bill, compiled.job.limits, self._tools.clock.monotonic_s() - self._began_s)
         self._look_after(opened.table)
         if compiled.is_once and all(state.finished for state in bill.positions.partitions.values()):
             self.apply(CaughtUp(at=self._now()))
@@ -373,3 +378,20 @@ class JobRunner:
 
     def _now(self) -> datetime:
         return self._tools.clock.now()
+
+
+def is_full(bill: Bill, limits: Limits, seconds: float) -> bool:
+    """Whether a batch ended because of its limits, and not because the source had no more.
+
+    Limits of rows and bytes are shared by the partitions; one that is much fuller than the others ends at its share. A
+    partition that came to its end may have others waiting for it.
+    """
+    share = max(1, len(bill.ranges))
+    tally = bill.tally
+    return (
+        tally.source_files >= limits.files
+        or tally.rows.total >= limits.rows / share
+        or max(tally.received_bytes, tally.source_bytes) >= limits.size_bytes / share
+        or seconds >= limits.seconds
+        or any(bill.positions.partitions[each.partition].finished for each in bill.ranges)
+    )

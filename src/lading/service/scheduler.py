@@ -219,6 +219,7 @@ class Scheduler:
             resumed = runner.apply(Tick(at=self._clock.now()))
             if resumed.state is not JobState.PAUSED:
                 self._lading.auto_resumed(resumed)
+        began_s = self._clock.monotonic_s()
         has_more = runner.run_once()
         record = runner.record()
         wait_s = self._wait_of(record)
@@ -227,7 +228,9 @@ class Scheduler:
         elif record.state is JobState.PAUSED:
             self._free(entry, max(wait_s, RETRY_S))
         else:
-            self._free(entry, 0.0 if has_more else runner.interval_s)
+            # A batch that was not full has loaded what there was: waiting saves tiny commits.
+            rest_s = max(0.0, runner.interval_s - (self._clock.monotonic_s() - began_s))
+            self._free(entry, 0.0 if has_more and runner.was_full else rest_s)
 
     def _free(self, entry: _Entry, wait_s: float | None) -> None:
         """The job has had its turn. None: forget it until somebody changes it."""

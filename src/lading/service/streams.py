@@ -11,9 +11,9 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from lading.clock import Clock
-from lading.commit.protocols import Follower
 from lading.jobs.record import JobRecord
 from lading.model.batch import Split
+from lading.model.bill import Bill
 from lading.model.positions import Listing, PartitionState, Positions
 from lading.plan.planner import Source
 from lading.service.positions_shown import kafka_progress, kinesis_progress
@@ -48,7 +48,8 @@ class Stream:
     """Positions for partitions that an operator moves, by the words of SQL."""
     progress: Callable[[Positions], dict[str, str]]
     lag_unit: str
-    followers: tuple[Follower, ...] = ()
+    acknowledge: Callable[[Bill], None] = lambda bill: None
+    """Tell the stream what was committed. Best effort: nothing is ever read back."""
     close: Callable[[], None] = lambda: None
 
 
@@ -158,7 +159,7 @@ def _open_kafka(
         resolve=resolve,
         progress=kafka_progress,
         lag_unit="records",
-        followers=(acknowledger,),
+        acknowledge=acknowledger.follow,
         close=close,
     )
 
@@ -239,9 +240,7 @@ def _pinned(source: KinesisProperties, finished: Sequence[str]) -> tuple[str, ..
 
 
 def kinesis_place(start: str, zone: str) -> str:
-    """A start as the source wants it: a plain number was read, so the next one comes after it."""
-    if start.isdigit():
-        return f"AFTER {start}"
+    """A start as the source wants it. A plain number names the first record that is loaded."""
     moment = start_time_or_none(start, zone)
     return start if moment is None else f"AT_TIMESTAMP({moment.isoformat()})"
 

@@ -18,7 +18,7 @@ _AT = re.compile(r"AT_TIMESTAMP\s*\(\s*(.+?)\s*\)", re.IGNORECASE)
 _OFFSET = re.compile(r"([+-])(\d{2}):(\d{2})")
 SHARD_END = "SHARD_END"
 """A shard that was read to its end: nothing of it is read again."""
-_PLACE = re.compile(r"AT \d+( \d+)?")
+_PLACE = re.compile(r"AT \d+( \d+)?|AFTER \d+")
 
 
 def kafka_start(name: str, text: str) -> str:
@@ -38,7 +38,7 @@ def kinesis_start(name: str, text: str) -> str:
     """TRIM_HORIZON, LATEST, a sequence number to begin with (that record is loaded), or AT_TIMESTAMP(time).
 
     The time is `yyyy-MM-dd HH:mm:ss` in the job's time zone, or ISO 8601 with a zone; it may stand alone. SHOW CREATE
-    also writes SHARD_END, and `AT 4954…`: the record with this number is read, or `AT 4954… 3` inside an aggregate.
+    also writes SHARD_END, `AFTER 4954…`, `AT 4954…`, which is the number alone, and `AT 4954… 3` inside an aggregate.
     """
     given = " ".join(text.split())
     if given.upper() in (TRIM_HORIZON, LATEST, SHARD_END):

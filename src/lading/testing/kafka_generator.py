@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from lading.clock import SystemClock
 from lading.testing.kafka_broker import KafkaBroker
 
 _FLUSH_S = 60.0
@@ -45,6 +46,7 @@ class KafkaGenerator:
 
         for future in self._admin.create_partitions([NewPartitions(self.topic, partitions)]).values():
             future.result(30)
+        self._wait_until_known(partitions)
         self._add_keys(partitions)
 
     def put(self, count: int, *, pad_bytes: int = 0) -> None:
@@ -65,6 +67,16 @@ class KafkaGenerator:
         if left or self._errors:
             msg = f"The broker did not take {left} messages: {self._errors[:3]}"
             raise RuntimeError(msg)
+
+    def _wait_until_known(self, partitions: int) -> None:
+        """The producer refuses partitions that it has not heard of."""
+        clock = SystemClock()
+        end_s = clock.monotonic_s() + _FLUSH_S
+        while len(self._producer.list_topics(self.topic, timeout=10).topics[self.topic].partitions) < partitions:
+            if clock.monotonic_s() > end_s:
+                msg = f"{self.topic} did not get {partitions} partitions"
+                raise RuntimeError(msg)
+            clock.sleep(0.05)
 
     def _produce(self, key: str, value: bytes) -> None:
         while True:

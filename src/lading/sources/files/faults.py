@@ -21,7 +21,9 @@ _NOTHING = "Nothing of this batch was committed; the position stands."
 
 
 class FileGoneError(SourceError):
-    """A listed file was deleted before it was read."""
+    """A listed file was deleted before it was read. The next attempt lists again, and goes on without it."""
+
+    retry = True
 
 
 class FileChangedError(SourceError):
@@ -37,7 +39,7 @@ class FileUnreadableError(SourceError):
 def file_gone(uri: str) -> FileGoneError:
     """The file is no longer where it was listed."""
     msg = f"File {uri} was deleted between listing and reading"
-    todo = "Put it back, or RESUME to go on without it."
+    todo = "The next attempt lists again and goes on without it; put it back under a new name to have it loaded."
     return FileGoneError(msg, left=_NOTHING, todo=todo, file=uri)
 
 

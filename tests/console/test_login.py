@@ -1,0 +1,121 @@
+"""Who gets in, and what they see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from tests.console.service import Service, run_service
+
+SETUP = """
+CREATE DATABASE shop;
+CREATE USER jack IDENTIFIED BY 'a long sentence of jack';
+CREATE USER eve IDENTIFIED BY 'a long sentence of eve';
+GRANT LOAD ON shop.orders TO jack;
+"""
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    with run_service(tmp_path_factory.mktemp("users"), "--users") as made:
+        made.put("a.csv", "1.00")
+        run(made, SETUP + "USE shop;" + made.statement())
+        yield made
+
+
+def run(service: Service, text: str, auth: tuple[str, str] = ("root", "")) -> None:
+    answer = httpx.post(f"{service.url}/api/sql", json={"sql": text}, auth=auth, timeout=30)
+    assert answer.status_code == 200, answer.text
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    made = browser.new_context(viewport={"width": 1280, "height": 800})
+    yield made
+    made.close()
+
+
+def log_in(page: Page, user: str, password: str) -> None:
+    page.get_by_label("User").fill(user)
+    page.get_by_label("Password").fill(password)
+    page.get_by_label("Password").press("Enter")
+
+
+def test_root_without_a_password_comes_in_on_this_machine_and_only_by_its_name(
+    context: BrowserContext, service: Service
+) -> None:
+    page = context.new_page()
+    page.goto(service.url)
+    expect(page.get_by_role("link", name="orders")).to_be_visible()
+    # A name of another site that points to this machine is not let in.
+    port = service.url.rsplit(":", 1)[1]
+    refused = httpx.get(service.url, headers={"host": f"rebound.example:{port}"})
+    assert (refused.status_code, refused.headers["location"]) == (303, "/login?next=%2F")
+
+
+def test_with_a_password_everybody_logs_in(context: BrowserContext, service: Service, shots: Path) -> None:
+    run(service, "ALTER USER root IDENTIFIED BY 'a long sentence of root'")
+    before = context.new_page()
+    before.goto(f"{service.url}/jobs/orders")
+    before.wait_for_url("**/login?next=%2Fjobs%2Forders")
+    before.screenshot(path=shots / "login.png")
+    cookie = next(kept for kept in context.cookies() if kept["name"].startswith("lading_"))
+    assert cookie["httpOnly"]
+    assert cookie["sameSite"] == "Lax"
+
+    log_in(before, "jack", "wrong")
+    expect(before.get_by_text("Access denied for user 'jack'").last).to_be_visible()
+    log_in(before, "jack", "")
+    expect(before.get_by_text("Give a password").last).to_be_visible()
+    log_in(before, "jack", "a long sentence of jack")
+    before.wait_for_url("**/jobs/orders")
+    expect(before.locator("header")).to_contain_text("jack")
+    after = next(kept for kept in context.cookies() if kept["name"] == cookie["name"])
+    assert after["value"] != cookie["value"]
+    assert httpx.get(service.url, cookies={cookie["name"]: cookie["value"]}).status_code == 303
+
+    # What is taken away is gone at once, and so is the visit after logging out.
+    run(service, "REVOKE LOAD ON shop.orders FROM jack", ("root", "a long sentence of root"))
+    before.reload()
+    expect(before.get_by_text("There is no such job")).to_be_visible()
+    run(service, "GRANT LOAD ON shop.orders TO jack", ("root", "a long sentence of root"))
+    before.goto(f"{service.url}/jobs/orders")
+    other = context.new_page()
+    other.goto(service.url)
+    other.get_by_role("button", name="Log out").click()
+    other.wait_for_url("**/login")
+    before.wait_for_url("**/login?next=%2Fjobs%2Forders")
+
+
+def test_without_load_a_job_is_not_there_and_cannot_be_made(context: BrowserContext, service: Service) -> None:
+    page = context.new_page()
+    page.goto(service.url)
+    log_in(page, "eve", "a long sentence of eve")
+    expect(page.get_by_role("heading", name="There is no job yet")).to_be_visible()
+    page.goto(f"{service.url}/jobs/orders")
+    expect(page.get_by_role("heading", name="There is no such job")).to_be_visible()
+    page.goto(f"{service.url}/new")
+    page.locator(".cm-content").click()
+    statement = service.statement().split(";", 1)[1].replace("JOB orders", "JOB mine").replace("orders", "shop.orders")
+    page.keyboard.insert_text(statement)
+    page.get_by_role("button", name="Create job").click()
+    expect(page.locator(".ld-banner", has_text="LOAD command denied to user 'eve'")).to_be_visible()
+
+
+def test_a_page_of_another_site_cannot_open_the_socket(service: Service) -> None:
+    path = f"{service.url}/_nicegui_ws/socket.io/?EIO=4&transport=polling"
+    assert httpx.get(path, headers={"origin": service.url}).status_code == 200
+    assert httpx.get(path, headers={"origin": "https://evil.example"}).status_code == 400
+
+
+@pytest.mark.parametrize("path", ["/", "/jobs/orders", "/new", "/spark"])
+def test_no_page_is_shown_to_strangers(service: Service, path: str) -> None:
+    answer = httpx.get(service.url + path)
+    assert answer.status_code == 303
+    assert answer.headers["location"].startswith("/login")
+    assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
+    assert httpx.get(f"{service.url}/login/enter?ticket=guessed").headers["location"] == "/login"
