@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lading.errors import LadingError
 from lading.ids import JobId
 from lading.model.bill import Bill
-from lading.sources.kafka.client import Complaints, group_of, open_admin, without_secrets
+from lading.sources.kafka.client import group_of, open_admin, without_secrets
 from lading.sources.kafka.spec import KafkaSpec
 from lading.sources.kafka.starts import offset_or_none
 
@@ -30,7 +30,6 @@ class KafkaAcknowledger:
     def __init__(self, spec: KafkaSpec, *, timeout_s: float = 10.0) -> None:
         self._spec = spec
         self._timeout_s = timeout_s
-        self._complaints = Complaints(spec)
         self._admin: AdminClient | None = None
         self._idle = Condition()
         self._followed: dict[JobId, int] = {}
@@ -58,7 +57,7 @@ class KafkaAcknowledger:
             self._idle.wait_for(lambda: self._underway is None and self._next is None, timeout_s)
 
     def close(self) -> None:
-        """Drop the connection. What is under way may be lost."""
+        """Let go of the connection, which others may share. What is under way may be lost."""
         self._admin = None
 
     def _send(self) -> None:
@@ -86,7 +85,7 @@ class KafkaAcknowledger:
         if not offsets:
             return None
         if self._admin is None:
-            self._admin = open_admin(self._spec, self._complaints)
+            self._admin, _ = open_admin(self._spec)
         group = group_of(self._spec)
         request = ConsumerGroupTopicPartitions(group, offsets)
         asked = self._admin.alter_consumer_group_offsets([request], request_timeout=self._timeout_s)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -55,16 +57,37 @@ class Complaints:
         return f"{what}; the client said: {self.last}" if self.last and self.last not in what else what
 
 
-def open_admin(spec: KafkaSpec, complaints: Complaints) -> AdminClient:
-    """A client that asks. It connects when it is first used."""
+_ADMINS: dict[tuple[frozenset[tuple[str, str]], ...], tuple[AdminClient, Complaints]] = {}
+_ADMINS_LOCK = threading.Lock()
+
+
+def open_admin(spec: KafkaSpec) -> tuple[AdminClient, Complaints]:
+    """A client that asks, and what it complains about. It connects when it is first used.
+
+    One for all jobs with the same brokers and settings, and it lives as long as the process. librdkafka aborts the
+    process when a client is destroyed by a thread of its own, and that is where Python may let go of one: answers are
+    delivered there, an exception keeps the frames that hold the client, and garbage is collected wherever it is found.
+    """
     from confluent_kafka import KafkaException
     from confluent_kafka.admin import AdminClient
 
-    settings = {**_common(spec), "error_cb": complaints}
-    try:
-        return AdminClient(settings)
-    except KafkaException as error:
-        raise bad_setting(without_secrets(spec, error.args[0].str())) from error
+    shared = {name: value for name, value in spec.client.items() if name != "group.id"}
+    key = (frozenset(shared.items()), frozenset({("brokers", spec.brokers)}), frozenset(spec.aws.items()))
+    with _ADMINS_LOCK:
+        if key not in _ADMINS:
+            complaints = Complaints(spec)
+            settings = {name: value for name, value in _common(spec).items() if name != "group.id"}
+            try:
+                settings["error_cb"] = complaints
+                _ADMINS[key] = AdminClient(settings), complaints
+            except KafkaException as error:
+                raise bad_setting(without_secrets(spec, error.args[0].str())) from error
+        return _ADMINS[key]
+
+
+@atexit.register
+def _close_admins() -> None:
+    _ADMINS.clear()
 
 
 def open_consumer(spec: KafkaSpec, complaints: Complaints) -> Consumer:

@@ -65,8 +65,8 @@ class Cluster:
         self._spec = spec
         self._clock = clock
         self._timeout_s = timeout_s
-        self._complaints = Complaints(spec)
         self._admin: AdminClient | None = None
+        self._complaints: Complaints | None = None
 
     def topic(self) -> Topic:
         """Id and partitions. Raises ListingError."""
@@ -98,12 +98,12 @@ class Cluster:
         return {number: None if offset < 0 else offset for number, offset in found.items()}
 
     def close(self) -> None:
-        """Drop the connection; another question opens it again."""
+        """Let go of the connection, which others may share; another question takes it again."""
         self._admin = None
 
     def _client(self) -> AdminClient:
         if self._admin is None:
-            self._admin = open_admin(self._spec, self._complaints)
+            self._admin, self._complaints = open_admin(self._spec)
         return self._admin
 
     def _offsets(self, *questions: Mapping[int, int], committed: bool = True) -> list[dict[int, int]]:
@@ -153,4 +153,4 @@ class Cluster:
     def _explain(self, what: str) -> str:
         # Complaints are delivered only when the client is polled.
         self._client().poll(0)
-        return self._complaints.explain(what)
+        return self._complaints.explain(what) if self._complaints is not None else what
