@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 
-from bench import commit, extremes, files, many
+from bench import commit, extremes, files, kafka, kinesis, many
 
 SECTIONS: dict[str, Callable[[], None]] = {
     "commit": commit.run,
@@ -16,8 +16,10 @@ SECTIONS: dict[str, Callable[[], None]] = {
     "files-small": partial(files.run, ("small",)),
     "files-extremes": extremes.run,
     "many": many.run,
+    "kinesis": kinesis.run,
+    "kafka": kafka.run,
 }
-USUAL = ("commit", "files", "many")
+USUAL = ("commit", "files", "many", "kinesis", "kafka")
 
 
 def main(names: list[str]) -> int:

@@ -42,9 +42,9 @@ def make_history(lading: LocalLading, metrics: Metrics, clock: PastClock, inbox:
             is_last = beat >= beats - 2
             bad = 0.0 if name == "returns" and not is_last else 0.0005
             put_rows(inbox / name / f"{beat:04}.csv", int(5200 * wave / (1 + number)), chance, bad=bad)
-            lading.run([name])
             behind = max(0, int(3 * wave + chance.uniform(-3, 2)))
             metrics.lag_seen(lading.job(name), unit=LagUnit.FILES, partitions={f"file://{inbox}/{name}/": behind})
+            lading.run([name])
         clock.behind -= BEAT
     lading.sql("PAUSE JOB WHERE jobname = 'stock_levels'")
 

@@ -8,6 +8,7 @@ A service with an hour of history is looked at in light and dark, at 1280 and 39
 from __future__ import annotations
 
 import random
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -18,7 +19,7 @@ from tests.console.history import put_rows
 from tests.console.service import ROOT, Service, open_browser, run_service
 
 IMAGES = ROOT / "docs" / "images"
-WIDE: ViewportSize = {"width": 1280, "height": 800}
+WIDE: ViewportSize = {"width": 1280, "height": 640}
 PHONE: ViewportSize = {"width": 390, "height": 844}
 
 
@@ -35,7 +36,16 @@ def look(browser: Browser, service: Service, path: str, *, size: ViewportSize, d
 
 
 def main(folder: Path) -> None:
-    with tempfile.TemporaryDirectory() as place, run_service(Path(place), "--history") as service:
+    place = Path(tempfile.gettempdir()) / "lading-shop"  # Seen in the pictures.
+    place.mkdir()
+    try:
+        _shoot(folder, place)
+    finally:
+        shutil.rmtree(place)
+
+
+def _shoot(folder: Path, place: Path) -> None:
+    with run_service(place, "--history") as service:
         for name in ("orders", "payments"):
             put_rows(service.inbox / name / "1000.csv", 5000, random.Random(8))
         with open_browser() as browser:

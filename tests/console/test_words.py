@@ -8,6 +8,7 @@ import pytest
 
 from lading.console import words
 from lading.console.checking import check_text
+from lading.console.job_plots import even_out, widen
 from lading.console.login_page import inside
 from lading.console.memory import StepMemory
 from lading.console.spark_glance import glance_or_none, look_at
@@ -19,6 +20,7 @@ from lading.jobs.transition import create_record
 from lading.service.rights import ROOT
 from lading.service.sight_records import LagSight
 from lading.status.lag import LagUnit
+from lading.status.rates import Point
 from lading.testing.clock import ManualClock
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -144,6 +146,14 @@ def _record() -> JobRecord:
         at=NOW,
     )
     return create_record(event)[0]
+
+
+def test_a_rate_is_averaged_over_the_usual_distance_of_batches() -> None:
+    points = [Point(at=NOW, batches=number % 3 == 0, rows_per_s=30.0 * (number % 3 == 0)) for number in range(60)]
+    assert widen(points) == 3
+    assert even_out([point.rows_per_s for point in points], 3)[2:] == [10.0] * 58
+    assert widen(points[:5]) == 1
+    assert even_out([1.0, 2.0], 1) == [1.0, 2.0]
 
 
 class _Tracker:

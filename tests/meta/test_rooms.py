@@ -20,7 +20,7 @@ FLOORS: list[set[str]] = [
     {"http", "mysql", "console"},
     {"cli"},  # `lading serve` starts the other faces
 ]
-MAY_IMPORT_TESTING = {"cli/simulate.py"}
+MAY_IMPORT_TESTING = {"cli/simulate.py", "cli/demo_kinesis.py"}
 
 
 def files() -> list[Path]:

@@ -1,4 +1,4 @@
-"""`lading demo`: load files on Spark, kill the loader in the middle of a commit, start again, count."""
+"""`lading demo`: load files and a stream on Spark, kill the loader in the middle of a commit, start again, count."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def demo(
     home: Annotated[Path, typer.Option(help="Where the demo keeps everything.")] = Path("demo-home"),
     rows: Annotated[int, typer.Option(min=FILES, help="How many orders to make, in all.")] = 2_000_000,
 ) -> None:
-    """Load two million orders, CSV and JSON, into a Delta and an Iceberg table, with two SIGKILLs in mid-commit."""
+    """Load two million orders and a Kinesis stream that is resharded, with a SIGKILL in mid-commit now and then."""
     console, clock = Console(highlight=False), SystemClock()
     began = clock.monotonic_s()
     _make_home(home)
@@ -70,7 +70,10 @@ def demo(
         lading.sql(statements)
     console.print(statements.strip().replace(str(inbox), "inbox"), style="dim", markup=False)
     _load_with_kills(home / "home", 2 * (made.rows - made.bad), console, clock)
+    from lading.cli.demo_kinesis import show_kinesis
+
     exact = _show(console, home / "home", made)
+    exact = show_kinesis(home / "home", console) and exact
     console.print(f"{clock.monotonic_s() - began:.0f} seconds in all. Look around with: lading sql --home {home}/home")
     if not exact:
         raise typer.Exit(1)

@@ -131,6 +131,7 @@ class JobDetails:
         self._samples.show([_sample(number, row) for number, row in enumerate(samples)])
         self._failed.show([_batch(batch) for batch in batches if batch.state == TaskState.FAILED.value][:FAILED])
         self._gaps.show(_gap_rows(gaps))
+        self._gaps.set_visibility(bool(gaps))
 
     def _show_definition(self, detail: JobDetail) -> None:
         if (detail.definition, detail.properties) == self._definition_seen:
@@ -246,7 +247,7 @@ def _batch(batch: BatchSight) -> Row:
     return {
         "key": batch.batch_id,
         "batch": words.count(batch.batch_id),
-        "state": batch.state,
+        "state": {"text": batch.state, "badge": True, "tone": "bad"},
         "at": {"at": words.millis(ended)},
         "error": {"text": words.shorten(batch.error or batch.first_error, 300), "wide": True},
         "attempt": words.count(batch.attempt),

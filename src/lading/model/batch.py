@@ -30,6 +30,8 @@ class Split:
     start: str
     end: str | None = None
     """Where reading must stop, when that is known before reading."""
+    may_end_early: bool = False
+    """The reader may stop before `end`, where a limit on bytes or seconds cuts it. Else it reads all of the range."""
     limits: Limits = Limits()
     payload: str = ""
     """What the source wants to tell its reader; nobody else looks into it."""

@@ -14,6 +14,7 @@ from lading.pipeline.quarantine import QuarantineFile
 from lading.pipeline.stager import Stage
 from lading.pipeline.tasks import TaskTools
 from lading.service.compiled import Compiled
+from lading.service.partition_nulls import with_partition_nulls
 from lading.service.routine_mapping import Mapped, map_rows
 from lading.service.streams import Stream, metadata_of, open_stream, progress_text
 from lading.sql.definitions import RoutineLoadDefinition, define_routine_load
@@ -41,9 +42,10 @@ def compile_routine(
     definition = define_routine_load(statement)
     mapped = map_definition(definition, table, entry)
     stream = open_stream(record, definition, mapped, clock)
+    target = table.writer_spec()
     tools = TaskTools(
         read=stream.read,
-        open_writer=partial(open_writer, table.writer_spec()),
+        open_writer=partial(open_writer, target),
         open_quarantine=partial(QuarantineFile, quarantine),
         batch_id="",
         splits=(),
@@ -59,7 +61,9 @@ def compile_routine(
             on_data_loss=definition.source.on_data_loss,
         ),
         source=stream.source,
-        stage=Stage(mapping=mapped.mapping, source=stream.schema, tools=tools, shares_tasks=True),
+        stage=Stage(
+            mapping=with_partition_nulls(mapped.mapping, target), source=stream.schema, tools=tools, shares_tasks=True
+        ),
         interval_s=float(definition.properties.max_batch_interval_s),
         show_position=partial(progress_text, stream),
         remark=partial(lag_remark, stream),

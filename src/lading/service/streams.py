@@ -18,6 +18,7 @@ from lading.model.positions import Listing, PartitionState, Positions
 from lading.plan.planner import Source
 from lading.service.positions_shown import kafka_progress, kinesis_progress
 from lading.service.routine_mapping import Mapped
+from lading.sources.aws import sts_endpoint_of
 from lading.sources.records.spec import RecordFormat, RecordKind, RegistryAccess
 from lading.sources.streams import StreamSight
 from lading.sql.definitions import REGISTRY_URL, RoutineLoadDefinition
@@ -202,6 +203,7 @@ def _open_kinesis(definition: RoutineLoadDefinition, source: KinesisProperties, 
             provider=source.credentials_provider,
             role_arn=source.role_arn,
             external_id=source.external_id,
+            sts_endpoint=sts_endpoint_of(source.endpoint),
         ),
         request_timeout_ms=source.request_timeout_ms,
         connection_timeout_ms=source.connection_timeout_ms,

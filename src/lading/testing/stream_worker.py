@@ -76,6 +76,8 @@ class StreamJob:
     start: str
     rows: int = 1_000
     """The most of one batch."""
+    size_bytes: int = 1_000_000_000
+    """The most of one batch, too."""
     max_records: int = 10_000
     """The most of one answer of Kinesis."""
 
@@ -232,7 +234,7 @@ def load(job: StreamJob) -> None:
         clock=clock,
         new_token=new_token,
     )
-    limits = Limits(rows=job.rows, seconds=20.0)
+    limits = Limits(rows=job.rows, size_bytes=job.size_bytes, seconds=20.0)
     coordinator = Coordinator(Job(job_id=JOB, name="events", start=job.start, limits=limits), world, incarnation)
     run_steps(coordinator.start())
     stop, end_s = Path(job.home) / _STOP, clock.monotonic_s() + _LONGEST_S

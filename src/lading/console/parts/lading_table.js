@@ -5,7 +5,7 @@ export default {
     <div class="ld-table-box">
       <table class="ld-table" role="table" :class="{'ld-cards': cards}">
         <caption :class="{'ld-sr': quiet}">{{ caption }}</caption>
-        <thead role="rowgroup">
+        <thead v-show="rows.length" role="rowgroup">
           <tr role="row">
             <th v-for="column in columns" :key="column.name" scope="col" role="columnheader"
                 :class="side(column)" :aria-sort="sorted(column)">

@@ -77,6 +77,7 @@ class KafkaSource:
                 partition=str(number),
                 start=states[number].at,
                 end=str(starts[number] + rows[number]),
+                may_end_early=True,
                 limits=replace(limits, rows=rows[number], size_bytes=sizes[number]),
                 payload=render_payload(Payload(first=starts[number], incarnation=identity)),
             )
