@@ -121,7 +121,9 @@ def _bare(broker: KafkaBroker) -> float:
 
 def _streaming(spark: SparkSession, place: Path, broker: KafkaBroker) -> float:
     read: Any = spark.readStream.format("kafka").option("kafka.bootstrap.servers", broker.bootstrap)
-    read = read.option("subscribe", "bench").option("startingOffsets", "earliest").option("maxOffsetsPerTrigger", 200_000)
+    read = (
+        read.option("subscribe", "bench").option("startingOffsets", "earliest").option("maxOffsetsPerTrigger", 200_000)
+    )
     rows = read.load().selectExpr(f"from_json(CAST(value AS STRING), '{COLUMNS}') AS r").selectExpr("r.*")
     began = time.perf_counter()
     query = (

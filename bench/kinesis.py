@@ -37,7 +37,9 @@ RECORDS = max(1_000, int(1_000_000 * SCALE) // SHARDS)
 ROUNDS = 3
 BATCH_ROWS = 200_000
 UNLIMITED = Pace(calls_per_s=1e6, bytes_per_s=1e12)
-TABLE = "CREATE TABLE t (id BIGINT, city STRING, amount DECIMAL(10,2), url STRING, agent STRING, note STRING) USING delta"
+TABLE = (
+    "CREATE TABLE t (id BIGINT, city STRING, amount DECIMAL(10,2), url STRING, agent STRING, note STRING) USING delta"
+)
 
 
 class Unpaced(Lading):

@@ -90,6 +90,13 @@ def test_what_the_page_does_not_take(text: str, said: str) -> None:
     assert "hidden secret" not in str(mistake)
 
 
+def test_no_secret_is_in_what_is_said_of_a_text() -> None:
+    text = GOOD.replace('"format"', '"s3.secret_key"="hidden", "format"')
+    assert "hidden" not in str(check_text(text.replace("csv_with_names", "cobol")))
+    assert "hidden" not in str(check_text(text + " oops"))
+    assert "hidden" not in str(check_text(text))
+
+
 def test_nothing_is_said_of_an_empty_text() -> None:
     checked = check_text(" \n ")
     assert (checked.mistake, checked.is_ready) == (None, False)

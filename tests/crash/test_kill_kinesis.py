@@ -58,9 +58,7 @@ class Case:
 
     def check(self) -> Verdict:
         """What is in the table now, against all that was sent."""
-        verdict = check_table(
-            self.job.open_table(), JOB, self.generator.sent, maybe_twice=self.generator.maybe_twice
-        )
+        verdict = check_table(self.job.open_table(), JOB, self.generator.sent, maybe_twice=self.generator.maybe_twice)
         assert verdict.is_exact, verdict
         return verdict
 

@@ -138,7 +138,9 @@ def _count(home: Path, generator: Generator, console: Console, kills: int) -> bo
     shown = Table("clicks sent", "rows", "distinct", "LOSS", "DUP", "out of order", "shards", "batches", "verify")
     cells = (generator.count, rows, distinct, verdict.loss, verdict.dup, verdict.reorder)
     shards = len(bill.positions.partitions)
-    shown.add_row(*(f"{cell:,}" for cell in cells), str(shards), str(bill.totals.commits), "clean" if is_clean else "BAD")
+    shown.add_row(
+        *(f"{cell:,}" for cell in cells), str(shards), str(bill.totals.commits), "clean" if is_clean else "BAD"
+    )
     console.print(shown)
     exact = verdict.is_exact and is_clean and rows == distinct == generator.count
     words = "Every click is there once, each key in order" if exact else "Clicks are missing, doubled or out of order"

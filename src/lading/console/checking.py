@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from lading.errors import LadingError, SqlError
+from lading.service.show_sights import said
 from lading.sql.definitions import define_routine_load, define_streaming_job
 from lading.sql.parse import parse_statements
 from lading.sql.spans import Span
@@ -31,7 +32,8 @@ class Mistake:
     message: str
     left: str = ""
     todo: str = ""
-    hint: str = ""
+    excerpt: str = ""
+    """The line that is wrong, with carets under the part that is wrong."""
     line: int = 0
     column: int = 0
     start: int = 0
@@ -81,16 +83,16 @@ def mistake_of(error: LadingError) -> Mistake:
     """An error as a page shows it."""
     place = error.place if isinstance(error, SqlError) else None
     if not isinstance(error, SqlError) or place is None:
-        return Mistake(message=error.what, left=error.left, todo=error.todo)
+        return Mistake(message=said(error.what), left=error.left, todo=said(error.todo))
     start, end = (place.start, place.end) if isinstance(place, Span) else (0, 0)
     length = len(place.text) if isinstance(place, Span) else 0
     if end <= start:  # The end of the text: its last letter is underlined.
         start, end = max(0, min(start, length) - 1), min(max(start, 1), length)
     return Mistake(
-        message=error.what,
+        message=said(error.what),
         left=error.left,
-        todo=error.todo,
-        hint=error.hint,
+        todo=said(error.todo),
+        excerpt="\n".join(line.removeprefix("    ") for line in error.pretty().splitlines()),
         line=error.line,
         column=error.column,
         start=start,
@@ -132,7 +134,7 @@ def _draft(statement: CreateJob | CreateRoutineLoad, database: str) -> tuple[Job
             name=job.name,
             what="job that loads files",
             target=".".join(target),
-            source=f"{source.name} {source.properties.get('uri', '')}".strip(),
+            source=said(f"{source.name} {source.properties.get('uri', '')}".strip()),
         )
         return draft, target
     load = define_routine_load(statement)

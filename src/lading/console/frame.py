@@ -17,6 +17,7 @@ from lading.console.desk import Console, Visitor
 from lading.console.parts.basic import Banner, box, button, link, text
 from lading.console.words import millis
 from lading.errors import AuthError, LadingError
+from lading.service.show_sights import said
 
 REFRESH_S = 2.0
 STATIC = "/_lading"
@@ -75,7 +76,7 @@ class Page:
         try:
             await work()
         except LadingError as error:
-            self.tell(str(error), is_error=True)
+            self.tell(said(str(error)), is_error=True)
             return False
         return True
 
@@ -88,7 +89,7 @@ class Page:
             except AuthError:
                 timer.deactivate()
             except LadingError as error:
-                self._trouble.show("This cannot be shown right now", str(error), "bad")
+                self._trouble.show("This cannot be shown right now", said(str(error)), "bad")
             else:
                 self._trouble.show("")
 

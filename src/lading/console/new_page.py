@@ -154,18 +154,9 @@ class _NewView:
             self._page.announce(f"{where}{mistake.message}")
             if mistake.end > mistake.start:
                 marks = [{"kind": "mark", "from": mistake.start, "to": mistake.end, "class": "ld-wrong"}]
-                self._place.set_text(self._excerpt(mistake))
+                self._place.set_text(mistake.excerpt)
                 self._place.set_visibility(True)
         self._editor.decorations = marks
-
-    def _excerpt(self, mistake: Mistake) -> str:
-        """The line that is wrong, with carets under the part that is wrong."""
-        given = str(self._editor.value or "")
-        begin = given.rfind("\n", 0, mistake.start) + 1
-        end = given.find("\n", mistake.start)
-        line = given[begin : end if end >= 0 else len(given)]
-        carets = "^" * max(1, min(mistake.end, begin + len(line)) - mistake.start)
-        return f"{line}\n{' ' * (mistake.start - begin)}{carets} {mistake.hint}".rstrip()
 
     # Doing.
 

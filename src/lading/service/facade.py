@@ -128,7 +128,9 @@ class Lading:
 
     def close(self) -> None:
         """Say goodbye to the jobs and let go of everything."""
-        for runner in self._runners.values():
+        with self._runners_lock:
+            runners = list(self._runners.values())
+        for runner in runners:
             runner.goodbye()
         if self._spark is not None and self._owns_spark:
             self._spark.stop()
@@ -178,7 +180,9 @@ class Lading:
     def drop_runner(self, job_id: JobId) -> None:
         """Forget a runner whose state cannot be trusted; the job is taken over when it is opened next."""
         with self._runners_lock:
-            self._runners.pop(job_id, None)
+            runner = self._runners.pop(job_id, None)
+        if runner is not None:
+            runner.let_go()
 
     def changed(self) -> None:
         """Some job was made or changed."""
@@ -302,11 +306,9 @@ class Lading:
         return _LazyStager(self.spark, replace(compiled.stage, pool=f"job-{compiled.job.job_id}"))
 
     def _drain(self, record: JobRecord, deadline: float | None, on_progress: Progress | None) -> JobRecord:
-        runner = JobRunner(
-            record.job_id, self._tools, (lambda bill: on_progress(runner.record(), bill)) if on_progress else None
-        )
-        with self._runners_lock:
-            self._runners[record.job_id] = runner
+        runner = self.runner(record.job_id)
+        if on_progress is not None:
+            runner.on_progress = lambda bill: on_progress(runner.record(), bill)
         while runner.run_once():
             if deadline is not None and self.clock.monotonic_s() > deadline:
                 break

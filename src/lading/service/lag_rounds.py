@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from lading.errors import LadingError
 from lading.jobs.record import JobKind, JobRecord
 from lading.model.positions import Positions
 from lading.service.lag_watch import MOST_ASKED, LagWatch
@@ -87,8 +86,8 @@ class LagRounds:
         while not self._ending.wait(self._every_s):
             try:
                 self.look()
-            except LadingError as error:
-                self._log.warning("lags cannot be looked at, trying again: %s", error)
+            except Exception:  # noqa: BLE001 - logged, and looked at again
+                self._log.exception("lags cannot be looked at, trying again")
 
 
 def ask_stream(lading: Lading, record: JobRecord, positions: Positions) -> StreamSight:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -103,10 +104,11 @@ class _Open:
 class JobRunner:
     """One job in this incarnation. One thread at a time works in it; `halt` may be called by any."""
 
-    def __init__(self, job_id: JobId, tools: Tools, on_progress: Callable[[Bill], None] | None = None) -> None:
+    def __init__(self, job_id: JobId, tools: Tools) -> None:
         self._job_id = job_id
         self._tools = tools
-        self._on_progress = on_progress or (lambda bill: None)
+        self.on_progress: Callable[[Bill], None] = lambda bill: None
+        self._log = logging.getLogger("lading.jobs")
         self._halted = threading.Event()
         self._turn = threading.RLock()
         self._open_job: _Open | None = None
@@ -164,7 +166,7 @@ class JobRunner:
             if opened.compiled.stage is None:
                 return not opened.compiled.can_learn_columns()
             plan = opened.planner.plan(opened.coordinator.bill.positions, opened.compiled.job.limits)
-        except LadingError:
+        except Exception:  # noqa: BLE001 - the batch that follows meets it again, and its record says so
             return False
         return not plan.splits and not plan.gaps
 
@@ -196,9 +198,15 @@ class JobRunner:
             if isinstance(error, UnknownOutcomeError):
                 self._let_go()  # Only a new start can tell what the table has.
             return self._failed(error)
+        except Exception as error:  # noqa: BLE001 - told in the record
+            # Not foreseen, so nothing that is known in memory is believed: the next start asks the table. Without a
+            # reason in its record the job would look healthy and load nothing.
+            self._log.exception("an error that nobody foresaw", extra={"job": str(record.full_name)})
+            self._let_go()
+            return self._failed(error)
         return False
 
-    def _failed(self, error: LadingError) -> bool:
+    def _failed(self, error: Exception) -> bool:
         task = self.record().task
         if self._halted.is_set() and task is not None and not isinstance(error, UnknownOutcomeError):
             self._tell_ended(self.apply(BatchCancelled(task_id=task.task_id, at=self._now())), "cancelled")
@@ -210,6 +218,11 @@ class JobRunner:
             self.goodbye()
             return False
         return True  # Another attempt follows.
+
+    def let_go(self) -> None:
+        """Close what is open without a goodbye: the next start takes the job over."""
+        with self._turn:
+            self._let_go()
 
     def goodbye(self) -> None:
         """End cleanly: nobody is left to fence. Waits for the batch that is running."""
@@ -273,6 +286,7 @@ class JobRunner:
             self.goodbye()
             return True
         steps, task_id, since = opened.coordinator.run_batch(), 0, self._tools.clock.monotonic_s()
+        is_sent = False
         self._began_s = since
         while True:
             try:
@@ -286,11 +300,13 @@ class JobRunner:
                     steps.close()
                     return False
                 task_id = started
-            if name == "commit.before" and self._halted.is_set():
+            if name == "commit.before" and self._halted.is_set() and not is_sent:
                 # Nothing was sent: the bill that was written is read by nobody, the files are orphans.
                 steps.close()
                 self._tell_ended(self.apply(BatchCancelled(task_id=task_id, at=self._now())), "cancelled")
                 return False
+            # A commit whose answer was lost is tried again: from the first try on, it is settled and not cut off.
+            is_sent = is_sent or name == "commit.before"
             failpoint(name)
 
     def _started(self) -> int | None:
@@ -326,7 +342,7 @@ class JobRunner:
         self._tell_ended(record, "committed")
         self._tell_lag(opened, record, bill)
         compiled.acknowledge(bill)
-        self._on_progress(bill)
+        self.on_progress(bill)
         self._remark_due_s = 0.0
         self.was_full = is_full(bill, compiled.job.limits, self._tools.clock.monotonic_s() - self._began_s)
         self._look_after(opened.table)
@@ -346,8 +362,13 @@ class JobRunner:
 
     def _look_after(self, table: LakeTable) -> None:
         self._commits += 1
-        if self._commits % self._tools.care.every_commits == 0:
+        if self._commits % self._tools.care.every_commits:
+            return
+        try:
             table.look_after(self._job_id, self._tools.care, self._now())
+        except LadingError as error:
+            # The rows are committed; what was not cleaned up now is next time.
+            self._log.warning("the table could not be looked after: %s", error)
 
     def _tell_lag(self, opened: _Open, record: JobRecord, bill: Bill) -> None:
         """Now and then: it lists everything there is."""

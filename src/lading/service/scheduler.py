@@ -16,7 +16,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lading.errors import LadingError
 from lading.ids import JobId
 from lading.jobs.events import Tick
 from lading.jobs.record import JobRecord, JobState
@@ -122,8 +121,9 @@ class Scheduler:
             try:
                 if not self._dispatch():
                     return
-            except LadingError as error:
-                self._log.warning("the store cannot be read, trying again: %s", error)
+            except Exception:  # noqa: BLE001 - logged, and tried again
+                # Whatever it was, without this thread no job would ever run again.
+                self._log.exception("the jobs cannot be looked at, trying again")
                 self._sleep(RETRY_S)
 
     def _dispatch(self) -> bool:

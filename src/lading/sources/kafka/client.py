@@ -59,6 +59,7 @@ class Complaints:
 
 _ADMINS: dict[tuple[frozenset[tuple[str, str]], ...], tuple[AdminClient, Complaints]] = {}
 _ADMINS_LOCK = threading.Lock()
+MOST_ADMINS = 256
 
 
 def open_admin(spec: KafkaSpec) -> tuple[AdminClient, Complaints]:
@@ -77,6 +78,8 @@ def open_admin(spec: KafkaSpec) -> tuple[AdminClient, Complaints]:
         if key not in _ADMINS:
             complaints = Complaints(spec)
             settings = {name: value for name, value in _common(spec).items() if name != "group.id"}
+            if len(_ADMINS) >= MOST_ADMINS:
+                _ADMINS.pop(next(iter(_ADMINS)))  # The oldest; who uses it keeps it alive.
             try:
                 settings["error_cb"] = complaints
                 _ADMINS[key] = AdminClient(settings), complaints

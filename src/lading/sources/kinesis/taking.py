@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -12,7 +13,7 @@ import pyarrow as pa
 from lading.errors import StageError
 from lading.model.batch import Split
 from lading.sources.kinesis.fetch import Page
-from lading.sources.kinesis.kpl import UserRecord, all_belong, user_records_or_none
+from lading.sources.kinesis.kpl import MAGIC, UserRecord, all_belong, user_records_or_none
 from lading.sources.kinesis.marks import parse_payload, render_marks
 from lading.sources.kinesis.position import Kind, after_sequence, at_sequence, parse_position, render_position
 from lading.sources.kinesis.spec import (
@@ -71,7 +72,14 @@ class Taking:
 
     def take(self, page: Page) -> Iterator[pa.RecordBatch]:
         """One page, or its beginning."""
-        for record in page.records:
+        at = 0
+        while at < len(page.records):
+            if count := self._count_plain(page.records, at):
+                at += count
+                yield from self._take_plain(page.records[at - count : at])
+                continue
+            record = page.records[at]
+            at += 1
             yield from self._take_record(record)
             if self.is_full:
                 self._lag_ms = max(
@@ -116,6 +124,40 @@ class Taking:
             lag_ms=self._lag_ms,
             marks=render_marks(arrival=self._arrival, current=self._current, lag_ms=self._lag_ms),
         )
+
+    def _count_plain(self, records: list[dict[str, Any]], at: int) -> int:
+        """How many records from here on have nothing about them: no aggregate, none empty, and no limit among them."""
+        if self._checks_first or self._payload.from_oldest:
+            return 0
+        limits, block = self._split.limits, self._block
+        room = min(limits.rows - max(self._records, self._rows), BLOCK_RECORDS - len(block.values))
+        room_bytes = min(limits.size_bytes - self._bytes, BLOCK_BYTES - block.size_bytes)
+        count = 0
+        for record in islice(records, at, at + max(0, room)):
+            data = record["Data"]
+            room_bytes -= len(data)
+            if room_bytes <= 0 or not data or data.startswith(MAGIC):
+                break
+            count += 1
+        return count
+
+    def _take_plain(self, records: list[dict[str, Any]]) -> Iterator[pa.RecordBatch]:
+        """What `_take_record` does, for many of them."""
+        block, last = self._block, records[-1]
+        values = [record["Data"] for record in records]
+        size = sum(map(len, values))
+        block.values += values
+        block.sequences += [record["SequenceNumber"] for record in records]
+        block.subs += [0] * len(records)
+        block.arrivals += [(record["ApproximateArrivalTimestamp"] - _EPOCH) // _US for record in records]
+        block.keys += [record["PartitionKey"] for record in records]
+        block.size_bytes += size
+        self._records += len(records)
+        self._bytes += size
+        if block.is_full:
+            yield from self.flush()
+        self._at = after_sequence(int(last["SequenceNumber"]))
+        self._arrival = last["ApproximateArrivalTimestamp"]
 
     def _take_record(self, record: dict[str, Any]) -> Iterator[pa.RecordBatch]:
         sequence, data = int(record["SequenceNumber"]), record["Data"]
