@@ -1,62 +1,52 @@
-"""The memory of the driver while a load runs: does it grow with the rows?"""
+"""The memory of a process and of all that it started."""
 
 from __future__ import annotations
 
-import os
+import threading
 from pathlib import Path
 
-from rich.table import Table
+
+class Peak:
+    """Watches the resident memory of a tree of processes. Pages that are shared count once for each process."""
+
+    def __init__(self, root: int) -> None:
+        self._root = root
+        self._highest_kb = 0
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    def stop_mb(self) -> float:
+        self._stop.set()
+        self._thread.join()
+        return self._highest_kb / 1024
+
+    def _watch(self) -> None:
+        while not self._stop.wait(0.2):
+            self._highest_kb = max(self._highest_kb, _tree_kb(self._root))
 
 
-class Watch:
-    """Looks at this process and at its Java process whenever a batch has been committed."""
-
-    def __init__(self) -> None:
-        self._seen: list[tuple[int, int, int]] = []
-
-    def note(self, rows: int) -> None:
-        """So many rows are loaded by now."""
-        self._seen.append((rows, _resident_kb(os.getpid()), sum(map(_resident_kb, _javas()))))
-
-    def table(self, title: str) -> Table:
-        """At most twelve of what was seen."""
-        shown = Table("rows loaded", "driver's Python, MB", "Java, MB", title=title)
-        step = max(1, len(self._seen) // 12)
-        for rows, python, java in self._seen[::step]:
-            shown.add_row(f"{rows:,}", f"{python / 1024:,.0f}", f"{java / 1024:,.0f}")
-        return shown
-
-
-def _javas() -> list[int]:
-    """Java processes below this one."""
-    found, todo = list[int](), [os.getpid()]
-    children: dict[int, list[int]] = {}
+def _tree_kb(root: int) -> int:
+    parents: dict[int, list[int]] = {}
+    sizes: dict[int, int] = {}
     for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            children.setdefault(_parent(entry), []).append(int(entry.name))
+        if not entry.name.isdigit():
+            continue
+        fields = _status(entry)
+        if fields:
+            parents.setdefault(fields[0], []).append(int(entry.name))
+            sizes[int(entry.name)] = fields[1]
+    total, todo = 0, [root]
     while todo:
         pid = todo.pop()
-        if _name(pid) == "java":
-            found.append(pid)
-        todo += children.get(pid, [])
-    return found
+        total += sizes.get(pid, 0)
+        todo += parents.get(pid, [])
+    return total
 
 
-def _parent(entry: Path) -> int:
-    return int(_field(entry, "PPid") or 0)
-
-
-def _name(pid: int) -> str:
-    return _field(Path("/proc") / str(pid), "Name")
-
-
-def _resident_kb(pid: int) -> int:
-    return int((_field(Path("/proc") / str(pid), "VmRSS") or "0").split()[0])
-
-
-def _field(entry: Path, name: str) -> str:
+def _status(entry: Path) -> tuple[int, int] | None:
     try:
-        lines = (entry / "status").read_text().splitlines()
-    except OSError:
-        return ""
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith(f"{name}:")), "")
+        lines = dict(line.split(":", 1) for line in (entry / "status").read_text().splitlines() if ":" in line)
+        return int(lines["PPid"]), int(lines.get("VmRSS", "0 kB").split()[0])
+    except (OSError, KeyError, ValueError):
+        return None

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from lading.testing.kafka_broker import KafkaBroker, KafkaMissingError, serve_kafka
 from tests.guarded_s3 import GuardedStore, serve_guarded_s3
 from tests.tables.s3_server import S3Server, serve_s3
 
@@ -22,3 +23,23 @@ def guarded() -> Iterator[GuardedStore]:
     """One store that looks at keys and roles for the whole run."""
     with serve_guarded_s3() as store:
         yield store
+
+
+@pytest.fixture(scope="session")
+def broker() -> Iterator[KafkaBroker]:
+    """One real Kafka for the whole run. Tests that kill it start it again."""
+    try:
+        serving = serve_kafka()
+        running = serving.__enter__()
+    except KafkaMissingError as missing:
+        pytest.skip(f"NOT PROVED, no real Kafka: {missing}")
+    yield running
+    serving.__exit__(None, None, None)
+
+
+@pytest.fixture
+def own_broker(broker: KafkaBroker) -> KafkaBroker:
+    """A broker that may be killed, and that listens with a password too."""
+    if not broker.is_ours:
+        pytest.skip(f"NOT PROVED: the Kafka at {broker.bootstrap} may not be killed")
+    return broker

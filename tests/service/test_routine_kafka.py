@@ -5,29 +5,18 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import NewPartitions
 from confluent_kafka.cimpl import NewTopic
 
 from lading.errors import LadingError
-from lading.testing.kafka_broker import KafkaBroker, KafkaMissingError, serve_kafka
+from lading.testing.kafka_broker import KafkaBroker
+from lading.testing.registry import TestRegistry
 from tests.service.conftest import Desk
-
-
-@pytest.fixture(scope="session")
-def broker() -> Iterator[KafkaBroker]:
-    """One real broker for the whole run."""
-    try:
-        serving = serve_kafka()
-        running = serving.__enter__()
-    except KafkaMissingError as missing:
-        pytest.skip(f"NOT PROVED, no real Kafka: {missing}")
-    yield running
-    serving.__exit__(None, None, None)
 
 
 class Topic:
@@ -37,10 +26,15 @@ class Topic:
         self.name = f"t{uuid.uuid4().hex[:8]}"
         self.desk = desk
         self.bootstrap = broker.bootstrap
+        self.broker = broker
         self._producer = Producer({"bootstrap.servers": broker.bootstrap, "log_level": 0})
         admin = broker.admin()  # Requests end with their client.
         admin.create_topics([NewTopic(self.name, partitions, 1)])[self.name].result(30)
         desk.sql("CREATE TABLE t (id BIGINT NOT NULL, city VARCHAR(10), amount DECIMAL(10,2)) USING delta")
+
+    def renew_producer(self) -> None:
+        """A producer learns of new partitions only now and then."""
+        self._producer = Producer({"bootstrap.servers": self.bootstrap, "log_level": 0})
 
     def send(self, records: dict[int, list[str]]) -> None:
         for partition, values in records.items():
@@ -258,3 +252,110 @@ def test_a_job_is_cancelled_when_its_table_is_gone(topic: Topic) -> None:
     topic.desk.run()
     assert topic.show("State") == "CANCELLED"
     assert "errCode = 6" in topic.show("ReasonOfStateChanged")
+
+
+def forget(topic: Topic, partition: int, before: int) -> None:
+    """Let the broker delete records, as retention does."""
+    admin = topic.broker.admin()
+    for future in admin.delete_records([TopicPartition(topic.name, partition, before)]).values():
+        future.result(30)
+
+
+def test_records_that_are_gone_pause_the_job_or_are_written_down(topic: Topic) -> None:
+    topic.send({0: csv(0, 10), 1: csv(10, 2)})
+    topic.create('COLUMNS TERMINATED BY ","')
+    topic.desk.run()
+    topic.send({0: csv(20, 10)})
+    forget(topic, 0, 15)
+    topic.desk.run()
+    reason = topic.show("ReasonOfStateChanged")
+    assert topic.show("State") == "PAUSED"
+    assert all(word in reason for word in ("errCode = 105", "Offset out of range", "consume partition", "10", "15"))
+    topic.desk.sql('ALTER ROUTINE LOAD FOR j FROM KAFKA("property.on_data_loss"="CONTINUE")')
+    topic.desk.sql("RESUME ROUTINE LOAD FOR j")
+    topic.desk.run()
+    assert topic.ids() == [*range(12), *range(25, 30)]
+    gap = topic.desk.sql("SHOW LOAD GAPS FOR j")[0]
+    assert gap[:3] == ("0", "10", "15")
+
+
+def test_an_offset_beyond_the_end_pauses_the_job(topic: Topic) -> None:
+    topic.send({0: csv(0, 3)})
+    topic.create('COLUMNS TERMINATED BY ","', kafka_partitions="0", kafka_offsets="7")
+    topic.desk.run()
+    assert topic.show("State") == "PAUSED"
+    assert "is greater than kafka latest offset" in topic.show("ReasonOfStateChanged")
+
+
+def test_a_partition_that_is_added_is_read_from_its_beginning(topic: Topic) -> None:
+    topic.send({0: csv(0, 3)})
+    topic.create('COLUMNS TERMINATED BY ","', property__kafka_default_offsets="OFFSET_END")
+    topic.desk.run()
+    admin = topic.broker.admin()
+    admin.create_partitions([NewPartitions(topic.name, 5)])[topic.name].result(30)
+    topic.renew_producer()
+    topic.send({4: csv(10, 5), 0: csv(20, 1)})
+    topic.desk.run()
+    assert topic.ids() == [*range(10, 15), 20]
+
+
+def test_a_topic_that_was_made_again_stops_the_job(topic: Topic) -> None:
+    topic.send({0: csv(0, 3)})
+    topic.create('COLUMNS TERMINATED BY ","')
+    topic.desk.run()
+    admin = topic.broker.admin()
+    admin.delete_topics([topic.name])[topic.name].result(30)
+    made = None
+    for _ in range(100):  # Deleting goes on after it was answered.
+        try:
+            made = admin.create_topics([NewTopic(topic.name, 4, 1)])[topic.name].result(30)
+            break
+        except KafkaException:
+            topic.desk.lading.clock.sleep(0.1)
+    assert made is None
+    topic.send({0: csv(10, 9)})
+    topic.desk.run()
+    assert topic.show("State") == "PAUSED"
+    assert "deleted and made again" in topic.show("ReasonOfStateChanged")
+    assert topic.ids() == [0, 1, 2]
+
+
+def test_tombstones_are_counted_and_metadata_can_be_loaded(topic: Topic) -> None:
+    topic.send({1: ['{"id": 5, "city": "oslo"}'], 2: [""]})
+    topic.create("COLUMNS (id, city, amount = _offset + 10 * _partition)", '"format"="json"')
+    topic.desk.run()
+    rows = topic.desk.lading.shelf.open_table("shop", "t").scan().to_pylist()
+    assert [(row["id"], int(row["amount"])) for row in rows] == [(5, 10)]
+    statistic = topic.show("Statistic")
+    assert (statistic["totalRows"], statistic["unselectedRows"], statistic["errorRows"]) == (2, 1, 0)
+
+
+def test_avro_with_a_schema_registry(topic: Topic) -> None:
+    from confluent_kafka.schema_registry import SchemaRegistryClient
+    from confluent_kafka.schema_registry.avro import AvroSerializer
+    from confluent_kafka.serialization import MessageField, SerializationContext
+
+    schema = {
+        "type": "record",
+        "name": "order",
+        "fields": [{"name": "id", "type": "long"}, {"name": "city", "type": ["null", "string"]}],
+    }
+    with TestRegistry() as registry:
+        serialize = AvroSerializer(SchemaRegistryClient({"url": registry.url}), json.dumps(schema))
+        context = SerializationContext(topic.name, MessageField.VALUE)
+        producer = Producer({"bootstrap.servers": topic.bootstrap, "log_level": 0})
+        for number in range(4):
+            producer.produce(topic.name, serialize({"id": number, "city": "essen"}, context), partition=0)
+        producer.produce(topic.name, b"not avro", partition=0)
+        assert producer.flush(10) == 0
+        more = {"property__schema__registry__url": registry.url}
+        topic.create("", '"format"="avro", "max_error_number"="5"', **more)
+        topic.desk.run()
+        assert topic.ids() == [0, 1, 2, 3]
+        assert topic.show("Statistic")["errorRows"] == 1
+
+
+def test_a_broker_that_is_down_at_create_is_told_and_nothing_is_made(topic: Topic) -> None:
+    with pytest.raises(LadingError, match=r"127\.0\.0\.1:9 did not"):
+        topic.desk.sql('CREATE ROUTINE LOAD j ON t FROM KAFKA("kafka_broker_list"="127.0.0.1:9", "kafka_topic"="t")')
+    assert topic.desk.sql("SHOW ALL ROUTINE LOAD") == []

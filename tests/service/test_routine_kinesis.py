@@ -177,3 +177,42 @@ def test_a_wrong_stream_or_key_is_told_at_once(stream: Stream) -> None:
     with pytest.raises(LadingError, match="has no shard"):
         stream.create(kinesis_shards="shardId-000000000009", kinesis_shards_pos="LATEST")
     assert stream.desk.sql("SHOW ALL ROUTINE LOAD") == []
+
+
+def test_a_sequence_number_names_the_first_record_that_is_loaded(kinesis: KinesisServer, desk: Desk) -> None:
+    stream = Stream(kinesis, desk, shards=1)
+    numbers = [
+        stream.client.put_record(StreamName=stream.name, Data=b'{"id": %d}' % n, PartitionKey="k")["SequenceNumber"]
+        for n in range(5)
+    ]
+    stream.create(kinesis_shards="shardId-000000000000", kinesis_shards_pos=numbers[2])
+    stream.desk.run()
+    assert stream.ids() == [2, 3, 4]
+    text = str(desk.sql("SHOW CREATE ROUTINE LOAD FOR j")[0][2])
+    assert f'"kinesis_shards_pos" = "AFTER {numbers[4]}"' in text
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"kinesis_shards": "shardId-000000000009", "kinesis_shards_pos": "TRIM_HORIZON"}, "shardId-000000000009"),
+        ({"kinesis_shards": "shardId-000000000000", "kinesis_shards_pos": "LATEST,LATEST"}, "Number of shards must"),
+        ({"property__kinesis_default_pos": "2999-01-01 00:00:00"}, "future"),
+        ({"aws__region": "nowhere"}, "Invalid AWS region format"),
+        ({"kinesis_what": "x"}, "is invalid Kinesis property or cannot be set"),
+    ],
+)
+def test_a_start_that_cannot_be_is_refused_and_nothing_is_made(
+    stream: Stream, more: dict[str, str], message: str
+) -> None:
+    with pytest.raises(LadingError, match=message):
+        stream.create(**more)
+    assert stream.desk.sql("SHOW ALL ROUTINE LOAD") == []
+
+
+def test_empty_records_are_passed_over_and_large_ones_are_loaded(stream: Stream) -> None:
+    stream.put(" ", "a")
+    stream.put(json.dumps({"id": 1, "city": "x" * 900_000}), "b")
+    stream.create(properties='"max_error_number"="1"')
+    stream.desk.run()
+    assert stream.ids() == [1]

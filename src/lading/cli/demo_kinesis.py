@@ -85,6 +85,7 @@ def _load(home: Path, generator: Generator, resharder: Resharder, console: Conso
 def _look(loader: _Loader, generator: Generator, progress: Progress, sent: TaskID, loaded: TaskID) -> None:
     if loader.has_died():
         progress.console.print("  [yellow]the loader was killed (SIGKILL) after a commit[/yellow]; starting again")
+        loader.kills += 1
         loader.start("")
     progress.update(sent, completed=generator.count, total=generator.count)
     progress.update(loaded, completed=loader.loaded(), total=generator.count)
@@ -106,18 +107,17 @@ class _Loader:
         self._process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)  # noqa: S603 - our own
 
     def has_died(self) -> bool:
-        if self._process is None or self._process.poll() != -signal.SIGKILL:
-            return False
-        self.kills += 1
-        return True
+        return self._process is not None and self._process.poll() == -signal.SIGKILL
+
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
 
     def finish(self, look: Callable[[], None]) -> None:
         """Tell it to stop only when it has been killed: an end without that would prove nothing."""
-        assert self._process is not None
-        while self._process.poll() is None or self.has_died():
+        while self.is_running() or self.has_died():
+            look()
             if self.kills:
                 self._stop.touch()
-            look()
             self.clock.sleep(0.2)
         look()
 

@@ -20,6 +20,8 @@ from lading.service.logs import LogFormat
 if TYPE_CHECKING:
     from lading.service.access import Access
     from lading.service.facade import Lading
+    from lading.service.metrics import Metrics
+    from lading.service.scheduler import Scheduler
 
 LOCAL_TOKEN = "commands of this machine"  # noqa: S105 - the name of a token, not a token
 
@@ -80,19 +82,21 @@ def _http(
     stack: ExitStack,
     lading: Lading,
     access: Access,
-    scheduler: object,
-    told: object,
+    scheduler: Scheduler,
+    told: Metrics,
     place: tuple[str, int],
     tls: tuple[Path, Path] | None,
     *,
     open_metrics: bool,
 ) -> int:
+    from lading.console.mount import mount_console
     from lading.http.app import create_app
     from lading.http.door import DoorRules
     from lading.http.server import HttpServer, Tls
 
     rules = DoorRules(access=access, open_metrics=open_metrics)
-    app = create_app(lading, access=access, scheduler=scheduler, metrics=told, rules=rules)  # type: ignore[arg-type]
+    app = create_app(lading, access=access, scheduler=scheduler, metrics=told, rules=rules)
+    mount_console(app, lading, access=access, metrics=told, scheduler=scheduler, is_https=tls is not None)
     server = HttpServer(app)
     certificate = Tls(certificate=str(tls[0]), key=str(tls[1])) if tls else None
     server.start(place[0], place[1], tls=certificate)

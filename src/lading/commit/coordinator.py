@@ -25,6 +25,7 @@ from lading.commit.check import advance, check_budget, check_reports
 from lading.commit.draft import Stamp, draft_edit, draft_load, draft_opening, draft_restart, draft_takeover
 from lading.commit.protocols import Bills, Follower, Planner, Stager, Table
 from lading.commit.rollback import check_not_rolled_back, rolled_back
+from lading.commit.sighted import check_sighted
 from lading.commit.settle import commit_and_settle, fenced
 from lading.commit.steps import Steps
 from lading.errors import BudgetError, HeadLostError, NotOpenError, ReportError
@@ -123,14 +124,15 @@ class Coordinator:
         yield from self._commit(bill, bill.files)
         return bill
 
-    def edit(self, changes: Mapping[str, str | None], *, reason: str) -> Steps[Bill]:
+    def edit(self, changes: Mapping[str, str | None], *, reason: str, seen: Head | None = None) -> Steps[Bill]:
         """Move positions by an operator's word: a commit without files that raises the epoch.
 
-        A batch that was planned before it cannot land after it, because its compare-and-set fails.
+        A batch that was planned before it cannot land after it, because its compare-and-set fails. A batch that landed
+        after the operator looked, at `seen`, makes it fail with JobChangedError: what was looked at is no longer true.
         """
         yield "edit.before"
         planned_at = self._world.clock.now()
-        base = self._read_base()
+        base = self._read_sighted(seen)
         known = base.positions
         if changes.keys() - known.partitions.keys():
             known = self._world.planner.take_in(known)
@@ -140,28 +142,30 @@ class Coordinator:
         yield "edit.after"
         return bill
 
-    def reopen(self, *, reason: str) -> Steps[Bill]:
+    def reopen(self, *, reason: str, seen: Head | None = None) -> Steps[Bill]:
         """Begin anew at the job's start by an operator's word: another stream, another topic. Raises the epoch.
 
-        Nothing of the old positions is left; rows that were loaded stay loaded, and the totals go on.
+        Nothing of the old positions is left; rows that were loaded stay loaded, and the totals go on. For `seen`, see
+        `edit`.
         """
         yield "edit.before"
         planned_at = self._world.clock.now()
-        base = self._read_base()
+        base = self._read_sighted(seen)
         positions = self._world.planner.open(self.job.start)
         bill = draft_edit(self.job, base, positions, self._stamp(planned_at), reason=reason)
         yield from self._commit(bill, ())
         yield "edit.after"
         return bill
 
-    def restore(self, positions: Positions, *, reason: str) -> Steps[Bill]:
+    def restore(self, positions: Positions, *, reason: str, seen: Head) -> Steps[Bill]:
         """Put back all that was known of positions before an edit, by an operator's word. Raises the epoch.
 
-        Whoever calls it has seen that nothing was loaded since.
+        Whoever calls it has looked at the bills up to `seen`: nothing was loaded since that edit. What landed after
+        `seen` nobody has looked at, so it makes this fail with JobChangedError.
         """
         yield "edit.before"
         planned_at = self._world.clock.now()
-        base = self._read_base()
+        base = self._read_sighted(seen)
         bill = draft_edit(self.job, base, positions, self._stamp(planned_at), reason=reason)
         yield from self._commit(bill, ())
         yield "edit.after"
@@ -215,6 +219,12 @@ class Coordinator:
         if head is None or head.seq < known.seq:
             raise rolled_back(self.job, head, known.seq)
         raise fenced(known, head)
+
+    def _read_sighted(self, seen: Head | None) -> Bill:
+        base = self._read_base()
+        if seen is not None:
+            check_sighted(self.job, self._world.bills, base, seen)
+        return base
 
     def _read_head_since(self, seen: Head | None) -> Head | None:
         """The head. An answer that is older than what was seen is asked for again before it is believed."""

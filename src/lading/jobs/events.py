@@ -36,7 +36,7 @@ class Created:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PausedByUser:
-    """PAUSE."""
+    """PAUSE. Also of a job that would go on by itself: from then on it waits for a person."""
 
     user: str
     at: datetime
@@ -65,6 +65,8 @@ class Altered:
     is_undo: bool = False
     """Properties are all there are: those that are not among them go."""
     window: WindowLimits | None = None
+    secrets_slot: str | None = None
+    """Where the secrets of the new definition are kept."""
     moved: Head | None = None
     """The head of the commit that moved the position, when the statement asked for that."""
     current_offset: str | None = None

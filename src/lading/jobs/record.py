@@ -120,6 +120,8 @@ class JobRecord:
     definition: str
     """The SQL text; secrets are left out or stand as references."""
     properties: Mapping[str, str] = field(default_factory=dict)
+    secrets_slot: str = ""
+    """Which of the sealed secrets that the store keeps for the job belong to the definition. Empty: the first."""
     target: str
     """Name of the target table."""
     comment: str = ""

@@ -102,7 +102,8 @@ def transition(record: JobRecord, event: Event) -> Change:
 
 
 def _pause_by_user(record: JobRecord, event: PausedByUser) -> Change:
-    if record.is_final or record.state is JobState.PAUSED:
+    waits_for_a_person = record.reason is None or record.reason.needs_a_person
+    if record.is_final or (record.state is JobState.PAUSED and waits_for_a_person):
         raise _refused(record, "PAUSED")
     what = "routine load job" if record.kind is JobKind.ROUTINE else "job"
     message = f"User {event.user} pauses {what}"
@@ -135,6 +136,7 @@ def _alter(record: JobRecord, event: Altered) -> Change:
         definition=record.definition if event.definition is None else event.definition,
         properties=dict(event.properties) if event.is_undo else {**record.properties, **event.properties},
         window=event.window or record.window,
+        secrets_slot=record.secrets_slot if event.secrets_slot is None else event.secrets_slot,
         last_seen=event.moved or record.last_seen,
         current_offset=record.current_offset if event.current_offset is None else event.current_offset,
     )

@@ -52,9 +52,10 @@ class Listing:
 def merge_listing(positions: Positions, listing: Listing) -> Positions:
     """Take new partitions in from their beginning and forget finished ones that have expired.
 
-    A finished partition that is still listed stays known: otherwise it would look new and be read again.
+    A finished partition that is still listed stays known: otherwise it would look new and be read again. A source
+    that had nothing to tell it from others and now has (brokers were upgraded) is the same one.
     """
-    if positions.incarnation != listing.incarnation:
+    if is_replaced(positions, listing.incarnation):
         msg = (
             f"The source was deleted and made again: its incarnation was {positions.incarnation!r} and is now "
             f"{listing.incarnation!r}"
@@ -75,7 +76,13 @@ def merge_listing(positions: Positions, listing: Listing) -> Positions:
                 partition=name,
                 at=state.at,
             )
-    return take_in_new(replace(positions, partitions=kept), listing)
+    known = replace(positions, incarnation=listing.incarnation, partitions=kept)
+    return take_in_new(known, listing)
+
+
+def is_replaced(positions: Positions, incarnation: str) -> bool:
+    """Whether a source is another one than that which these positions are of."""
+    return bool(positions.incarnation) and positions.incarnation != incarnation
 
 
 def take_in_new(positions: Positions, listing: Listing) -> Positions:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from sqlglot import exp
 
-from lading.errors import NotSupportedError
-from lading.sql.dialect import parse_query_tree
+from lading.errors import NotSupportedError, SqlError
+from lading.sql.dialect import parse_query_tree, place_of
+from lading.sql.parts import QualifiedName
+from lading.sql.query_parts import NODES, QUERY_FUNCTIONS, TABLE_PARTS, WITHOUT_OPTIONS
 from lading.sql.spans import Span
 from lading.sql.statements import Query
+
+SCHEMA = "information_schema"
+_WORDS = re.compile(r"[\w .]*")
 
 
 def rewrite_query(query: Query, tables: Mapping[str, str], *, dialect: str = "sqlite") -> str:
@@ -29,3 +36,144 @@ def rewrite_query(query: Query, tables: Mapping[str, str], *, dialect: str = "sq
             raise NotSupportedError(msg, place=span, hint="unknown function", todo=f"Known are: {known}.")
         table.set("this", exp.to_identifier(tables[name]))
     return tree.sql(dialect=dialect, comments=False)
+
+
+def is_about_jobs(query: Query) -> bool:
+    """Whether a query is answered from what Lading knows of its jobs, and sees no table at all."""
+    if query.functions:
+        return True
+    tree = parse_query_tree(query.text, Span(query.text, 0, len(query.text)))
+    return any(found.db.lower() == SCHEMA for found in tree.find_all(exp.Table))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableQuery:
+    """A query that holds nothing but what was checked: parts of queries, known functions, tables of the catalog.
+
+    Laws: `tables` are all the tables it reads, however deep they stand. The text of `render` names no table but the
+    views it was given: not even the names that the query itself gives to its parts are those that were written.
+    """
+
+    tables: frozenset[QualifiedName]
+    """As they were written, with or without a database."""
+    _tree: exp.Expr
+
+    def render(self, views: Mapping[QualifiedName, str], new_name: Callable[[], str]) -> str:
+        """The query in Spark's words, with a view in the place of each table."""
+        tree = self._tree.copy()
+        bound = [(table, _cte_of(table)) for table in tree.find_all(exp.Table)]
+        renamed = {id(cte): new_name() for cte in tree.find_all(exp.CTE)}
+        for table, cte in bound:
+            if not table.alias:
+                _name(table, table.name)
+            stands = views[_written(table)] if cte is None else renamed[id(cte)]
+            table.set("this", exp.to_identifier(stands, quoted=True))
+            table.set("db", None)
+        for cte in tree.find_all(exp.CTE):
+            cte.args["alias"].set("this", exp.to_identifier(renamed[id(cte)], quoted=True))
+        return tree.sql(dialect="spark", comments=False)
+
+
+def read_query(query: Query) -> TableQuery:
+    """Check a query over tables. Raises NotSupportedError for anything that is not known to do no more than read."""
+    span = Span(query.text, 0, len(query.text))
+    tree = parse_query_tree(query.text, span).copy()
+    if not isinstance(tree, exp.Query):
+        raise _refused("This is not a query", tree, span)
+    for hint in list(tree.find_all(exp.Hint)):
+        hint.pop()  # It changes no answer, and its words are those of another engine.
+    for node in tree.walk():
+        _check_node(node, span)
+    tables = (table for table in tree.find_all(exp.Table) if _cte_of(table) is None)
+    return TableQuery(tables=frozenset(_written(table) for table in tables), _tree=tree)
+
+
+def _check_node(node: exp.Expr, span: Span) -> None:
+    if type(node) not in NODES:
+        raise _refused(f"{type(node).__name__} cannot stand in a query", node, span)
+    if isinstance(node, exp.Anonymous):
+        _check_call(node, span)
+    elif isinstance(node, exp.Table):
+        _check_table(node, span)
+    elif isinstance(node, exp.DataType) and node.this is exp.DataType.Type.USERDEFINED:
+        raise _refused(f"{node.sql(dialect='doris')} is not a type", node, span)
+    elif isinstance(node, exp.CTE) and not node.alias:
+        raise _refused("A common table expression needs a name", node, span)
+    elif isinstance(node, exp.Identifier):
+        if not node.args.get("quoted") and not _WORDS.fullmatch(node.name):
+            node.set("quoted", True)
+    elif not (isinstance(node, exp.Literal) and node.is_string):
+        _check_words(node, span)
+
+
+def _check_words(node: exp.Expr, span: Span) -> None:
+    """Words that are written as they are, without quotes, must be words."""
+    for value in node.args.values():
+        if isinstance(value, str) and not _WORDS.fullmatch(value):
+            raise _refused(f"{value!r} cannot stand in a query", node, span)
+
+
+def _check_call(node: exp.Anonymous, span: Span) -> None:
+    name = node.name.lower()
+    if name not in QUERY_FUNCTIONS or isinstance(node.parent, exp.Dot):
+        raise _refused(f"Function {name} cannot be used in a query", node, span, function=name)
+    if len(node.expressions) > WITHOUT_OPTIONS.get(name, len(node.expressions)):
+        raise _refused(f"Function {name} takes no options in a query", node, span, function=name)
+
+
+def _check_table(node: exp.Table, span: Span) -> None:
+    written = {name for name, part in node.args.items() if part}
+    if not isinstance(node.this, exp.Identifier) or not written <= TABLE_PARTS:
+        raise _refused(f"{node.sql(dialect='doris')} is not a table of a database", node, span)
+
+
+def _written(table: exp.Table) -> QualifiedName:
+    return QualifiedName(name=table.name, db=table.db or None)
+
+
+def _name(table: exp.Table, name: str) -> None:
+    """Let columns be called by the name that was written; names of the columns stay."""
+    alias = table.args.get("alias") or exp.TableAlias()
+    alias.set("this", exp.to_identifier(name, quoted=True))
+    table.set("alias", alias)
+
+
+def _cte_of(table: exp.Table) -> exp.CTE | None:
+    """The common table expression that a name means where it stands; None: it means a table of the catalog.
+
+    A WITH counts for the query it belongs to, and, within itself, for the expressions behind each; for an expression
+    itself only when it is recursive. The innermost one counts.
+    """
+    if table.db:
+        return None
+    below: exp.Expr = table
+    around = table.parent
+    while around is not None:
+        if isinstance(around, exp.With):
+            before = around.expressions[: _index(around, below)]
+            if found := _named(before, table.name):
+                return found
+            if around.recursive and isinstance(below, exp.CTE) and _named([below], table.name):
+                return below
+            # The query that this WITH belongs to has no other names for its own expressions.
+            below, around = around.parent, around.parent.parent if around.parent else None
+            continue
+        own = around.args.get("with_")
+        if own is not None and own is not below and (found := _named(own.expressions, table.name)):
+            return found
+        below, around = around, around.parent
+    return None
+
+
+def _index(around: exp.With, below: exp.Expr) -> int:
+    return next(number for number, cte in enumerate(around.expressions) if cte is below)
+
+
+def _named(ctes: list[exp.Expr], name: str) -> exp.CTE | None:
+    # The last of a name is found first; Spark refuses two of them.
+    return next((cte for cte in reversed(ctes) if isinstance(cte, exp.CTE) and cte.alias.lower() == name.lower()), None)
+
+
+def _refused(what: str, node: exp.Expr, span: Span, **facts: object) -> SqlError:
+    place = place_of(node, span, shift=0)
+    return NotSupportedError(what, place=place, hint="not possible here", todo="A query only reads tables.", **facts)

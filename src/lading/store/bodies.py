@@ -18,9 +18,11 @@ Upgrade = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 def _job_2(body: dict[str, Any]) -> dict[str, Any]:
-    """Form 2 knows when a job was last resumed without a person."""
+    """Form 2 knows when a job was last resumed without a person, and which of its secrets are in force."""
     resume = body.get("auto_resume") if isinstance(body, dict) else None
-    return {**body, "auto_resume": {**resume, "resumed_at": None}} if isinstance(resume, dict) else body
+    if not isinstance(resume, dict):
+        return body
+    return {**body, "auto_resume": {**resume, "resumed_at": None}, "secrets_slot": ""}
 
 
 UPGRADES: dict[str, tuple[Upgrade, ...]] = {"JobRecord": (_job_2,)}

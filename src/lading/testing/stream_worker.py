@@ -109,10 +109,10 @@ class StreamLoader:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if self._pid:
             self.kill()
-        assert self._process is not None
         self._pipe("stdin").close()
         self._pipe("stdout").close()
-        self._process.wait(10)
+        if self._process is not None:
+            self._process.wait(10)
 
     def start(self, failpoints: str = "") -> None:
         """Let one go. It loads what comes until it is killed or told to stop."""
