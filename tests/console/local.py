@@ -15,7 +15,7 @@ from lading.model.tally import RowCounts
 from lading.pipeline.stager import Stage
 from lading.service.compiled import Compiled
 from lading.service.facade import Lading
-from lading.service.runner import CancellableStager
+from lading.service.running import CancellableStager
 
 
 class LocalLading(Lading):

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import NewPartitions
-from confluent_kafka.cimpl import NewTopic
+from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 from lading.errors import LadingError
 from lading.testing.kafka_broker import KafkaBroker

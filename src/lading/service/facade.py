@@ -28,7 +28,8 @@ from lading.service.compiled import Compiled
 from lading.service.home import Home
 from lading.service.result import Result
 from lading.service.rights import ROOT, Identity
-from lading.service.runner import CancellableStager, JobRunner, Tools, Watch
+from lading.service.runner import JobRunner
+from lading.service.running import CancellableStager, Tools, Watch
 from lading.service.secrets import open_secrets, open_vault, resolve_properties, seal_secrets
 from lading.service.session import Session
 from lading.service.shelf import Shelf

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from lading.jobs.record import JobKind, JobName, JobRecord
 from lading.service.rights import Rights, denied
 from lading.sql.parts import QualifiedName
+from lading.sql.queries import is_about_jobs, read_query
 from lading.sql.statements import (
     AlterJob,
     ControlJob,
@@ -97,20 +98,10 @@ def _check_job(session: Session, rights: Rights, name: str) -> None:
 
 def _check_query(session: Session, rights: Rights, query: Query) -> None:
     """SELECT on every table that a query reads. Jobs and tasks are shortened to those that may be seen."""
-    from sqlglot import exp, parse_one
-    from sqlglot.errors import SqlglotError
-
-    if query.functions:
+    if is_about_jobs(query):
         return
-    try:
-        tree = parse_one(query.text, dialect="doris")
-    except SqlglotError:
-        return  # It is refused with its place when it is run.
-    own = {cte.alias for cte in tree.find_all(exp.CTE)}
-    for table in tree.find_all(exp.Table):
-        if table.db.lower() == "information_schema" or (not table.db and table.name in own):
-            continue
-        rights.require(Privilege.SELECT, table.db or session.database, table.name)
+    for table in sorted(read_query(query).tables, key=str):
+        rights.require(Privilege.SELECT, *_target(session, table))
 
 
 def _target(session: Session, name: QualifiedName) -> tuple[str, str]:

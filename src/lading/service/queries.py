@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -15,10 +16,9 @@ from lading.jobs.routine_views import SCHEMA_COLUMNS
 from lading.jobs.views import JOB_COLUMNS, TASK_COLUMNS, render_jobs, render_tasks
 from lading.service.result import Result, table
 from lading.service.routine_views import schema_rows
-from lading.sql.dialect import parse_query_tree
-from lading.sql.queries import rewrite_query
-from lading.sql.spans import Span
+from lading.sql.queries import SCHEMA, is_about_jobs, read_query, rewrite_query
 from lading.sql.statements import Query
+from lading.sql.user_statements import Privilege
 from lading.tables.base import LakeTable
 
 if TYPE_CHECKING:
@@ -27,19 +27,20 @@ if TYPE_CHECKING:
     from lading.service.session import Session
 
 FUNCTIONS = {"JOBS": "jobs", "TASKS": "tasks"}
-SCHEMA, ROUTINE_TABLE = "information_schema", "routine_load_jobs"
+ROUTINE_TABLE = "routine_load_jobs"
+_KEPT = ("spark.sql.ansi.enabled", "spark.sql.session.timeZone")
+_CLOSED = {
+    # Without this, text.`/path` is a table.
+    "spark.sql.runSQLOnFiles": "false",
+    # Without this, '${env:NAME}' is the value of a variable of the service.
+    "spark.sql.variable.substitute": "false",
+}
+"""What the check of a query refuses already; Spark must not know it either."""
 
 
 def run_query(session: Session, query: Query) -> Result:
     """Answer a query."""
-    if query.functions or _names_schema(query):
-        return _views(session, query)
-    return _tables(session, query)
-
-
-def _names_schema(query: Query) -> bool:
-    tree = parse_query_tree(query.text, Span(query.text, 0, len(query.text)))
-    return any(_is_schema(found) for found in tree.find_all(exp.Table))
+    return _views(session, query) if is_about_jobs(query) else _tables(session, query)
 
 
 def _is_schema(found: exp.Table) -> bool:
@@ -76,7 +77,7 @@ def _views(session: Session, query: Query) -> Result:
     try:
         _fill(connection, "jobs", JOB_COLUMNS, jobs)
         _fill(connection, "tasks", TASK_COLUMNS, tasks)
-        if _names_schema(query):
+        if ROUTINE_TABLE in text.lower():
             _fill(connection, ROUTINE_TABLE, SCHEMA_COLUMNS, schema_rows(session))
         try:
             cursor = connection.execute(text)
@@ -99,33 +100,54 @@ def _fill(
 
 
 def _tables(session: Session, query: Query) -> Result:
+    """Only tables that the query was checked for are there for Spark, under names that nobody can guess.
+
+    They stand in a Spark session of their own, which knows no files by their paths and no variables of the machine.
+    """
     from pyspark.errors import PySparkException
 
-    spark = session.lading.spark()
-    text = rewrite_query(query, {}, dialect="spark")
-    for entry in session.lading.store.list_tables():
-        if entry.name in text:
-            view = f"{entry.database}__{entry.name}"
-            frame(spark, session.lading.shelf.open_table(entry.database, entry.name)).createOrReplaceTempView(view)
-            text = _named(text, entry.database, entry.name, view, is_current=entry.database == session.database)
+    checked = read_query(query)
+    owned = {name: (name.db if name.db is not None else session.database, name.name) for name in checked.tables}
+    for database, name in owned.values():
+        # The guard has looked already. Here it is the same list that Spark is given.
+        if session.rights is not None:
+            session.rights.require(Privilege.SELECT, database, name)
+    lakes = {place: session.lading.shelf.open_table(*place) for place in set(owned.values())}
+    views = {place: _new_name() for place in lakes}
+    text = checked.render({name: views[place] for name, place in owned.items()}, _new_name)
+    spark = _reading_session(session.lading.spark())
     try:
+        for place, lake in lakes.items():
+            frame(spark, lake).createOrReplaceTempView(views[place])
         found = spark.sql(text)
         return table(found.columns, [tuple(row) for row in found.collect()])
     except PySparkException as error:
-        msg = f"Spark cannot answer the query: {str(error).splitlines()[0]}"
-        raise ConfigError(msg, todo="Check the names of its tables and columns.") from error
+        said = _without_names(str(error).splitlines()[0], {view: name for (_, name), view in views.items()})
+        msg = f"Spark cannot answer the query: {said}"
+        raise ConfigError(msg, todo="Check the names of its columns.") from error
+    finally:
+        for view in views.values():
+            spark.catalog.dropTempView(view)
 
 
-def _named(text: str, database: str, name: str, view: str, *, is_current: bool) -> str:
-    tree = parse_one(text, dialect="spark")
-    for found in tree.find_all(exp.Table):
-        owner = found.db or (database if is_current else "")
-        if found.name == name and owner == database:
-            found.set("this", exp.to_identifier(view, quoted=True))
-            found.set("db", None)
-            if not found.alias:
-                found.set("alias", exp.TableAlias(this=exp.to_identifier(name, quoted=True)))
-    return tree.sql(dialect="spark")
+def _new_name() -> str:
+    return f"lading_{secrets.token_hex(16)}"
+
+
+def _without_names(text: str, names: Mapping[str, str]) -> str:
+    for view, name in names.items():
+        text = text.replace(view, name)
+    return text
+
+
+def _reading_session(spark: SparkSession) -> SparkSession:
+    """A session for one query, which sees nothing of the others."""
+    reading = spark.newSession()
+    for name in _KEPT:
+        reading.conf.set(name, spark.conf.get(name) or "")
+    for name, value in _CLOSED.items():
+        reading.conf.set(name, value)
+    return reading
 
 
 def frame(spark: SparkSession, lake: LakeTable) -> DataFrame:

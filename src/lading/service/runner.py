@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
 
-from lading.clock import Clock
 from lading.commit.coordinator import Coordinator, World
-from lading.commit.protocols import Stager
 from lading.commit.steps import run_steps
 from lading.errors import (
     FencedError,
@@ -23,7 +20,7 @@ from lading.errors import (
     UnknownOutcomeError,
 )
 from lading.failpoints import failpoint
-from lading.ids import Incarnation, JobId, new_token
+from lading.ids import JobId, new_token
 from lading.jobs.events import (
     BatchCancelled,
     BatchCommitted,
@@ -41,53 +38,18 @@ from lading.jobs.events import (
 from lading.jobs.reasons import failure_of
 from lading.jobs.record import JobRecord, JobState
 from lading.jobs.transition import transition
-from lading.model.batch import Limits
 from lading.model.bill import Bill
 from lading.plan.planner import Planner
 from lading.service.compiled import Compiled
+from lading.service.running import CancellableStager, Tools, is_full
 from lading.status.outcomes import Outcome, outcome_of
-from lading.store.protocols import MetadataStore
 from lading.store.records import AuditEntry
 from lading.tables.base import LakeTable
-from lading.tables.care import CarePolicy
 
 MAX_SAVES = 20
 LAG_EVERY_S = 10.0
 REMARK_EVERY_S = 60.0
 """How often an idle job looks at everything there is, to say what it passes over."""
-
-
-class CancellableStager(Stager, Protocol):
-    """A stager whose batch can be cut off by another thread; `stage` then raises."""
-
-    def cancel(self) -> None: ...
-
-
-class Watch(Protocol):
-    """Somebody who counts and measures. None of these may raise or wait."""
-
-    def step(self, record: JobRecord, step: str, seconds: float) -> None: ...
-    def committed(self, record: JobRecord, bill: Bill) -> None: ...
-    def batch_ended(self, record: JobRecord, outcome: Outcome, seconds: float) -> None: ...
-    def fenced(self, record: JobRecord) -> None: ...
-    def auto_resumed(self, record: JobRecord) -> None: ...
-    def files_behind(self, record: JobRecord, files: Mapping[str, int]) -> None: ...
-
-
-Compile = Callable[[JobRecord], tuple[Compiled, LakeTable]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tools:
-    """What every runner of a service shares."""
-
-    store: MetadataStore
-    clock: Clock
-    incarnation: Incarnation
-    compile: Compile
-    make_stager: Callable[[Compiled], CancellableStager]
-    care: CarePolicy = field(default_factory=CarePolicy)
-    watches: list[Watch] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -399,20 +361,3 @@ class JobRunner:
 
     def _now(self) -> datetime:
         return self._tools.clock.now()
-
-
-def is_full(bill: Bill, limits: Limits, seconds: float) -> bool:
-    """Whether a batch ended because of its limits, and not because the source had no more.
-
-    Limits of rows and bytes are shared by the partitions; one that is much fuller than the others ends at its share. A
-    partition that came to its end may have others waiting for it.
-    """
-    share = max(1, len(bill.ranges))
-    tally = bill.tally
-    return (
-        tally.source_files >= limits.files
-        or tally.rows.total >= limits.rows / share
-        or max(tally.received_bytes, tally.source_bytes) >= limits.size_bytes / share
-        or seconds >= limits.seconds
-        or any(bill.positions.partitions[each.partition].finished for each in bill.ranges)
-    )

@@ -7,6 +7,7 @@ format. Here every call stays a name and its arguments; `functions` decides abou
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar
 
 from sqlglot import exp, parse
@@ -21,6 +22,7 @@ from lading.sql.spans import Span
 _SYNTAX = ("CAST", "TRY_CAST", "CONVERT", "EXTRACT", "POSITION", "SUBSTRING", "TRIM")
 """Functions whose arguments have a grammar of their own."""
 _SELECT = "SELECT "
+_UNIT = re.compile(r"\w+")
 
 
 class LadingDoris(Doris):
@@ -54,13 +56,16 @@ def parse_query_tree(text: str, span: Span) -> exp.Expr:
     return _parse(text, span, shift=0)
 
 
-def place_of(node: exp.Expr, span: Span) -> Span:
-    """Where a node of an expression's tree stands in the statement; the whole expression when nobody knows."""
+def place_of(node: exp.Expr, span: Span, *, shift: int = len(_SELECT)) -> Span:
+    """Where a node of an expression's tree stands in the statement; the whole expression when nobody knows.
+
+    `shift` is what stands before the text in its tree: nothing, when it is a query.
+    """
     places = [part.meta for part in node.walk() if "start" in part.meta]
     if not places:
         return span
-    start = min(int(place["start"]) for place in places) - len(_SELECT)
-    end = max(int(place["end"]) for place in places) + 1 - len(_SELECT)
+    start = min(int(place["start"]) for place in places) - shift
+    end = max(int(place["end"]) for place in places) + 1 - shift
     return span.inner(max(start, 0), end)
 
 
@@ -84,7 +89,16 @@ def _parse(text: str, span: Span, *, shift: int) -> exp.Expr:
     if len(trees) != 1 or trees[0] is None:
         msg = "mismatched input: expected one expression"
         raise ParseError(msg, place=span, hint="expected one expression")
+    _check_units(trees[0], span)
     return trees[0]
+
+
+def _check_units(tree: exp.Expr, span: Span) -> None:
+    """Units such as the YEAR of EXTRACT are written without quotes; one that was quoted could be any text."""
+    for unit in tree.find_all(exp.Var):
+        if not _UNIT.fullmatch(unit.name):
+            msg = f"mismatched input {_short(unit.name)!r} in an expression"
+            raise ParseError(msg, place=span, hint="expected a word")
 
 
 def too_deep(span: Span) -> ParseError:

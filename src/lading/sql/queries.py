@@ -16,7 +16,8 @@ from lading.sql.spans import Span
 from lading.sql.statements import Query
 
 SCHEMA = "information_schema"
-_WORDS = re.compile(r"[\w .]*")
+_WORD, _WORDS = re.compile(r"\w+"), re.compile(r"[\w ]*")
+_NUMBER = re.compile(r"[\w.]+(?:[eE][+-]?\d+)?")
 
 
 def rewrite_query(query: Query, tables: Mapping[str, str], *, dialect: str = "sqlite") -> str:
@@ -100,15 +101,18 @@ def _check_node(node: exp.Expr, span: Span) -> None:
     elif isinstance(node, exp.CTE) and not node.alias:
         raise _refused("A common table expression needs a name", node, span)
     elif isinstance(node, exp.Identifier):
-        if not node.args.get("quoted") and not _WORDS.fullmatch(node.name):
-            node.set("quoted", True)
-    elif not (isinstance(node, exp.Literal) and node.is_string):
+        node.set("quoted", node.args.get("quoted") or not _WORD.fullmatch(node.name))
+    elif isinstance(node, exp.Literal):
+        if not node.is_string and not _NUMBER.fullmatch(node.name):
+            raise _refused(f"{node.name!r} is not a number", node, span)
+    else:
         _check_words(node, span)
 
 
 def _check_words(node: exp.Expr, span: Span) -> None:
     """Words that are written as they are, without quotes, must be words."""
-    for value in node.args.values():
+    parts = [part for value in node.args.values() for part in (value if isinstance(value, list) else [value])]
+    for value in parts:
         if isinstance(value, str) and not _WORDS.fullmatch(value):
             raise _refused(f"{value!r} cannot stand in a query", node, span)
 

@@ -1,0 +1,69 @@
+"""What every runner of a service shares, and who is told of what it does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from lading.clock import Clock
+from lading.commit.protocols import Stager
+from lading.ids import Incarnation
+from lading.jobs.record import JobRecord
+from lading.model.batch import Limits
+from lading.model.bill import Bill
+from lading.service.compiled import Compiled
+from lading.status.outcomes import Outcome
+from lading.store.protocols import MetadataStore
+from lading.tables.base import LakeTable
+from lading.tables.care import CarePolicy
+
+
+class CancellableStager(Stager, Protocol):
+    """A stager whose batch can be cut off by another thread; `stage` then raises."""
+
+    def cancel(self) -> None: ...
+
+
+class Watch(Protocol):
+    """Somebody who counts and measures. None of these may raise or wait."""
+
+    def step(self, record: JobRecord, step: str, seconds: float) -> None: ...
+    def committed(self, record: JobRecord, bill: Bill) -> None: ...
+    def batch_ended(self, record: JobRecord, outcome: Outcome, seconds: float) -> None: ...
+    def fenced(self, record: JobRecord) -> None: ...
+    def auto_resumed(self, record: JobRecord) -> None: ...
+    def files_behind(self, record: JobRecord, files: Mapping[str, int]) -> None: ...
+
+
+Compile = Callable[[JobRecord], tuple[Compiled, LakeTable]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tools:
+    """What every runner of a service shares."""
+
+    store: MetadataStore
+    clock: Clock
+    incarnation: Incarnation
+    compile: Compile
+    make_stager: Callable[[Compiled], CancellableStager]
+    care: CarePolicy = field(default_factory=CarePolicy)
+    watches: list[Watch] = field(default_factory=list)
+
+
+def is_full(bill: Bill, limits: Limits, seconds: float) -> bool:
+    """Whether a batch ended because of its limits, and not because the source had no more.
+
+    Limits of rows and bytes are shared by the partitions; one that is much fuller than the others ends at its share. A
+    partition that came to its end may have others waiting for it.
+    """
+    share = max(1, len(bill.ranges))
+    tally = bill.tally
+    return (
+        tally.source_files >= limits.files
+        or tally.rows.total >= limits.rows / share
+        or max(tally.received_bytes, tally.source_bytes) >= limits.size_bytes / share
+        or seconds >= limits.seconds
+        or any(bill.positions.partitions[each.partition].finished for each in bill.ranges)
+    )
