@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import tempfile
 import time
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.table import Table
 
-from bench.driver_memory import Watch
+from bench.driver_memory import Watch, cpu_s
 from lading.pipeline.java import find_java
 from lading.pipeline.session import open_session
 from lading.service.facade import Lading
@@ -56,20 +57,22 @@ def _measure(broker: KafkaBroker, console: Console) -> None:
     jars, told = _connector(console)
     spark = open_session({"spark.jars": ",".join(jars)} if jars else {}, find_java(os.environ, folder), folder)
     title = f"{TOTAL:,} messages of 1 KB, {PARTITIONS} partitions"
-    shown = Table(
-        "round", "Lading rows/s", "bare loop rows/s", "ratio", "Structured Streaming rows/s", "ratio", title=title
-    )
+    shown = Table("round", "contender", "rows/s", "Lading / it", "CPU µs per row", title=title)
     watch = Watch()
     try:
         _fill(broker)
         for number in range(ROUNDS):
-            mine = TOTAL / _lading(spark, folder / str(number), broker, watch)
-            bare = TOTAL / _bare(broker)
-            cells = ("not measured", "")
+            used = [cpu_s("kafka.Kafka")]
+            rates = {"Lading": TOTAL / _lading(spark, folder / str(number), broker, watch)}
+            used.append(cpu_s("kafka.Kafka"))
+            rates["bare loop"] = TOTAL / _bare(broker)
+            used.append(cpu_s("kafka.Kafka"))
             if jars:
-                theirs = TOTAL / _streaming(spark, folder / f"{number}-plain", broker)
-                cells = (f"{theirs:,.0f}", f"{mine / theirs:.2f}")
-            shown.add_row(str(number + 1), f"{mine:,.0f}", f"{bare:,.0f}", f"{mine / bare:.2f}", *cells)
+                rates["Structured Streaming"] = TOTAL / _streaming(spark, folder / f"{number}-plain", broker)
+                used.append(cpu_s("kafka.Kafka"))
+            each = [f"{(after - before) / TOTAL * 1e6:.1f}" for before, after in pairwise(used)]
+            for (name, rate), cpu in zip(rates.items(), each, strict=True):
+                shown.add_row(str(number + 1), name, f"{rate:,.0f}", f"{rates['Lading'] / rate:.2f}", cpu)
     finally:
         spark.stop()
         shutil.rmtree(folder)

@@ -13,6 +13,7 @@ import threading
 import time
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.table import Table
 
-from bench.driver_memory import Watch
+from bench.driver_memory import Watch, cpu_s
 from lading.jobs.record import JobRecord
 from lading.pipeline.java import find_java
 from lading.pipeline.session import open_session
@@ -59,14 +60,19 @@ def run() -> None:
     folder = Path(tempfile.mkdtemp(prefix="lading-bench-"))
     spark = open_session({}, find_java(os.environ, folder), folder)
     console, total = Console(), SHARDS * RECORDS
-    shown = Table("round", "Lading rows/s", "bare loop rows/s", "ratio", title=f"{total:,} records, {SHARDS} shards")
+    title = f"{total:,} records of 1 KB, {SHARDS} shards"
+    shown = Table("round", "Lading rows/s", "bare loop rows/s", "ratio", "CPU µs per row: Lading", "bare", title=title)
     watch = Watch()
     try:
         with serve_canned(SHARDS, RECORDS) as server:
             for number in range(ROUNDS):
+                used = [cpu_s("canned")]
                 mine = total / _lading(spark, folder / str(number), server, watch)
+                used.append(cpu_s("canned"))
                 bare = total / _bare(server)
-                shown.add_row(str(number + 1), f"{mine:,.0f}", f"{bare:,.0f}", f"{mine / bare:.2f}")
+                used.append(cpu_s("canned"))
+                each = [f"{(after - before) / total * 1e6:.1f}" for before, after in pairwise(used)]
+                shown.add_row(str(number + 1), f"{mine:,.0f}", f"{bare:,.0f}", f"{mine / bare:.2f}", *each)
     finally:
         spark.stop()
         shutil.rmtree(folder)

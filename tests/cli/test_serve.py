@@ -11,10 +11,18 @@ import sys
 import threading
 import time
 import urllib.request
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 
 import pymysql
+from confluent_kafka import Producer
+from confluent_kafka.cimpl import NewTopic
+from playwright.sync_api import expect
+
+from lading.testing.kafka_broker import KafkaBroker
+from tests.console.service import open_browser
+from tests.mysql.client import run_mysql
 
 LIMIT_S = 120.0
 LADING = [sys.executable, "-c", "from lading.cli.main import main; main()"]
@@ -134,3 +142,51 @@ def test_listening_beyond_this_machine_needs_a_password_and_tls(tmp_path: Path) 
     assert refused.returncode != 0
     assert "has no password" in refused.stderr
     assert "ALTER USER root" in refused.stderr
+
+
+def test_a_person_who_knows_doris(tmp_path: Path, broker: KafkaBroker) -> None:
+    """The client of Debian, a routine load, a browser, a kill, and everything as it was."""
+    topic = f"t{uuid.uuid4().hex[:8]}"
+    admin = broker.admin()
+    admin.create_topics([NewTopic(topic, 2, 1)])[topic].result(30)
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "log_level": 0})
+
+    def send(first: int, count: int) -> None:
+        for number in range(first, first + count):
+            producer.produce(topic, json.dumps({"id": number, "city": "essen"}).encode(), key=str(number))
+        assert producer.flush(10) == 0
+
+    def mysql(service: Service, text: str) -> str:
+        told = run_mysql(service.mysql_port, text, "--batch", "--skip-column-names")
+        assert told.returncode == 0, told.stderr
+        return told.stdout
+
+    home = tmp_path / "home"
+    first = Service(home)
+    mysql(
+        first,
+        f"""CREATE DATABASE sales; USE sales;
+        CREATE TABLE clicks (id BIGINT, city STRING) USING iceberg;
+        CREATE ROUTINE LOAD sales.clicks_load ON clicks
+        COLUMNS(id, city), WHERE id >= 10
+        PROPERTIES ("format" = "json", "max_batch_interval" = "1", "max_error_number" = "5")
+        FROM KAFKA ("kafka_broker_list" = "{broker.bootstrap}", "kafka_topic" = "{topic}",
+        "property.kafka_default_offsets" = "OFFSET_BEGINNING");""",
+    )
+    send(0, 110)
+    with open_browser() as browser:
+        page = browser.new_page()
+        page.goto(f"{first.http}/jobs/sales.clicks_load")
+        expect(page.locator(".ld-tile", has_text="Rows loaded").locator("dd").first).to_have_text("100", timeout=90_000)
+        shown = mysql(first, "SHOW ROUTINE LOAD FOR sales.clicks_load\\G")
+        assert "RUNNING" in shown
+        first.end(signal.SIGKILL)
+        second = Service(home)
+        send(110, 50)
+        page.goto(f"{second.http}/jobs/sales.clicks_load")
+        expect(page.locator(".ld-tile", has_text="Rows loaded").locator("dd").first).to_have_text("150", timeout=90_000)
+    counted = mysql(second, "SELECT count(*), count(DISTINCT id), min(id) FROM sales.clicks")
+    assert counted.split() == ["150", "150", "10"]
+    statistic = mysql(second, "SELECT STATISTIC FROM information_schema.routine_load_jobs")
+    assert json.loads(statistic.replace("\\\\", "\\"))["totalRows"] == 160
+    assert second.end(signal.SIGTERM) == 0

@@ -9,12 +9,13 @@ from random import Random
 import pytest
 
 from lading.commit.coordinator import Coordinator, RollbackSight, World
-from lading.commit.steps import STEP_NAMES, run_steps
+from lading.commit.steps import STEP_NAMES, Steps, run_steps
 from lading.errors import (
     BudgetError,
     CommitRefusedError,
     FencedError,
     HeadLostError,
+    JobChangedError,
     LadingError,
     NotOpenError,
     ReportError,
@@ -302,6 +303,33 @@ def test_a_batch_planned_before_an_edit_cannot_land_after_it(bench: Bench) -> No
     with pytest.raises(FencedError):
         run_steps(batch)
     assert bench.loaded() == 0
+
+
+@pytest.mark.parametrize("verb", ["edit", "reopen", "restore"])
+def test_an_operator_who_did_not_see_the_last_batch_changes_nothing(bench: Bench, verb: str) -> None:
+    first = bench.started()
+    batch = first.run_batch()
+    while next(batch) != "commit.before":
+        pass
+    seen = first.bill
+    assert seen is not None
+    run_steps(batch)
+    second = bench.started()
+    assert second.bill is not None
+
+    def steps(at: Head) -> Steps[Bill]:
+        if verb == "restore":
+            return second.restore(seen.positions, reason="back", seen=at)
+        if verb == "reopen":
+            return second.reopen(reason="anew", seen=at)
+        return second.edit({"shard-0000": "0"}, reason="again", seen=at)
+
+    with pytest.raises(JobChangedError, match="has loaded 6 rows since it was looked at"):
+        run_steps(steps(seen.head))
+    assert bench.head() == second.bill.head
+    assert run_steps(steps(first.bill.head)).kind is BillKind.EDIT  # only a takeover came since
+    with pytest.raises(JobChangedError, match="was changed since"):
+        run_steps(steps(first.bill.head))
 
 
 def test_a_bill_whose_commit_never_happened_is_read_by_nobody(bench: Bench) -> None:

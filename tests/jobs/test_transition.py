@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from lading.errors import BudgetError, JobStateError, StageError, TrimmedError
+from lading.errors import BudgetError, JobStateError, ListingError, StageError, TrimmedError
 from lading.ids import Token
 from lading.jobs.events import (
     Altered,
     BatchCancelled,
+    BatchFailed,
     BatchStarted,
     CaughtUp,
     Fenced,
@@ -83,6 +84,23 @@ def test_pause_and_resume_of_a_routine_load() -> None:
     story.open()
     assert story.tell(Resumed(at=story.now)) == (Halt(),)
     assert story.state == "NEED_SCHEDULE"
+
+
+@BOTH
+def test_a_job_that_would_go_on_by_itself_can_be_paused(kind: JobKind) -> None:
+    story = Story(kind).open()
+    story.tell(BatchFailed(task_id=None, failure=failure_of(ListingError("down")), at=story.now))
+    assert (story.state, story.code) == ("PAUSED", "GET_REMOTE_DATA_ERROR")
+    paused_at = story.record.paused_at
+    assert story.pause() == (Halt(),)
+    assert (story.code, story.record.paused_at, story.record.auto_resume.next_at) == (
+        "MANUAL_PAUSE_ERR",
+        paused_at,
+        None,
+    )
+    assert story.wait(100_000) == ()
+    with pytest.raises(JobStateError):
+        story.pause()
 
 
 @BOTH

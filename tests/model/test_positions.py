@@ -46,6 +46,13 @@ def test_a_source_made_again_under_the_same_name_stops_the_job() -> None:
         merge_listing(Positions(incarnation="monday"), Listing(incarnation="tuesday"))
 
 
+def test_a_source_that_learns_who_it_is_stays_the_same_and_one_that_forgets_does_not() -> None:
+    merged = merge_listing(Positions(), Listing(incarnation="tuesday"))
+    assert merged.incarnation == "tuesday"
+    with pytest.raises(SourceReplacedError, match="made again"):
+        merge_listing(merged, Listing())
+
+
 def test_a_child_waits_until_all_parents_are_finished_and_that_is_committed() -> None:
     child = PartitionState(at=BEGINNING, parents=("a", "b"))
     one = positions(a=PartitionState(at="5", finished=True), b=PartitionState(at="5"), c=child)

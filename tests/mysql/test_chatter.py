@@ -207,3 +207,7 @@ def test_secrets_are_not_shown_to_those_who_list_processes(connect: Connect, ser
     text = "SHOW PROCESSLIST /* 'kinesis.secret_key'='hunter2' */"
     ((_, _, _, _, _, _, _, shown),) = [row for row in rows(connection, text) if row[7]]
     assert "hunter2" not in shown
+
+
+def test_information_schema_tells_of_routine_loads(connect: Connect) -> None:
+    assert rows(connect(), "SELECT JOB_NAME, STATE FROM information_schema.routine_load_jobs") == []

@@ -178,7 +178,7 @@ def test_small_batches_are_put_together() -> None:
     assert len(list(read_task(_tools(read, 1, Writer(), Bin()), TO_SPARK, numbers))) == 1
 
 
-def test_long_rows_are_refused_until_spark_counts_bytes() -> None:
+def test_long_rows_are_refused_until_batches_are_small() -> None:
     schema = pa.schema([("x", pa.string()), (NOTE, pa.binary())])
     count = 1000
 
@@ -195,7 +195,7 @@ def test_long_rows_are_refused_until_spark_counts_bytes() -> None:
     tools = _tools(read, 1, Writer(), Bin())
     with pytest.raises(StageError, match="too long"):
         list(read_task(tools, schema, numbers()))
-    told = list(read_task(replace(tools, takes_long_rows=True), schema, numbers()))
+    told = list(read_task(replace(tools, max_records=1000), schema, numbers()))
     assert sum(batch.num_rows for batch in told) == count + 2
 
 

@@ -26,6 +26,8 @@ class World:
 
     topics: dict[str, dict[str, int]] = field(default_factory=lambda: {"clicks": {"0": 100, "1": 50}})
     """Ends of the partitions."""
+    made_again: dict[str, str] = field(default_factory=dict)
+    """Topics and streams that were deleted and made again, and what tells the new one from the old one."""
     shards: dict[str, tuple[str, ...]] = field(default_factory=lambda: {"a": (), "b": (), "c": ("a",)})
     is_down: bool = False
     hangs: threading.Event | None = None
@@ -42,6 +44,10 @@ class World:
 class FakeKafka:
     def __init__(self, world: World, spec: Any) -> None:
         self._world, self._spec = world, spec
+
+    @property
+    def _incarnation(self) -> str:
+        return self._world.made_again.get(self._spec.topic, self._spec.topic)
 
     def _ends(self) -> dict[str, int]:
         self._world.ask()
@@ -63,22 +69,27 @@ class FakeKafka:
             place = begin.partitions.get(int(name), begin.default)
             at = {"OFFSET_END": str(end), "OFFSET_BEGINNING": "0"}.get(place, place)
             states[name] = PartitionState(at=at if at.isdigit() else "7")
-        return Positions(incarnation=self._spec.topic, partitions=states)
+        return Positions(incarnation=self._incarnation, partitions=states)
 
     def list_partitions(self) -> Listing:
-        return Listing(incarnation=self._spec.topic, partitions=dict.fromkeys(self._ends(), ListedPartition()))
+        return Listing(incarnation=self._incarnation, partitions=dict.fromkeys(self._ends(), ListedPartition()))
 
     def plan(self, ready: Mapping[str, PartitionState], limits: Limits) -> tuple[Split, ...]:
         return ()
 
     def sight(self, positions: Positions) -> StreamSight:
         ends = self._ends()
-        return StreamSight(lag={name: ends[name] - int(state.at) for name, state in positions.partitions.items()})
+        known = {name: state for name, state in positions.partitions.items() if name in ends}
+        return StreamSight(lag={name: ends[name] - int(state.at) for name, state in known.items()})
 
 
 class FakeKinesis:
     def __init__(self, world: World, spec: Any) -> None:
         self._world, self._spec = world, spec
+
+    @property
+    def _incarnation(self) -> str:
+        return self._world.made_again.get(self._spec.stream, self._spec.stream)
 
     def _names(self) -> dict[str, tuple[str, ...]]:
         self._world.ask()
@@ -92,11 +103,11 @@ class FakeKinesis:
             place = begin.of(name)
             at = "AFTER 900" if place == "LATEST" else place.replace("AT_TIMESTAMP(", "TIME ").rstrip(")")
             states[name] = PartitionState(at=at, parents=parents)
-        return Positions(incarnation=self._spec.stream, partitions=states)
+        return Positions(incarnation=self._incarnation, partitions=states)
 
     def list_partitions(self) -> Listing:
         listed = {name: ListedPartition(parents=parents) for name, parents in self._names().items()}
-        return Listing(incarnation=self._spec.stream, partitions=listed)
+        return Listing(incarnation=self._incarnation, partitions=listed)
 
     def plan(self, ready: Mapping[str, PartitionState], limits: Limits) -> tuple[Split, ...]:
         return ()

@@ -446,3 +446,34 @@ def test_lags_are_asked_for_once_in_a_while() -> None:
     assert watch.look({job: ask})[job].lag == {"0": 2}
     clock.sleep(STALE_S + 1)
     assert watch.look({}) == {}
+
+
+def test_shards_that_are_given_up_are_told_and_not_missed(bench: Desk) -> None:
+    paused(bench, source=KINESIS)
+    change = 'ALTER ROUTINE LOAD FOR j FROM KINESIS("kinesis_shards"="b")'
+    assert [row[:4] for row in bench.sql(f"EXPLAIN {change}")] == [
+        ("partition a", "AFTER 900", None, "GIVEN UP"),
+        ("partition c", "AFTER 900", None, "GIVEN UP"),
+        ("kinesis kinesis_shards", "", "b", ""),
+    ]
+    bench.sql(change)
+    facts = json.loads(str(bench.sql("SHOW LOAD AUDIT FOR shop.j")[0][4]))
+    assert facts["positions"] == {"a": ["AFTER 900", None], "c": ["AFTER 900", None]}
+    bench.sql("RESUME ROUTINE LOAD FOR j")
+    bench.run()
+    assert (bench.show()["State"], progress(bench)) == ("RUNNING", {"b": "900"})
+    bench.sql("PAUSE ROUTINE LOAD FOR j; UNDO ALTER ROUTINE LOAD FOR j")
+    assert progress(bench) == {"a": "900", "b": "900", "c": "900"}
+
+
+@pytest.mark.parametrize("more", ["", ', "kafka_partitions"="0,1", "kafka_offsets"="20,30"'])
+def test_a_recreated_job_does_not_read_partitions_that_were_given_up(bench: Desk, more: str) -> None:
+    paused(bench, more)
+    bench.sql('ALTER ROUTINE LOAD FOR j FROM KAFKA("kafka_partitions"="0,1", "kafka_offsets"="60,PARTITION_END")')
+    text = str(bench.sql("SHOW CREATE ROUTINE LOAD FOR j")[0][2])
+    assert '"kafka_offsets" = "60,PARTITION_END"' in text
+    bench.sql(f"STOP ROUTINE LOAD FOR j; {text}")
+    bench.run()
+    states = bench.lading.bills(bench.lading.any_job("shop.j"), 1)[0].positions.partitions
+    assert [name for name, state in states.items() if not state.finished] == ["0"]
+    assert states["0"].at == "60"

@@ -25,8 +25,8 @@ from lading.commit.check import advance, check_budget, check_reports
 from lading.commit.draft import Stamp, draft_edit, draft_load, draft_opening, draft_restart, draft_takeover
 from lading.commit.protocols import Bills, Follower, Planner, Stager, Table
 from lading.commit.rollback import check_not_rolled_back, rolled_back
-from lading.commit.sighted import check_sighted
 from lading.commit.settle import commit_and_settle, fenced
+from lading.commit.sighted import check_sighted
 from lading.commit.steps import Steps
 from lading.errors import BudgetError, HeadLostError, NotOpenError, ReportError
 from lading.ids import Incarnation, NewToken

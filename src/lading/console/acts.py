@@ -72,5 +72,7 @@ def create(console: Console, visitor: Visitor, text: str, database: str) -> str:
     if checked.mistake is not None or not checked.jobs:
         msg = checked.mistake.message if checked.mistake else "The text is empty"
         raise ConfigError(msg, left="Nothing was changed.", todo=checked.mistake.todo if checked.mistake else "")
-    console.session(visitor, database).sql(text)
+    session = console.session(visitor)
+    session.use(database or "default")
+    session.sql(text)
     return checked.jobs[-1].name

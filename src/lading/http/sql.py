@@ -36,7 +36,8 @@ def _limiter(request: Request) -> CapacityLimiter:
 
 
 def _run(desk: Desk, caller: Caller, body: SqlRequest) -> SqlAnswer:
-    session = open_session(desk.lading, caller, body.database)
+    session = open_session(desk.lading, caller, "default")
+    session.use(body.database)
     results: list[SqlResult] = []
     for statement in parse_statements(body.sql):
         try:

@@ -16,6 +16,8 @@ from lading.mysql.variables import CHARSETS
 from lading.service.result import Result
 
 NAME = "information_schema"
+OF_LADING = frozenset(("routine_load_jobs",))
+"""Tables of information_schema that tell of jobs."""
 SYSTEM = (NAME, "performance_schema", "mysql", "sys")
 _COLLATION = "utf8mb4_general_ci"
 _MORE: dict[str, tuple[str, ...]] = {
@@ -48,7 +50,10 @@ CHARACTER_SETS = tuple((name, "binary" if name == "binary" else f"{name}_general
 
 def is_about_schema(tree: exp.Expr, database: str) -> bool:
     """Whether a query is over tables of information_schema, or of another schema that MySQL has for itself."""
-    mentioned = {(table.db or database).lower() for table in _tables_of(tree)}
+    tables = _tables_of(tree)
+    if any(table.db.lower() == NAME and table.name.lower() in OF_LADING for table in tables):
+        return False  # Lading itself answers for it.
+    mentioned = {(table.db or database).lower() for table in tables}
     if not mentioned & set(SYSTEM):
         return False
     if others := mentioned - set(SYSTEM):

@@ -10,13 +10,9 @@ import pyarrow as pa
 from lading.errors import StageError
 from lading.pipeline.mapping import NOTE
 from lading.pipeline.notes import bad_notes, binaries, end_note, place_note
-from lading.pipeline.tasks import SplitEnd, TaskTools
+from lading.pipeline.tasks import MAX_BYTES, SplitEnd, TaskTools
 
-MAX_RECORDS = 64 * 1024
-"""Rows in one batch from Spark to the writer."""
-MAX_BYTES = 64 * 1024 * 1024
-"""About what such a batch may take."""
-LONG_ROWS = "Rows are too long for batches that are counted by rows"
+LONG_ROWS = "Rows are too long for batches of so many"
 """How the stager knows this failure among others."""
 _LARGE_ROWS, _LARGE_BYTES = 8 * 1024, 1024 * 1024
 """A batch from here on goes to Spark as it is; smaller ones are put together, because each costs a round."""
@@ -25,7 +21,7 @@ _LARGE_ROWS, _LARGE_BYTES = 8 * 1024, 1024 * 1024
 def read_task(tools: TaskTools, schema: pa.Schema, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Read the splits whose numbers come in: rows, and notes about them. The last note of each split is its end."""
     splits = [tools.splits[number] for batch in numbers for number in batch.column(0).to_pylist()]
-    joining = _Joining(schema, takes_long_rows=tools.takes_long_rows)
+    joining = _Joining(schema, most=tools.max_records)
     ended = 0
     for item in tools.read(splits):
         if isinstance(item, pa.RecordBatch):
@@ -43,9 +39,9 @@ def read_task(tools: TaskTools, schema: pa.Schema, numbers: Iterator[pa.RecordBa
 class _Joining:
     """Puts small batches together, with their notes between them."""
 
-    def __init__(self, schema: pa.Schema, *, takes_long_rows: bool) -> None:
+    def __init__(self, schema: pa.Schema, *, most: int) -> None:
         self._schema = schema
-        self._takes_long_rows = takes_long_rows
+        self._most = most
         self._waiting: list[pa.RecordBatch] = []
         self._count = self._size = 0
         self._nothing = [pa.nulls(1, field.type) for field in schema if field.name != NOTE]
@@ -73,11 +69,11 @@ class _Joining:
         self._waiting, self._count, self._size = [], 0, 0
 
     def _checked(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Spark counts rows and not bytes, unless it is told to: its batches of long rows would not fit into memory."""
-        is_long = batch.nbytes > max(_LARGE_BYTES // 2, batch.num_rows * (MAX_BYTES // MAX_RECORDS))
-        if is_long and not self._takes_long_rows:
+        """Spark counts the rows of its batches and not their bytes: so many long ones would not fit into memory."""
+        room = batch.num_rows * (MAX_BYTES // self._most)
+        if self._most > 1 and batch.nbytes > max(_LARGE_BYTES // 2, room):
             msg = f"{LONG_ROWS}: {batch.num_rows} rows take {batch.nbytes} bytes"
-            raise StageError(msg, left="Nothing was committed.", todo="The batch is staged again.")
+            raise StageError(msg, left="Nothing was committed.", todo="The batch is staged again with smaller ones.")
         return batch
 
     def _add(self, batch: pa.RecordBatch) -> None:

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from lading.pipeline.daemon import MODULE
 from lading.pipeline.java import Java
-from lading.pipeline.reading import MAX_RECORDS
+from lading.pipeline.tasks import MAX_RECORDS
 
 DEFAULTS = {
     "spark.master": "local[*]",
@@ -26,7 +26,7 @@ DEFAULTS = {
     # A load must not die of one bad row: what cannot be computed is NULL, and Lading tells that from a NULL it read.
     "spark.sql.ansi.enabled": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": str(MAX_RECORDS),
-    # Counting the bytes of a batch costs Spark as much as the batch. Long rows are seen by the reader; see `stager`.
+    # Spark would add up all columns after every row. Long rows are seen by the reader instead; see `stager`.
     "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
     "spark.python.daemon.module": MODULE,
     "spark.sql.shuffle.partitions": "2",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,10 +21,18 @@ from lading.model.batch import BatchPlan, Report, Split
 from lading.model.codec import decode
 from lading.pipeline.faults import cause_of
 from lading.pipeline.mapping import NOTE, RowMapping, select_lists
-from lading.pipeline.reading import LONG_ROWS, MAX_BYTES, read_task
-from lading.pipeline.tasks import TaskTools, write_task
+from lading.pipeline.reading import LONG_ROWS, read_task
+from lading.pipeline.tasks import MAX_BYTES, MAX_RECORDS, TaskTools, write_task
 
-_MAX_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
+_LONG_ROWS = re.compile(LONG_ROWS + r": (\d+) rows take (\d+) bytes")
+_BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
+_COLUMN_BYTES = 16
+"""What a value may take, before any was seen."""
+
+
+def records_for(row_bytes: int) -> int:
+    """How many rows of a length one batch may have."""
+    return max(1, min(MAX_RECORDS, MAX_BYTES // max(1, row_bytes)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +55,8 @@ class SparkStager:
         self._spark = spark
         self._stage = stage
         self._new_token = new_token
-        self._takes_long_rows = False
+        self._max_records = records_for(_COLUMN_BYTES * (len(stage.source) + len(stage.mapping.columns)))
+        self._session: SparkSession | None = None
         self._group = f"lading-{new_token():016x}"
 
     def cancel(self) -> None:
@@ -59,9 +69,12 @@ class SparkStager:
         try:
             rows = self._run(self._tools(splits), len(splits))
         except (Py4JError, Py4JJavaError, PySparkException) as error:
-            if LONG_ROWS not in str(error) or self._takes_long_rows:
+            found = _LONG_ROWS.search(str(error))
+            if found is None:
                 raise self._failed(error) from error
-            self._take_long_rows()
+            # Twice as much room as these rows take: others may be longer. Less each time, and one is never too many.
+            self._max_records = min(self._max_records - 1, records_for(2 * int(found[2]) // int(found[1])))
+            self._session = None
             return self.stage(plan)
         return [decode(Report, json.loads(row[0]), where="a task's report") for row in rows]
 
@@ -70,21 +83,27 @@ class SparkStager:
             self._stage.tools,
             splits=splits,
             batch_id=f"{self._new_token():016x}",
-            takes_long_rows=self._takes_long_rows,
+            max_records=self._max_records,
         )
 
-    def _take_long_rows(self) -> None:
-        """From here on Spark counts the bytes of batches, for this job alone."""
-        self._spark = self._spark.newSession()
-        self._spark.conf.set(_MAX_BYTES, str(MAX_BYTES))
-        self._takes_long_rows = True
+    def _session_of_job(self) -> SparkSession:
+        """The session, or one beside it with smaller batches, for this job alone."""
+        if self._max_records == MAX_RECORDS:
+            return self._spark
+        if self._session is None:
+            self._session = self._spark.newSession()
+            for name, value in self._spark.conf.getAll.items():
+                if self._session.conf.isModifiable(name):
+                    self._session.conf.set(name, value)
+            self._session.conf.set(_BATCH_ROWS, self._max_records)
+        return self._session
 
     def _run(self, tools: TaskTools, count: int) -> list[tuple[str]]:
         schema = pa.schema([*self._stage.source, pa.field(NOTE, pa.binary())])
         self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", self._stage.pool)
         self._spark.sparkContext.setJobGroup(self._group, f"batch {tools.batch_id}")
         tasks = min(count, self._spark.sparkContext.defaultParallelism) if self._stage.shares_tasks else count
-        numbers = self._spark.range(0, count, 1, tasks)
+        numbers = self._session_of_job().range(0, count, 1, tasks)
         rows = numbers.mapInArrow(partial(read_task, tools, schema), from_arrow_schema(schema))
         for columns in select_lists(self._stage.mapping, tuple(self._stage.source.names)):
             rows = rows.selectExpr(*columns)

@@ -20,6 +20,11 @@ from lading.model.tally import RowCounts
 from lading.pipeline.mapping import BAD, END, NOTE, PLACE, UNSELECTED
 from lading.pipeline.notes import Place, binaries, parse_bad
 
+MAX_RECORDS = 64 * 1024
+"""Rows in one batch from Spark to the writer, if they are not long."""
+MAX_BYTES = 64 * 1024 * 1024
+"""About what such a batch may take."""
+
 
 class SplitEnd(Protocol):
     """The last word of a reader."""
@@ -74,8 +79,7 @@ class TaskTools:
     splits: tuple[Split, ...]
     columns: tuple[str, ...] = field(default=())
     """Columns of the table, in order."""
-    takes_long_rows: bool = False
-    """Spark counts the bytes of batches, which it does slowly: rows may be of any length."""
+    max_records: int = MAX_RECORDS
 
 
 def write_task(tools: TaskTools, attempt: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -30,6 +30,11 @@ def has_new_secrets(old: AnyJob, new: AnyJob) -> bool:
     return _hidden(before) != _hidden(after)
 
 
+def has_secrets(statement: AnyJob) -> bool:
+    """Whether a value of its source is not shown."""
+    return bool(_hidden(source_of(statement).properties))
+
+
 def _hidden(properties: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in properties.items() if is_hidden(name, value)}
 

@@ -2,34 +2,42 @@
 
 An edit is prepared (`Edit`), shown (`plan_of`) and done (`commit_edit`):
 
-1. keep the secrets of before and those of after. Dies here: the old definition stands; it uses the new secrets.
+1. keep the new secrets, in a slot of their own. Dies here: nobody reads them; the old definition uses the old ones.
 2. compile the new definition against table and stream. Nothing durable.
-3. move the position: one commit of the table, without files, that raises the epoch. Dies here: the position has
-   moved and the record has the old definition; the job is still PAUSED, and the same statement does the rest. Where
-   the source is another one, the old definition refuses to read it: its incarnation differs.
-4. save the record and the audit, both or neither.
+3. where the position is moved, pause a job that would go on by itself. Dies here: it waits for RESUME.
+4. move the position: one commit of the table, without files, that raises the epoch, on the head that was looked at.
+   Dies here: the position has moved and the record has the old definition. The bill has the new one, so that the job
+   is not run with the old one (`cut_off`); the same statement does the rest, and UNDO takes the position back.
+5. save the record, which names the slot of the secrets, and the audit, both or neither.
+6. forget the secrets of before the last edit but one. Dies here: they stay, sealed.
+
+All of it in the job's turn: another statement waits, or finds the job changed.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from lading.commit.steps import run_steps
-from lading.errors import ConfigError, JobStateError
-from lading.jobs.events import Altered
+from lading.errors import ConfigError, HeadLostError, JobChangedError, JobStateError, LadingError
+from lading.ids import JobId, new_token
+from lading.jobs.events import Altered, PausedByUser
 from lading.jobs.record import JobRecord, JobState, WindowLimits
 from lading.jobs.transition import transition
-from lading.model.bill import Bill, BillKind
+from lading.model.bill import Bill, BillKind, Head
 from lading.model.positions import Positions
 from lading.service.audit import apply, audit, compact
-from lading.service.changes import changed_parts, has_new_secrets
+from lading.service.changes import changed_parts, has_new_secrets, has_secrets
 from lading.service.compile_routine import window_of
+from lading.service.cut_off import last_change
 from lading.service.moves import EditPlan, PartitionMove
 from lading.service.result import Result, table
 from lading.service.sourced import AnyJob
+from lading.service.turns import turn_of
 from lading.sql.definitions import define_routine_load
 from lading.sql.masking import without_secrets
 from lading.sql.render import render
@@ -37,6 +45,7 @@ from lading.sql.statements import CreateRoutineLoad, Statement
 from lading.store.records import AuditEntry
 
 if TYPE_CHECKING:
+    from lading.service.facade import Lading
     from lading.service.session import Session
 
 ALTER, UNDO = "ALTER", "UNDO ALTER"
@@ -51,10 +60,12 @@ class Edit:
     old: AnyJob
     """With its secrets, as the new one."""
     new: AnyJob
+    seen: Head | None = None
+    """The head that it was looked at; None when the job has none yet."""
     moves: tuple[PartitionMove, ...] = ()
     is_new_source: bool = False
-    gives_up: tuple[str, ...] = ()
-    """Partitions that are not read any longer."""
+    has_lost_secrets: bool = False
+    """The old secrets cannot be opened, and all of them are given anew."""
     restored: Positions | None = None
     """All positions as they were before the edit that is taken back."""
     action: str = ALTER
@@ -106,55 +117,135 @@ def _count(count: int | None, size: int | None) -> str:
 
 
 def commit_edit(session: Session, edit: Edit) -> EditPlan:
-    """Do it. See the numbered list of the module."""
-    lading, record = session.lading, edit.record
+    """Do it. See the numbered list of the module. Raises JobChangedError when what was looked at is no longer true."""
+    with turn_of(session.lading, edit.record.job_id):
+        return _commit_in_turn(session, edit)
+
+
+def _commit_in_turn(session: Session, edit: Edit) -> EditPlan:
+    lading, job_id = session.lading, edit.record.job_id
+    record = _unchanged(session, edit)
     kept = without_secrets(edit.new)
-    changed = replace(record, definition=render(kept), properties=dict(kept.properties))
     event = Altered(
-        definition=changed.definition,
-        properties=changed.properties,
+        definition=render(kept),
+        properties=dict(kept.properties),
         is_undo=edit.action == UNDO,
         window=_window(edit.new),
+        secrets_slot=_slot(edit, record),
         at=lading.clock.now(),
     )
+    changed = _with(record, event)
     if not edit.is_move:
-        transition(record, event)  # Nothing would change: said before anything is written.
-    _keep_secrets(session, edit, kept)
+        # Nothing would change: said before anything is written.
+        has_new = edit.has_lost_secrets or has_new_secrets(edit.old, edit.new)
+        transition(record, event if has_new else replace(event, secrets_slot=None))
     bill: Bill | None = None
     try:
+        if changed.secrets_slot != record.secrets_slot:
+            lading.keep_secrets(job_id, edit.new, kept, changed.secrets_slot)
         compiled, _ = lading.compile(changed)
         compiled.close()
         if edit.is_move:
-            bill, shown = _commit_move(session, edit, changed)
+            _hold(session, record)
+            lading.forget_runner(job_id)
+            bill, shown = _commit_move(session, edit, _with(_unchanged(session, edit), event))
             event = replace(event, moved=bill.head, current_offset=shown)
     except Exception:
-        lading.keep_secrets(record.job_id, edit.old, without_secrets(edit.old))
+        if changed.secrets_slot != record.secrets_slot:
+            with suppress(LadingError):  # What went wrong first is told; sealed secrets that nobody names do no harm.
+                lading.drop_secrets(job_id, changed.secrets_slot)
         raise
-    apply(session, record, event, _audit(session, edit, bill))
+    entry = _audit(session, edit, bill)
+    older = _last_edit(lading.store.list_audit(job_id=job_id))
+    try:
+        apply(session, record, event, entry)
+    except LadingError as error:
+        raise (_half_done(record, bill, error) if bill is not None else error) from error
+    if older is not None:
+        _forget(lading, job_id, older.facts.get("slot_before", ""), {record.secrets_slot, changed.secrets_slot})
     plan = replace(plan_of(edit), is_done=True)
     return replace(plan, epoch=bill.epoch, seq=bill.seq) if bill is not None else plan
 
 
+def _unchanged(session: Session, edit: Edit) -> JobRecord:
+    """The record as it is now. Raises unless the edit still fits it."""
+    record = session.lading.runner(edit.record.job_id).record()
+    check_paused(record, session)
+    if (record.definition, record.secrets_slot) != (edit.record.definition, edit.record.secrets_slot):
+        msg = f"Job {record.full_name} was altered since it was looked at"
+        todo = "Look again with EXPLAIN ALTER, and repeat the statement."
+        raise JobChangedError(msg, left="Nothing was changed.", todo=todo, job_id=record.job_id)
+    return record
+
+
+def _with(record: JobRecord, event: Altered) -> JobRecord:
+    return replace(
+        record,
+        definition=event.definition or record.definition,
+        properties=event.properties,
+        secrets_slot=event.secrets_slot or record.secrets_slot,
+    )
+
+
+def _slot(edit: Edit, record: JobRecord) -> str:
+    """Secrets are sealed anew by every edit, in a slot of their own: those that are in force are never overwritten."""
+    has_any = edit.has_lost_secrets or has_secrets(edit.old) or has_secrets(edit.new)
+    return f"{new_token():016x}" if has_any else record.secrets_slot
+
+
+def _hold(session: Session, record: JobRecord) -> None:
+    """A job that would go on by itself waits for a person, so that it does not while its position is being moved."""
+    if record.reason is not None and not record.reason.needs_a_person:
+        event = PausedByUser(user=session.user, at=session.lading.clock.now())
+        apply(session, record, event, audit(session, record, "PAUSE"))
+
+
 def _commit_move(session: Session, edit: Edit, changed: JobRecord) -> tuple[Bill, str]:
-    lading, reason = session.lading, _reason(session, edit)
-    lading.forget_runner(edit.record.job_id)
-    if not lading.bills(edit.record, 1):
-        # A job that never ran begins where its old definition says, so that the edit can be taken back to there.
-        _, first = lading.coordinator(edit.record)
-        first.close()
+    lading, reason, seen = session.lading, _reason(session, edit), edit.seen
+    if seen is None and not edit.has_lost_secrets:
+        seen = _open_first(session, edit, changed)
     coordinator, compiled = lading.coordinator(changed)
     try:
-        if edit.restored is not None:
-            steps = coordinator.restore(edit.restored, reason=reason)
+        if edit.restored is not None and seen is not None:
+            steps = coordinator.restore(edit.restored, reason=reason, seen=seen)
         elif edit.is_new_source:
-            steps = coordinator.reopen(reason=reason)
+            steps = coordinator.reopen(reason=reason, seen=seen)
         else:
-            changes = {**dict.fromkeys(edit.gives_up), **{move.partition: move.end for move in edit.moves}}
-            steps = coordinator.edit(changes, reason=reason)
+            steps = coordinator.edit({move.partition: move.end for move in edit.moves}, reason=reason, seen=seen)
         bill = run_steps(steps)
         return bill, compiled.show_position(bill.positions)
     finally:
         compiled.close()
+
+
+def _open_first(session: Session, edit: Edit, changed: JobRecord) -> Head:
+    """A job that never ran begins where its old definition says, so that the edit can be taken back to there."""
+    old = replace(changed, definition=edit.record.definition, secrets_slot=edit.record.secrets_slot)
+    coordinator, first = session.lading.coordinator(old)
+    first.close()
+    bill = coordinator.bill
+    if bill is None or bill.kind is not BillKind.OPENING:
+        msg = f"Job {old.full_name} was opened since it was looked at"
+        todo = "Look again with EXPLAIN ALTER, and repeat the statement."
+        raise JobChangedError(msg, left="Nothing was changed.", todo=todo, job_id=old.job_id)
+    return bill.head
+
+
+def _half_done(record: JobRecord, bill: Bill, error: LadingError) -> JobStateError:
+    msg = f"The position of job {record.full_name} was moved, but its record could not be saved: {error.what}"
+    return JobStateError(
+        msg,
+        left=f"The table has bill {bill.seq}; definition and secrets are the old ones.",
+        todo="Run the same statement again, or UNDO ALTER.",
+        job_id=record.job_id,
+        seq=bill.seq,
+    )
+
+
+def _forget(lading: Lading, job_id: JobId, slot: str, used: Collection[str]) -> None:
+    """Secrets of before the last edit but one: UNDO does not reach them. Dies before: they stay, sealed."""
+    if slot not in used:
+        lading.drop_secrets(job_id, slot)
 
 
 def _reason(session: Session, edit: Edit) -> str:
@@ -165,18 +256,10 @@ def _window(statement: AnyJob) -> WindowLimits | None:
     return window_of(define_routine_load(statement).properties) if isinstance(statement, CreateRoutineLoad) else None
 
 
-def _keep_secrets(session: Session, edit: Edit, kept: AnyJob) -> None:
-    """The secrets of before stay in the home too, sealed as they were, so that an edit can be taken back."""
-    from lading.service.facade import secret_key
-
-    lading, job_id = session.lading, edit.record.job_id
-    before = lading.store.read_setting(secret_key(job_id)) or ""
-    lading.store.write_setting(secret_key(job_id, before=True), before)
-    lading.keep_secrets(job_id, edit.new, kept)
-
-
 def _audit(session: Session, edit: Edit, bill: Bill | None) -> AuditEntry:
     facts = {"definition_before": edit.record.definition, **edit.facts}
+    if edit.record.secrets_slot:
+        facts["slot_before"] = edit.record.secrets_slot
     changed = changed_parts(edit.old, edit.new)
     if edit.reason:
         facts["why"] = edit.reason
@@ -202,7 +285,11 @@ def prepare_undo(session: Session, record: JobRecord, *, reason: str = "", state
     """
     check_paused(record, session)
     entries = session.lading.store.list_audit(job_id=record.job_id)
-    entry = next((found for found in entries if found.action in (ALTER, UNDO)), None)
+    saved = {found.facts["head"] for found in entries if "head" in found.facts}
+    cut_off = _cut_off(session, record, saved)
+    if cut_off is not None:
+        return _undo_cut_off(session, record, cut_off, saved, reason=reason, statement=statement)
+    entry = _last_edit(entries)
     if entry is None or "definition_before" not in entry.facts:
         msg = f"There is no change of job {record.full_name} to take back"
         raise JobStateError(msg, left="Nothing was changed.", todo="See SHOW LOAD AUDIT.", job_id=record.job_id)
@@ -210,13 +297,15 @@ def prepare_undo(session: Session, record: JobRecord, *, reason: str = "", state
     new = _statement_before(session, record, entry.facts)
     restored: Positions | None = None
     moves: tuple[PartitionMove, ...] = ()
+    seen: Head | None = None
     if head := entry.facts.get("head"):
-        restored, now = _positions_before(session, record, head)
-        moves = _moves_back(now, restored)
+        newest, restored = _positions_before(session, record, head, saved)
+        seen, moves = newest.head, _moves_back(newest.positions, restored)
     return Edit(
         record=record,
         old=old,
         new=new,
+        seen=seen,
         moves=moves,
         restored=restored,
         action=UNDO,
@@ -228,35 +317,99 @@ def prepare_undo(session: Session, record: JobRecord, *, reason: str = "", state
 
 def _statement_before(session: Session, record: JobRecord, facts: Mapping[str, str]) -> AnyJob:
     """The definition of before, with the secrets of before where those were changed."""
-    lading, before = session.lading, replace(record, definition=facts["definition_before"])
-    return lading.statement_of(before, before=facts.get("secrets") == "changed")
+    slot = facts.get("slot_before", "")
+    return session.lading.statement_of(replace(record, definition=facts["definition_before"], secrets_slot=slot))
 
 
-def _positions_before(session: Session, record: JobRecord, head: str) -> tuple[Positions, Positions]:
-    """Positions before the edit, and those of now. Raises JobStateError when rows were loaded since."""
-    seq = int(head.partition("-")[0])
-    newest = session.lading.bills(record, 1)
-    if not newest:
-        msg = f"Job {record.full_name} has no head in its table"
-        raise JobStateError(msg, left="Nothing was changed.", todo="Start the job first.", job_id=record.job_id)
-    lineage = session.lading.bills(record, newest[0].seq - seq + 2)
-    edited = next((bill for bill in lineage if f"{bill.seq}-{bill.token}" == head), None)
-    before = next((bill for bill in lineage if edited is not None and bill.head == edited.continues), None)
-    if edited is None or before is None:
-        msg = f"The bill of the last change of job {record.full_name} is gone"
-        raise JobStateError(
-            msg, left="Nothing was changed.", todo="Move the position with ALTER.", job_id=record.job_id
-        )
-    loads = [bill for bill in lineage if bill.seq > edited.seq and bill.kind is BillKind.LOAD]
-    if loads:
-        rows = sum(bill.tally.rows.total for bill in loads)
-        msg = (
-            f"The last change of job {record.full_name} cannot be taken back: {rows} rows were read in {len(loads)} "
-            "commits since"
-        )
-        todo = "Move the position with ALTER; EXPLAIN ALTER says what would be loaded again or skipped."
-        raise JobStateError(msg, left="Nothing was changed.", todo=todo, job_id=record.job_id, rows=rows)
-    return before.positions, newest[0].positions
+def _last_edit(entries: Sequence[AuditEntry]) -> AuditEntry | None:
+    """The newest edit among entries of the audit, which are newest first."""
+    return next((found for found in entries if found.action in (ALTER, UNDO)), None)
+
+
+def _lineage(session: Session, record: JobRecord) -> Iterator[Bill]:
+    """The bills of a job as far as they are kept, newest first, each read when it is wanted."""
+    table = session.lading.open_target(record)
+    head = table.read_head_unchecked(record.job_id)
+    while head is not None:
+        try:
+            bill = table.bills.read(record.job_id, head)
+        except HeadLostError:
+            return
+        yield bill
+        head = bill.continues
+
+
+def _name(bill: Bill) -> str:
+    return bill.head.bill_name.removesuffix(".json")
+
+
+def _cut_off(session: Session, record: JobRecord, saved: Collection[str]) -> Bill | None:
+    """The last change, when it moved the position and never came into the record and the audit."""
+    newest = next(_lineage(session, record), None)
+    edited = last_change(session.lading.open_target(record).bills, newest) if newest is not None else None
+    return edited if edited is not None and _name(edited) not in saved else None
+
+
+def _undo_cut_off(
+    session: Session,
+    record: JobRecord,
+    edited: Bill,
+    saved: Collection[str],
+    *,
+    reason: str,
+    statement: Statement | None,
+) -> Edit:
+    """Only the position is taken back: the definition was not changed."""
+    old = session.lading.statement_of(record)
+    newest, restored = _positions_before(session, record, _name(edited), saved)
+    return Edit(
+        record=record,
+        old=old,
+        new=old,
+        seen=newest.head,
+        moves=_moves_back(newest.positions, restored),
+        restored=restored,
+        action=UNDO,
+        reason=reason,
+        statement=statement,
+        facts={"undoes": f"{edited.reason}, of {edited.billed_at.isoformat(timespec='seconds')}, which was cut off"},
+    )
+
+
+def _positions_before(session: Session, record: JobRecord, head: str, saved: Collection[str]) -> tuple[Bill, Positions]:
+    """The newest bill, and the positions before the edit. Raises JobStateError when rows were loaded since.
+
+    Edits before it that were cut off never became part of the definition that is put back: they are passed over.
+    """
+    newest, edited, loads = None, None, list[Bill]()
+    for bill in _lineage(session, record):
+        newest = newest or bill
+        if edited is not None and not _is_passed_over(bill, saved):
+            _refuse_loaded(record, loads)
+            return newest, bill.positions
+        if edited is None and _name(bill) == head:
+            edited = bill
+        elif edited is None and bill.kind is BillKind.LOAD:
+            loads.append(bill)
+    msg = f"The bill of the last change of job {record.full_name} is gone"
+    raise JobStateError(msg, left="Nothing was changed.", todo="Move the position with ALTER.", job_id=record.job_id)
+
+
+def _is_passed_over(bill: Bill, saved: Collection[str]) -> bool:
+    is_edit = bill.kind is BillKind.EDIT and not bill.accepts_rollback
+    return bill.kind is BillKind.TAKEOVER or (is_edit and _name(bill) not in saved)
+
+
+def _refuse_loaded(record: JobRecord, loads: Sequence[Bill]) -> None:
+    if not loads:
+        return
+    rows = sum(bill.tally.rows.total for bill in loads)
+    msg = (
+        f"The last change of job {record.full_name} cannot be taken back: {rows} rows were read in {len(loads)} "
+        "commits since"
+    )
+    todo = "Move the position with ALTER; EXPLAIN ALTER says what would be loaded again or skipped."
+    raise JobStateError(msg, left="Nothing was changed.", todo=todo, job_id=record.job_id, rows=rows)
 
 
 def _moves_back(now: Positions, before: Positions) -> tuple[PartitionMove, ...]:

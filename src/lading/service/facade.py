@@ -200,13 +200,13 @@ class Lading:
         """Who is told of steps and commits."""
         return self._tools.watches
 
-    def statement_of(self, record: JobRecord, *, before: bool = False) -> CreateJob | CreateRoutineLoad:
-        """The statement that made a job, with its secrets, or with those it had before the last edit."""
+    def statement_of(self, record: JobRecord) -> CreateJob | CreateRoutineLoad:
+        """The statement that made a job, with its secrets: those of the slot that the record names."""
         statement = parse_statement(record.definition)
         if not isinstance(statement, CreateJob | CreateRoutineLoad):
             msg = f"The definition of job {record.name} is not CREATE JOB or CREATE ROUTINE LOAD"
             raise JobNotFoundError(msg, left="Nothing was changed.", todo="Drop the job and create it again.")
-        kept = self.store.read_setting(secret_key(record.job_id, before=before))
+        kept = self.store.read_setting(secret_key(record.job_id, record.secrets_slot))
         secrets = open_secrets(self.vault, kept, job=str(record.full_name))
         source = source_of(statement)
         return with_source(statement, replace(source, properties={**source.properties, **secrets}))
@@ -220,12 +220,23 @@ class Lading:
         return statement
 
     def keep_secrets(
-        self, job_id: JobId, statement: CreateJob | CreateRoutineLoad, kept: CreateJob | CreateRoutineLoad
+        self,
+        job_id: JobId,
+        statement: CreateJob | CreateRoutineLoad,
+        kept: CreateJob | CreateRoutineLoad,
+        slot: str = "",
     ) -> None:
-        """Keep what the definition leaves out: the values of secret properties, sealed, in the store alone."""
+        """Keep what the definition leaves out: the values of secret properties, sealed, in the store alone.
+
+        They are in force once the record of the job names their slot. A slot that is in force is never written again.
+        """
         all_of, shown = source_of(statement).properties, source_of(kept).properties
         secrets = {name: value for name, value in all_of.items() if name not in shown}
-        self.store.write_setting(secret_key(job_id), seal_secrets(self.vault, secrets))
+        self.store.write_setting(secret_key(job_id, slot), seal_secrets(self.vault, secrets))
+
+    def drop_secrets(self, job_id: JobId, slot: str) -> None:
+        """Forget secrets that no record names."""
+        self.store.write_setting(secret_key(job_id, slot), "")
 
     def open_target(self, record: JobRecord) -> LakeTable:
         """The table a job loads into."""
@@ -346,9 +357,9 @@ class _NoStager:
         pass
 
 
-def secret_key(job_id: JobId, *, before: bool = False) -> str:
-    """Where the store keeps a job's secrets, and those it had before the last edit."""
-    return f"secrets/{job_id}/before" if before else f"secrets/{job_id}"
+def secret_key(job_id: JobId, slot: str = "") -> str:
+    """Where the store keeps a job's secrets: one slot for each set of them, the first without a name."""
+    return f"secrets/{job_id}/{slot}" if slot else f"secrets/{job_id}"
 
 
 def connect(home: str | Path, **options: object) -> Lading:

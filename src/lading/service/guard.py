@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from lading.jobs.record import JobKind, JobName, JobRecord
 from lading.service.rights import Rights, denied
-from lading.sql.parts import QualifiedName
+from lading.sql.file_properties import is_s3_uri
+from lading.sql.parts import InsertSelect, QualifiedName, SourceFunction
 from lading.sql.queries import is_about_jobs, read_query
 from lading.sql.statements import (
     AlterJob,
@@ -49,17 +50,20 @@ def check_allowed(session: Session, rights: Rights, statement: Statement) -> Non
     match statement:
         case CreateJob():
             rights.require(Privilege.LOAD, *_target(session, statement.insert.table))
+            _check_source(rights, statement.insert)
         case CreateRoutineLoad():
             database = statement.name.db if statement.name.db is not None else session.database
             rights.require(Privilege.LOAD, database, statement.table)
-        case AlterJob() | ControlJob():
+        case AlterJob():
+            _check_alter(session, rights, statement)
+        case ControlJob():
             _check_job(session, rights, statement.name)
         case ShowCreateJob() | ExplainJob() | ShowLoad():
             _check_job(session, rights, statement.name.name)
         case UndoAlter() if statement.kind == "JOB":
             _check_job(session, rights, statement.name.name)
         case ExplainAlter() if isinstance(statement.alter, AlterJob):
-            _check_job(session, rights, statement.alter.name)
+            _check_alter(session, rights, statement.alter)
         case Query():
             _check_query(session, rights, statement)
         case _:
@@ -68,7 +72,11 @@ def check_allowed(session: Session, rights: Rights, statement: Statement) -> Non
 
 def _check_catalog(session: Session, rights: Rights, statement: Statement) -> None:
     match statement:
-        case CreateTable() | DropTable():
+        case CreateTable():
+            rights.require(Privilege.ADMIN, *_target(session, statement.name))
+            if statement.location is not None and not is_s3_uri(statement.location):
+                rights.require(Privilege.ADMIN)  # The disk of the service is nobody's database.
+        case DropTable():
             rights.require(Privilege.ADMIN, *_target(session, statement.name))
         case CreateDatabase():
             rights.require(Privilege.ADMIN)
@@ -94,6 +102,23 @@ def _check_job(session: Session, rights: Rights, name: str) -> None:
     found = session.lading.store.find_job(JobName(kind=JobKind.STREAMING, name=name), include_final=True)
     if found is not None and not sees(rights, found.record):
         raise denied(rights.identity.user, Privilege.LOAD, *_parts(found.record))
+
+
+def _check_alter(session: Session, rights: Rights, statement: AlterJob) -> None:
+    _check_job(session, rights, statement.name)
+    if statement.insert is not None:
+        _check_source(rights, statement.insert)
+
+
+def _check_source(rights: Rights, insert: InsertSelect) -> None:
+    """LOAD is for files in an object store, which its own keys guard. The disk of the service is its owner's."""
+    if is_local(insert.source):
+        rights.require(Privilege.ADMIN)
+
+
+def is_local(source: SourceFunction) -> bool:
+    """Whether a job reads files of the machines that Lading and Spark run on."""
+    return source.name == "FILE" and not is_s3_uri(source.properties.get("uri", ""))
 
 
 def _check_query(session: Session, rights: Rights, query: Query) -> None:

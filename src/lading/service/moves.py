@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -135,6 +135,11 @@ def _given_up(name: str, state: PartitionState, unit: str) -> PartitionMove:
     return PartitionMove(
         partition=name, start=state.at, end=None, direction="GIVEN UP", again=0, unit=unit, remark=remark
     )
+
+
+def plan_given_up(positions: Positions, names: Collection[str]) -> tuple[PartitionMove, ...]:
+    """Partitions that are not read any longer because only others were named."""
+    return tuple(_given_up(name, positions.partitions[name], "records") for name in names)
 
 
 def _direction(difference: int) -> Direction:

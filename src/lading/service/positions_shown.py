@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from lading.model.positions import BEGINNING, PartitionState, Positions
-from lading.sql.starts import OFFSET_BEGINNING, SHARD_END, TRIM_HORIZON
+from lading.sql.starts import OFFSET_BEGINNING, PARTITION_END, SHARD_END, TRIM_HORIZON
 
 _KINESIS = re.compile(r"(AT|AFTER) (\d+)( \d+)?")
 _TIME = "TIME "
@@ -27,10 +27,12 @@ def _number(name: str) -> tuple[int, str]:
 
 
 def kafka_words(positions: Positions) -> dict[str, str]:
-    """For kafka_partitions and kafka_offsets: the next offset to read."""
-    return {
-        name: positions.partitions[name].at or OFFSET_BEGINNING for name in sorted(positions.partitions, key=_number)
-    }
+    """For kafka_partitions and kafka_offsets: the next offset to read. Those that were given up stand among them."""
+    return {name: _kafka_word(positions.partitions[name]) for name in sorted(positions.partitions, key=_number)}
+
+
+def _kafka_word(state: PartitionState) -> str:
+    return PARTITION_END if state.finished else state.at or OFFSET_BEGINNING
 
 
 def kinesis_progress(positions: Positions) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import replace
 
 from lading.errors import ConfigError, JobExistsError, JobNotFoundError, JobStateError
@@ -10,11 +11,13 @@ from lading.ids import new_job_id
 from lading.jobs.events import Created, Event, PausedByUser, Resumed, Stopped
 from lading.jobs.record import JobKind, JobName, JobRecord, JobState
 from lading.jobs.transition import create_record
-from lading.model.positions import Positions
+from lading.model.bill import Head
+from lading.model.positions import Positions, is_replaced
 from lading.service.audit import apply, audit
 from lading.service.compile_routine import window_of
 from lading.service.edits import Edit, check_paused
-from lading.service.moves import PartitionMove, plan_new_source, plan_stream_moves
+from lading.service.lost_secrets import statement_to_alter
+from lading.service.moves import PartitionMove, plan_given_up, plan_new_source, plan_stream_moves
 from lading.service.result import Result, done, table
 from lading.service.routine_views import (
     NO_ROWS,
@@ -26,8 +29,10 @@ from lading.service.routine_views import (
     with_references_followed,
 )
 from lading.service.session import Session
+from lading.service.sourced import AnyJob
 from lading.service.streams import Stream, open_stream
-from lading.sql.alter import alter_routine_load
+from lading.service.turns import turn_of
+from lading.sql.alter import AlteredRoutineLoad, alter_routine_load, names_same_source
 from lading.sql.definitions import define_routine_load
 from lading.sql.masking import without_secrets
 from lading.sql.parts import QualifiedName
@@ -141,6 +146,11 @@ def control_routine(session: Session, statement: ControlRoutineLoad) -> Result:
 
 
 def _control(session: Session, record: JobRecord, statement: ControlRoutineLoad) -> None:
+    with turn_of(session.lading, record.job_id):
+        _control_in_turn(session, session.lading.runner(record.job_id).record(), statement)
+
+
+def _control_in_turn(session: Session, record: JobRecord, statement: ControlRoutineLoad) -> None:
     now = session.lading.clock.now()
     events: dict[str, Event] = {
         "PAUSE": PausedByUser(user=session.user, at=now),
@@ -161,46 +171,61 @@ def prepare_routine_alter(session: Session, statement: AlterRoutineLoad) -> Edit
     """ALTER ROUTINE LOAD, checked against the positions of the job and its stream."""
     record = operable(session, statement.name)
     check_paused(record, session)
-    old = _routine_statement(session, record)
-    positions = _positions(session, record, old)
-    altered = alter_routine_load(old, statement, consumed=[*positions.partitions])
+    whole = statement_to_alter(session, record, statement.source)
+    old = _as_routine(record, whole.statement)
+    seen, positions = _positions(session, record, old)
+    altered = _altered(session, record, old, statement, positions)
     new = altered.statement
     moves: tuple[PartitionMove, ...] = ()
     if altered.is_new_source or altered.moves:
-        stream = _stream(session, record, new)
-        try:
+        with closing(_stream(session, record, new)) as stream:
             if altered.is_new_source:
                 moves = plan_new_source(positions, stream.source.open(stream.start))
             else:
                 moves = plan_stream_moves(stream, positions, altered.moves)
-        finally:
-            stream.close()
+    if not altered.is_new_source:
+        moves += plan_given_up(positions, _pinned_out(old, new, positions))
     return Edit(
         record=record,
         old=old,
         new=new,
+        seen=seen,
         moves=moves,
         is_new_source=altered.is_new_source,
-        gives_up=() if altered.is_new_source else _pinned_out(old, new, positions),
+        has_lost_secrets=whole.has_lost_secrets,
         reason=statement.comment or "",
         statement=statement,
     )
+
+
+def _altered(
+    session: Session, record: JobRecord, old: CreateRoutineLoad, statement: AlterRoutineLoad, positions: Positions
+) -> AlteredRoutineLoad:
+    """The definition after ALTER. A topic or stream that is named again is asked whether it was made again."""
+    consumed = [*positions.partitions]
+    if names_same_source(old, statement) and positions.incarnation:
+        anew = alter_routine_load(old, statement, consumed=consumed, is_made_again=True)
+        with closing(_stream(session, record, anew.statement)) as stream:
+            if is_replaced(positions, stream.source.list_partitions().incarnation):
+                return anew
+    return alter_routine_load(old, statement, consumed=consumed)
 
 
 def prepare_routine_move(
     session: Session, record: JobRecord, old: CreateRoutineLoad, positions: Mapping[str, str | None], reason: str
 ) -> Edit:
     """Positions alone."""
-    stream = _stream(session, record, old)
-    try:
-        moves = plan_stream_moves(stream, _positions(session, record, old), positions)
-    finally:
-        stream.close()
-    return Edit(record=record, old=old, new=old, moves=moves, reason=reason)
+    seen, known = _positions(session, record, old)
+    with closing(_stream(session, record, old)) as stream:
+        moves = plan_stream_moves(stream, known, positions)
+    return Edit(record=record, old=old, new=old, seen=seen, moves=moves, reason=reason)
 
 
 def _routine_statement(session: Session, record: JobRecord) -> CreateRoutineLoad:
-    found = session.lading.statement_of(record)
+    return _as_routine(record, session.lading.statement_of(record))
+
+
+def _as_routine(record: JobRecord, found: AnyJob) -> CreateRoutineLoad:
     if not isinstance(found, CreateRoutineLoad):
         msg = f"{record.full_name} is not a routine load"
         raise JobNotFoundError(msg, left="Nothing was changed.", todo="Use the statements of streaming jobs.")
@@ -213,16 +238,13 @@ def _stream(session: Session, record: JobRecord, statement: CreateRoutineLoad) -
     return open_stream(record, definition, NO_ROWS, session.lading.clock)
 
 
-def _positions(session: Session, record: JobRecord, statement: CreateRoutineLoad) -> Positions:
-    """Where a job stands, or where it would begin when it never ran."""
+def _positions(session: Session, record: JobRecord, statement: CreateRoutineLoad) -> tuple[Head | None, Positions]:
+    """The head and where the job stands there, or where it would begin when it never ran."""
     bills = session.lading.bills(record, 1)
     if bills:
-        return bills[0].positions
-    stream = _stream(session, record, statement)
-    try:
-        return stream.source.open(stream.start)
-    finally:
-        stream.close()
+        return bills[0].head, bills[0].positions
+    with closing(_stream(session, record, statement)) as stream:
+        return None, stream.source.open(stream.start)
 
 
 def _pinned_out(old: CreateRoutineLoad, new: CreateRoutineLoad, positions: Positions) -> tuple[str, ...]:

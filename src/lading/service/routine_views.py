@@ -199,9 +199,8 @@ def create_text(statement: CreateRoutineLoad, positions: Positions) -> str:
         return render(shown)
     given = shown.source.properties
     if shown.source.name == "KAFKA":
-        alive = {name: state for name, state in positions.partitions.items() if not state.finished}
         kept = {name: value for name, value in given.items() if name not in KAFKA_STARTS}
-        words = kafka_words(replace(positions, partitions=alive))
+        words = kafka_words(positions)
         names, places = "kafka_partitions", "kafka_offsets"
     else:
         kept = {name: value for name, value in given.items() if name not in KINESIS_STARTS}

@@ -11,6 +11,7 @@ from lading.service.rights import ROOT, Identity, Rights
 from lading.service.user_statements import execute_user_statement
 from lading.sql.parse import parse_statements
 from lading.sql.statements import Query, Statement
+from lading.sql.table_statements import UseDatabase
 from lading.sql.user_statements import UserStatement
 
 if TYPE_CHECKING:
@@ -42,6 +43,11 @@ class Session:
     def sees_table(self, database: str, table: str) -> bool:
         """Whether a table is there for this session."""
         return self.rights is None or self.rights.see_table(database, table)
+
+    def use(self, database: str) -> None:
+        """Make a database the current one, as USE does. A face calls it with what its client chose."""
+        if database != self.database:
+            self.execute(UseDatabase(name=database))
 
     def sql(self, text: str) -> list[Result]:
         """Run statements, one after the other; the first that fails ends it."""

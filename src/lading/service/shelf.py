@@ -5,19 +5,25 @@ from __future__ import annotations
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pyarrow as pa
 
 from lading.clock import Clock
-from lading.errors import TableExistsError, TableNotFoundError
+from lading.errors import ConfigError, TableExistsError, TableNotFoundError
 from lading.service.home import Home
 from lading.service.secrets import Vault, open_secrets, resolve_properties, seal_secrets
+from lading.sources.homes import home_of
 from lading.sql.parts import QualifiedName
 from lading.sql.table_statements import CreateTable
 from lading.store.protocols import Catalog, MetadataStore
 from lading.store.records import DatabaseEntry, TableEntry
 from lading.tables.base import LakeTable
 from lading.tables.storage import StorageOptions
+from lading.tables.types import arrow_schema
 
 CATALOG = "lading"
+_WIDER = {pa.int8(): pa.int32(), pa.int16(): pa.int32()}
 
 
 class Shelf:
@@ -31,7 +37,11 @@ class Shelf:
         self._vault = vault
 
     def create_table(self, statement: CreateTable, database: str) -> None:
-        """CREATE TABLE. The table first, then its name: a kill in between leaves a table that can be made again."""
+        """CREATE TABLE. The table first, then its name: a kill in between leaves a table that can be made again.
+
+        What such a kill left is taken as it is when it stands at the table's own place, is empty and was never
+        written to, and has the same columns and partitions. Anything else that is there is somebody's.
+        """
         name = statement.name.name
         self.require_database(database)
         if self._catalog.find_table(database, name) is not None:
@@ -39,13 +49,17 @@ class Shelf:
                 return
             msg = f"Table {database}.{name} is already there"
             raise TableExistsError(msg, left="It was not touched.", todo="Choose another name, or drop it first.")
-        location = statement.location or str(self._home.warehouse / database / name)
+        location = self._place(statement, database)
         reach = {key: value for key, value in statement.properties.items() if _is_reach(key)}
         rest = {key: value for key, value in statement.properties.items() if not _is_reach(key)}
         statement = replace(statement, properties=rest)
         # Dies after this: keys for a table that has no name, which the next CREATE TABLE writes over.
         self._store.write_setting(_reach_key(database, name), seal_secrets(self._vault, reach))
-        self._make(statement, database, location, self._options(database, name))
+        try:
+            self._make(statement, database, location, self._options(database, name))
+        except TableExistsError:
+            if not self._is_own_place(location, database, name) or not self._is_rest(statement, database, location):
+                raise
         self._catalog.create_table(
             TableEntry(
                 database=database,
@@ -61,10 +75,13 @@ class Shelf:
     def open_table(self, database: str, name: str) -> LakeTable:
         """The table of a name."""
         entry = self.entry(database, name)
-        if entry.format == "delta":
+        return self._open(entry.format, entry.location, database, name)
+
+    def _open(self, form: str, location: str, database: str, name: str) -> LakeTable:
+        if form == "delta":
             from lading.tables.delta.create import open_delta_table
 
-            return open_delta_table(entry.location, self._options(database, name))
+            return open_delta_table(location, self._options(database, name))
         from lading.tables.iceberg.catalog import sqlite_catalog
         from lading.tables.iceberg.table import open_iceberg_table
 
@@ -86,7 +103,10 @@ class Shelf:
         return entry
 
     def drop_table(self, name: QualifiedName, database: str, *, if_exists: bool) -> None:
-        """DROP TABLE: the name first, then the files, when they are in the warehouse of this home."""
+        """DROP TABLE: the name first, then the files, when they are at the table's own place in the warehouse.
+
+        A place that the statement named is never deleted: nobody knows what else is there.
+        """
         found = self._catalog.find_table(database, name.name)
         if found is None and if_exists:
             return
@@ -96,9 +116,8 @@ class Shelf:
             from lading.tables.iceberg.catalog import drop_table, sqlite_catalog
 
             drop_table(sqlite_catalog(self._home.path), f"{database}.{name.name}")
-        place = Path(entry.location)
-        if place.is_relative_to(self._home.warehouse):
-            shutil.rmtree(place, ignore_errors=True)
+        if self._is_own_place(entry.location, database, name.name):
+            shutil.rmtree(self._own_place(database, name.name), ignore_errors=True)
 
     def create_database(self, name: str, *, if_not_exists: bool) -> None:
         """CREATE DATABASE."""
@@ -116,6 +135,41 @@ class Shelf:
             msg = f"Unknown database '{name}'"
             raise TableNotFoundError(msg, left="Nothing was changed.", todo=f"CREATE DATABASE {name} first.")
 
+    def _own_place(self, database: str, name: str) -> Path:
+        return self._home.warehouse / database / name
+
+    def _is_own_place(self, location: str, database: str, name: str) -> bool:
+        place = _local_path(location)
+        return place is not None and place == self._own_place(database, name).resolve()
+
+    def _place(self, statement: CreateTable, database: str) -> str:
+        """Where a new table goes. A place in a home, or around this one, would be among the files of others."""
+        own = self._own_place(database, statement.name.name)
+        place = _local_path(statement.location) if statement.location is not None else own.resolve()
+        if statement.location is None or place == own.resolve():
+            return str(own)
+        if place is not None and (home_of(str(place)) or self._home.path.resolve().is_relative_to(place)):
+            msg = f"A table cannot be at {statement.location}: that place is in a home folder of Lading, or around it"
+            todo = "Leave LOCATION out, and it gets a place of its own there; or name one outside."
+            raise ConfigError(msg, left="Nothing was made.", todo=todo)
+        return statement.location
+
+    def _is_rest(self, statement: CreateTable, database: str, location: str) -> bool:
+        """Whether the table that is there is what a CREATE TABLE like this one left when it was killed."""
+        lake = self._open(statement.format, location, database, statement.name.name)
+        wanted = arrow_schema(statement.spec)
+        if statement.format == "iceberg":
+            # Iceberg has no whole numbers of less than four bytes.
+            wanted = pa.schema([field.with_type(_WIDER.get(field.type, field.type)) for field in wanted])
+        parts = tuple((field.column, field.transform) for field in statement.spec.partition_by)
+        return (
+            _local_path(lake.location) == _local_path(location)
+            and not lake.files()
+            and lake.version() == 0
+            and lake.schema() == wanted
+            and lake.writer_spec().partition_by == parts
+        )
+
     def _make(self, statement: CreateTable, database: str, location: str, options: StorageOptions) -> None:
         if statement.format == "delta":
             from lading.tables.delta.create import create_delta_table
@@ -131,6 +185,14 @@ class Shelf:
         catalog = sqlite_catalog(self._home.path)
         table = create_iceberg_table(catalog, name, statement.spec, location=location, options=options)
         table.close()
+
+
+def _local_path(location: str) -> Path | None:
+    """The folder that a location means, after all links; None when it is not on a disk."""
+    parts = urlsplit(location)
+    if parts.scheme not in ("", "file"):
+        return None
+    return Path(unquote(parts.path) if parts.scheme else location).resolve()
 
 
 def _is_reach(key: str) -> bool:

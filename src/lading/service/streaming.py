@@ -12,16 +12,19 @@ from lading.ids import new_job_id
 from lading.jobs.events import Created, Event, PausedByUser, Resumed, Stopped
 from lading.jobs.record import JobKind, JobName, JobRecord
 from lading.jobs.transition import create_record
+from lading.model.bill import Head
 from lading.model.positions import Positions
 from lading.service.audit import apply, audit
 from lading.service.edits import Edit, check_paused
+from lading.service.guard import is_local
+from lading.service.lost_secrets import statement_to_alter
 from lading.service.moves import PartitionMove, plan_file_moves
 from lading.service.result import Result, done
 from lading.service.session import Session
+from lading.service.turns import turn_of
 from lading.sources.files.source import FilesSource, parse_offset
 from lading.sql.alter import alter_streaming_job
 from lading.sql.definitions import define_streaming_job
-from lading.sql.file_properties import is_s3_uri
 from lading.sql.masking import without_secrets
 from lading.sql.parts import SourceFunction
 from lading.sql.render import render
@@ -62,14 +65,10 @@ def create_job(session: Session, statement: CreateJob) -> Result:
     return done(f"job {statement.name} created")
 
 
-def _is_local(source: SourceFunction) -> bool:
-    return source.name == "FILE" and not is_s3_uri(source.properties.get("uri", ""))
-
-
 def _located(source: SourceFunction) -> SourceFunction:
     """A relative path means one seen from here, now; the job must mean the same wherever it is run from."""
     uri = source.properties.get("uri", "")
-    if not _is_local(source) or "://" in uri or uri.startswith("/"):
+    if not is_local(source) or "://" in uri or uri.startswith("/"):
         return source
     return replace(source, properties={**source.properties, "uri": f"{Path.cwd()}/{uri.removeprefix('./')}"})
 
@@ -77,7 +76,7 @@ def _located(source: SourceFunction) -> SourceFunction:
 def _located_offset(properties: Mapping[str, str], source: SourceFunction) -> dict[str, str]:
     """The names of local files are whole paths; a relative one in an offset would sort behind them all."""
     offset = properties.get("offset")
-    if not offset or not _is_local(source):
+    if not offset or not is_local(source):
         return dict(properties)
     key = parse_offset(offset)
     whole = key if key.startswith("/") else str(Path.cwd() / key.removeprefix("./"))
@@ -88,7 +87,12 @@ def prepare_job_alter(session: Session, statement: AlterJob) -> Edit:
     """ALTER JOB, checked."""
     record = session.lading.job(statement.name)
     check_paused(record, session)
-    old = session.lading.streaming_statement(record)
+    # Keys that cannot be opened any more matter only where the old source is kept.
+    whole = statement_to_alter(session, record, statement.insert.source if statement.insert else None)
+    old = whole.statement
+    if not isinstance(old, CreateJob):
+        msg = f"{record.full_name} is a routine load"
+        raise JobNotFoundError(msg, left="Nothing was changed.", todo="Use the statements of routine loads.")
     properties = _located_offset(statement.properties, old.insert.source)
     insert = statement.insert
     if insert is not None:
@@ -97,9 +101,19 @@ def prepare_job_alter(session: Session, statement: AlterJob) -> Edit:
     statement = replace(statement, properties=properties, insert=insert)
     new = alter_streaming_job(old, statement, current_db=session.database)
     moves: tuple[PartitionMove, ...] = ()
+    seen: Head | None = None
     if "offset" in properties:
-        moves = _moves(session, record, parse_offset(properties["offset"]))
-    return Edit(record=record, old=old, new=new, moves=moves, reason=statement.comment or "", statement=statement)
+        seen, moves = _moves(session, record, parse_offset(properties["offset"]))
+    return Edit(
+        record=record,
+        old=old,
+        new=new,
+        seen=seen,
+        moves=moves,
+        has_lost_secrets=whole.has_lost_secrets,
+        reason=statement.comment or "",
+        statement=statement,
+    )
 
 
 def prepare_file_move(session: Session, record: JobRecord, old: CreateJob, at: str, reason: str) -> Edit:
@@ -107,11 +121,12 @@ def prepare_file_move(session: Session, record: JobRecord, old: CreateJob, at: s
     offset = at if at.lstrip().startswith("{") or not at else json.dumps({"fileName": at})
     located = _located_offset({"offset": offset}, old.insert.source)["offset"]
     new = replace(old, properties={**old.properties, "offset": located}) if at else old
-    moves = _moves(session, record, parse_offset(located))
-    return Edit(record=record, old=old, new=new, moves=moves, reason=reason)
+    seen, moves = _moves(session, record, parse_offset(located))
+    return Edit(record=record, old=old, new=new, seen=seen, moves=moves, reason=reason)
 
 
-def _moves(session: Session, record: JobRecord, key: str) -> tuple[PartitionMove, ...]:
+def _moves(session: Session, record: JobRecord, key: str) -> tuple[Head | None, tuple[PartitionMove, ...]]:
+    """The head, and what a move from its position would do."""
     compiled, _ = session.lading.compile(record)
     source = compiled.source
     if not isinstance(source, FilesSource):
@@ -119,7 +134,7 @@ def _moves(session: Session, record: JobRecord, key: str) -> tuple[PartitionMove
         raise ConfigError(msg, left="Nothing was changed.")
     bills = session.lading.bills(record, 1)
     positions: Positions = bills[0].positions if bills else source.open(compiled.job.start)
-    return plan_file_moves(source, positions, key)
+    return (bills[0].head if bills else None), plan_file_moves(source, positions, key)
 
 
 def control_job(session: Session, statement: ControlJob) -> Result:
@@ -136,8 +151,9 @@ def control_job(session: Session, statement: ControlJob) -> Result:
         "RESUME": Resumed(at=now),
         "DROP": Stopped(at=now),
     }
-    apply(session, record, events[statement.verb], audit(session, record, statement.verb))
-    if statement.verb != "RESUME":
-        session.lading.runner(record.job_id).halt()
-        session.lading.forget_runner(record.job_id)
+    with turn_of(session.lading, record.job_id):
+        apply(session, record, events[statement.verb], audit(session, record, statement.verb))
+        if statement.verb != "RESUME":
+            session.lading.runner(record.job_id).halt()
+            session.lading.forget_runner(record.job_id)
     return done()

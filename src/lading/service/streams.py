@@ -24,7 +24,7 @@ from lading.sources.streams import StreamSight
 from lading.sql.definitions import REGISTRY_URL, RoutineLoadDefinition
 from lading.sql.kafka_properties import KafkaProperties
 from lading.sql.kinesis_properties import KinesisProperties
-from lading.sql.starts import OFFSET_BEGINNING, SHARD_END, TRIM_HORIZON, start_time_or_none
+from lading.sql.starts import OFFSET_BEGINNING, PARTITION_END, SHARD_END, TRIM_HORIZON, start_time_or_none
 
 _REGISTRY = "schema.registry."
 
@@ -124,18 +124,21 @@ def _open_kafka(
     zone = definition.properties.timezone
     client = {name: value for name, value in source.client.items() if not name.startswith(_REGISTRY)}
     client.setdefault("group.id", f"{record.name}_{record.job_id}")
+    own = dict(zip(source.partitions, source.offsets, strict=False))
+    finished = tuple(number for number, at in own.items() if at == PARTITION_END)
+    pinned = tuple(number for number in source.partitions if number not in finished) or source.partitions
     spec = KafkaSpec(
         brokers=source.broker_list,
         topic=source.topic,
         format=record_format(definition, mapped.source_columns),
-        partitions=source.partitions if source.discovery != "ON" else (),
+        partitions=pinned if source.discovery != "ON" else (),
         client=client,
         aws=source.aws,
         metadata=mapped.metadata,
     )
-    own = dict(zip(source.partitions, source.offsets, strict=False))
     # Where positions are given for some of all partitions, the others came later: nothing of them was read.
     default = OFFSET_BEGINNING if own and source.discovery == "ON" else source.default_offset
+    own = {number: at for number, at in own.items() if number not in finished}
     made = make_kafka_source(spec, clock)
     acknowledger = KafkaAcknowledger(spec)
 
@@ -145,15 +148,16 @@ def _open_kafka(
         )
 
     def resolve(moves: Mapping[str, str]) -> dict[str, str | None]:
-        opened = made.open(start_of(OFFSET_BEGINNING, {int(name): at for name, at in moves.items()}))
-        return {name: opened.partitions[name].at for name in moves}
+        there = {int(name): at for name, at in moves.items() if at != PARTITION_END}
+        opened = made.open(start_of(OFFSET_BEGINNING, there)) if there else Positions()
+        return {name: opened.partitions[name].at if int(name) in there else None for name in moves}
 
     def close() -> None:
         acknowledger.close()
         getattr(made, "close", lambda: None)()
 
     return Stream(
-        source=made,
+        source=_WithFinished(made, [str(number) for number in finished]) if finished else made,
         read=partial(read_splits, spec),
         schema=_shown_columns(output_schema(spec), mapped),
         start=start_of(default, own),
@@ -248,14 +252,14 @@ def kinesis_place(start: str, zone: str) -> str:
 
 
 class _WithFinished:
-    """A stream some of whose shards were read to their end by the job that this one goes on from."""
+    """A stream some of whose partitions were finished or given up by the job that this one goes on from."""
 
     def __init__(self, source: StreamSource, finished: Sequence[str]) -> None:
         self._source = source
         self._finished = frozenset(finished)
 
     def open(self, start: str) -> Positions:
-        """Those shards count as finished; those that have expired meanwhile are not needed."""
+        """Those partitions count as finished; those that have expired meanwhile are not needed."""
         opened = self._source.open(start)
         done: dict[str, PartitionState] = {
             name: replace(state, finished=True) if name in self._finished else state

@@ -60,10 +60,22 @@ def _full(name: QualifiedName, current_db: str | None) -> tuple[str | None, str]
     return (name.db if name.db is not None else current_db, name.name)
 
 
+def names_same_source(old: CreateRoutineLoad, alter: AlterRoutineLoad) -> bool:
+    """Whether ALTER names the topic or stream that the job has already."""
+    if alter.source is None:
+        return False
+    name = "kafka_topic" if old.source.name == "KAFKA" else "kinesis_stream"
+    return alter.source.properties.get(name) == old.source.properties[name]
+
+
 def alter_routine_load(
-    old: CreateRoutineLoad, alter: AlterRoutineLoad, *, consumed: Collection[str]
+    old: CreateRoutineLoad, alter: AlterRoutineLoad, *, consumed: Collection[str], is_made_again: bool = False
 ) -> AlteredRoutineLoad:
-    """The definition after ALTER ROUTINE LOAD. `consumed` are the partitions or shards that the job reads now."""
+    """The definition after ALTER ROUTINE LOAD. `consumed` are the partitions or shards that the job reads now.
+
+    A topic or stream that was deleted and made again under its name is a new one: its positions begin anew at the
+    default of the job, and partitions that were named as the only ones still are.
+    """
     check_names(alter.properties, ALTERABLE_PROPERTY_NAMES)
     clauses = _merged_clauses(old.clauses, alter.clauses)
     new = replace(old, clauses=clauses, properties={**old.properties, **alter.properties})
@@ -72,9 +84,25 @@ def alter_routine_load(
     if alter.source is None:
         return AlteredRoutineLoad(statement=new)
     changed = alter.source.properties
+    if is_made_again:
+        return _begin_anew(new, changed)
     if old.source.name == "KINESIS":
         return _alter_kinesis(new, changed, consumed)
     return _alter_kafka(new, changed, consumed)
+
+
+def _begin_anew(new: CreateRoutineLoad, changed: Mapping[str, str]) -> AlteredRoutineLoad:
+    old, is_kafka = new.source.properties, new.source.name == "KAFKA"
+    names, places = ("kafka_partitions", "kafka_offsets") if is_kafka else ("kinesis_shards", "kinesis_shards_pos")
+    defaults = _KAFKA_DEFAULTS if is_kafka else ("property.kinesis_default_pos",)
+    stale = [places]
+    if old.get(_DISCOVERY, "").upper() == "ON" or names in changed:
+        stale += [names, _DISCOVERY]
+    if places in changed or any(name in changed for name in defaults):
+        stale += defaults
+    if not is_kafka and any(name in changed for name in _KINESIS_ENDPOINTS):
+        stale += _KINESIS_ENDPOINTS
+    return _with_source(new, {**_without(old, stale), **changed}, {}, is_new=True)
 
 
 def _merged_clauses(old: LoadClauses, new: LoadClauses) -> LoadClauses:

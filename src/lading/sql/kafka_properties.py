@@ -7,7 +7,14 @@ from dataclasses import dataclass, field
 
 from lading.errors import NotSupportedError
 from lading.sql.property_values import names, needed, refuse, word
-from lading.sql.starts import OFFSET_BEGINNING, OFFSET_END, kafka_start, read_discovery, start_time_or_none
+from lading.sql.starts import (
+    OFFSET_BEGINNING,
+    OFFSET_END,
+    PARTITION_END,
+    kafka_start,
+    read_discovery,
+    start_time_or_none,
+)
 
 _PREFIX = "property."
 _DEFAULT = "kafka_default_offsets"
@@ -124,7 +131,7 @@ def _offsets(properties: Mapping[str, str], partitions: tuple[int, ...]) -> tupl
             f"Partitions number should be equals to offsets number: {len(partitions)} partitions, {len(starts)} offsets"
         )
         raise refuse(msg, property="kafka_offsets")
-    times = [start_time_or_none(start, "UTC") is not None for start in starts]
+    times = [start_time_or_none(start, "UTC") is not None for start in starts if start != PARTITION_END]
     if any(times) and not all(times):
         msg = "The offset of the partition cannot be specified by the timestamp and the offset at the same time"
         raise refuse(msg, property="kafka_offsets")

@@ -21,10 +21,17 @@ SHARD_END = "SHARD_END"
 _PLACE = re.compile(r"AT \d+( \d+)?|AFTER \d+")
 
 
+PARTITION_END = "PARTITION_END"
+"""A partition that was given up: nothing of it is read."""
+
+
 def kafka_start(name: str, text: str) -> str:
-    """An offset, OFFSET_BEGINNING, OFFSET_END, or a time `yyyy-MM-dd HH:mm:ss` in the job's time zone."""
+    """An offset, OFFSET_BEGINNING, OFFSET_END, or a time `yyyy-MM-dd HH:mm:ss` in the job's time zone.
+
+    SHOW CREATE also writes PARTITION_END.
+    """
     given = text.strip()
-    if given.upper() in (OFFSET_BEGINNING, OFFSET_END):
+    if given.upper() in (OFFSET_BEGINNING, OFFSET_END, PARTITION_END):
         return given.upper()
     if given.isascii() and given.isdigit():
         return str(int(given))

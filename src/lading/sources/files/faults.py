@@ -15,7 +15,7 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 
-from lading.errors import ListingError, SourceError, StorageError
+from lading.errors import ConfigError, ListingError, SourceError, StorageError
 
 _NOTHING = "Nothing of this batch was committed; the position stands."
 
@@ -55,6 +55,13 @@ def file_unreadable(uri: str, why: str) -> FileUnreadableError:
     msg = f"File {uri} cannot be read: {why}"
     todo = 'Replace the file and RESUME, or move the job past it with its key as offset {"fileName": …}.'
     return FileUnreadableError(msg, left=_NOTHING, todo=todo, file=uri)
+
+
+def file_of_home(path: str, home: str) -> ConfigError:
+    """The file is one of Lading's own."""
+    msg = f"File {path} belongs to Lading itself: it is in the home folder {home}, or leads into it"
+    todo = "Keep the files of jobs outside of the home folder, and write a uri that does not match files in it."
+    return ConfigError(msg, left="Nothing of it was read.", todo=todo, file=path)
 
 
 def store_failed(uri: str, why: object) -> StorageError:

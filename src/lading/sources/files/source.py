@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from lading.errors import ConfigError
 from lading.model.batch import Limits, Split
 from lading.model.positions import BEGINNING, ListedPartition, Listing, PartitionState, Positions
-from lading.sources.files.faults import listing_failed
+from lading.sources.files.faults import file_of_home, listing_failed
 from lading.sources.files.glob import compile_glob
 from lading.sources.files.packing import SplitSizing, end_of, pack_files
 from lading.sources.files.payload import FilePart, Payload, render_payload
 from lading.sources.files.spec import FilesSpec, Ingestion, LateFiles
 from lading.sources.files.store import ObjectInfo, ObjectStore, open_store
 from lading.sources.files.window import Window, read_window, render_window
+from lading.sources.homes import Homes
 
 _SAMPLE = 10
 
@@ -55,6 +56,7 @@ class FilesSource:
         self._glob = compile_glob(spec.place.pattern)
         self._store = store or open_store(spec.place, spec.s3)
         self._sizing = sizing or SplitSizing()
+        self._is_local = spec.place.scheme == "file"
         self.partition = spec.place.root + self._glob.literal_prefix
 
     def open(self, start: str) -> Positions:
@@ -119,11 +121,15 @@ class FilesSource:
         return _Found(late, fresh, False)
 
     def _matching(self, start_after: str) -> Iterator[ObjectInfo]:
-        glob = self._glob
+        glob, homes = self._glob, Homes()
+        if self._is_local and (home := homes.home_of(glob.literal_prefix)) is not None:
+            raise file_of_home(glob.literal_prefix, home)
         for file in self._store.list(glob.literal_prefix, start_after, max_slashes=glob.max_slashes):
             if glob.matches(file.key):
                 if not _is_text(file.key):
                     raise listing_failed(self.partition, f"the name {file.key!r} is not UTF-8")
+                if self._is_local and (home := homes.home_of(file.key)) is not None:
+                    raise file_of_home(file.key, home)
                 yield file
 
     def _splits(

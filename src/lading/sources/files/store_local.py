@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from io import FileIO
 
-from lading.sources.files.faults import file_changed, file_gone, listing_failed, store_failed
+from lading.sources.files.faults import file_changed, file_gone, file_of_home, listing_failed, store_failed
 from lading.sources.files.store import ObjectInfo
+from lading.sources.homes import home_of
 
 
 class LocalStore:
@@ -20,6 +21,8 @@ class LocalStore:
         return _Walk(prefix, start_after, max_slashes).files(folder, ())
 
     def open(self, key: str, *, if_match: str, size: int, random: bool = False) -> LocalFile:
+        if (home := home_of(key)) is not None:
+            raise file_of_home(key, home)
         try:
             file = LocalFile(key, if_match)
         except (FileNotFoundError, NotADirectoryError) as error:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import atexit
+import re
 import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from lading.sources.kafka.faults import bad_setting, owned_setting
+from lading.sources.homes import home_of
+from lading.sources.kafka.faults import bad_setting, closed_setting, owned_setting
 from lading.sources.kafka.spec import KafkaSpec
 
 if TYPE_CHECKING:
@@ -22,6 +24,32 @@ _OWNED = {
     "isolation.level": "read_committed",
 }
 """A user who sets one of these otherwise would get other rows than Lading promises."""
+
+_CODE, _PROGRAM = "it loads code into the service", "it runs a program on the machine of the service"
+_FILE = "it has a file of the machine of the service read or written"
+_CLOSED = {
+    "plugin.library.paths": _CODE,
+    "ssl.engine.location": _CODE,
+    "ssl.engine.id": _CODE,
+    "ssl.providers": _CODE,
+    "sasl.kerberos.kinit.cmd": _PROGRAM,
+    "offset.store.method": _FILE,
+    "offset.store.path": _FILE,
+    "sasl.oauthbearer.assertion.file": _FILE,
+    "sasl.oauthbearer.assertion.jwt.template.file": _FILE,
+    "on_commit": _CODE,
+    "logger": _CODE,
+    "default.topic.config": _CODE,
+    "opaque": _CODE,
+    "interceptors": _CODE,
+}
+"""Whoever may create a job is not the owner of the machine that runs it. Files of assertions are sent elsewhere."""
+
+_KERBEROS = re.compile(r"[\w./@:-]*")
+"""librdkafka has a shell run kinit with the names of Kerberos in it."""
+
+_PATHS = (".location", ".keytab", ".file", ".path", ".paths")
+"""Names of settings that end so name a file or a folder."""
 
 _TUNED = {
     # Fetching of a partition goes on at once when there is room again; the default is to wait a second.
@@ -105,7 +133,16 @@ def open_consumer(spec: KafkaSpec, complaints: Complaints) -> Consumer:
 
 
 def check_settings(spec: KafkaSpec) -> None:
-    """Refuse settings that would make Lading read other rows than it promises."""
+    """Refuse settings that would make Lading read other rows than it promises, or the machine do more than read."""
+    registry = spec.format.registry.settings if spec.format.registry else {}
+    for written, value in (*spec.client.items(), *registry.items()):
+        name = written.strip().lower()
+        if name in _CLOSED or name.endswith("_cb"):
+            raise closed_setting(written, _CLOSED.get(name, "it names code of the service"))
+        if name.startswith("sasl.kerberos.") and not _KERBEROS.fullmatch(value):
+            raise closed_setting(written, "the client writes it into a command, where it would mean something else")
+        if name.endswith(_PATHS) and (home := home_of(value)) is not None:
+            raise closed_setting(written, f"{value} is in the home folder {home} of Lading itself")
     for name, ours in _OWNED.items():
         given = spec.client.get(name, ours)
         if given.strip().lower() != ours:

@@ -100,3 +100,9 @@ def owned_setting(name: str, given: str, ours: str) -> ConfigError:
     """A setting that would break what Lading promises."""
     msg = f"property.{name} cannot be {given!r}: Lading keeps positions itself and reads with {ours!r}"
     return ConfigError(msg, left="Nothing was read.", todo=f"Leave property.{name} out.")
+
+
+def closed_setting(name: str, why: str) -> ConfigError:
+    """A setting that would do more on the machine of the service than read a topic."""
+    msg = f"property.{name} cannot be set in a job: {why}"
+    return ConfigError(msg, left="Nothing was read.", todo=f"Leave property.{name} out.")
