@@ -23,6 +23,7 @@ from lading.pipeline.session import open_session
 WARM_ROUNDS = int(os.environ.get("LADING_BENCH_ROUNDS", "3"))
 COLD_ROUNDS = int(os.environ.get("LADING_BENCH_COLD_ROUNDS", "2"))
 SCALE = float(os.environ.get("LADING_BENCH_SCALE", "1"))
+CONSOLE = Console()
 SIZES = {"csv": (16, 400_000), "json": (16, 400_000), "small": (2000, 200)}
 
 
@@ -35,24 +36,22 @@ class Cold:
 
 
 def run(names: tuple[str, ...] = ("csv", "json", "small")) -> None:
-    """Measure and print the table."""
-    shown = Table("files", "contender", "warm rows/s", "cold s", "peak memory, MB")
+    """Measure and print a table for each kind, and each figure as soon as it is known."""
     for name in names:
         folder = Path(tempfile.mkdtemp(prefix="lading-bench-"))
         try:
-            _measure(name, folder, shown)
+            _measure(name, folder)
         finally:
             shutil.rmtree(folder)
-    console = Console()
-    console.print(shown)
-    console.print(
+    CONSOLE.print(
         f"Interleaved. Warm: {WARM_ROUNDS} rounds in one session after one that is left out. Cold: {COLD_ROUNDS} "
         "rounds, from the start of the process to its end. Ratios are of neighbours in one round, medians of all "
         "rounds. Memory is that of all processes of a cold round. Filter, upper-case, one multiplication."
     )
 
 
-def _measure(name: str, folder: Path, shown: Table) -> None:
+def _measure(name: str, folder: Path) -> None:
+    shown = Table("files", "contender", "warm rows/s", "cold s", "peak memory, MB")
     files, rows = SIZES[name]
     per_file, form = max(1, int(rows * SCALE)), "json" if name == "json" else "csv"
     inbox = write_files(folder / "in", files, per_file, form)
@@ -71,7 +70,8 @@ def _measure(name: str, folder: Path, shown: Table) -> None:
             f"{max(one.peak_mb for one in cold[contender]):,.0f}",
         )
     cold_s = {contender: [one.seconds for one in taken] for contender, taken in cold.items()}
-    shown.add_row(name, "ratio", f"{_ratio(warm):.2f}", f"{_ratio(cold_s):.2f}", "", end_section=True)
+    shown.add_row(name, "ratio", f"{_ratio(warm):.2f}", f"{_ratio(cold_s):.2f}", "")
+    CONSOLE.print(shown)
 
 
 def _warm(folder: Path, inbox: Path, form: str) -> dict[str, list[float]]:
@@ -81,6 +81,7 @@ def _warm(folder: Path, inbox: Path, form: str) -> dict[str, list[float]]:
         for number in range(1 + WARM_ROUNDS):
             for contender, load in CONTENDERS.items():
                 seconds = load(spark, folder / f"{contender}-{number}", inbox, form)
+                CONSOLE.print(f"{contender}, round {number}: {seconds:.1f} s")
                 if number:
                     taken[contender].append(seconds)
     finally:
@@ -101,6 +102,7 @@ def run_cold(contender: str, form: str, inbox: Path, home: Path) -> Cold:
         peak = Peak(process.pid)
         code = process.wait()
     taken = Cold(seconds=time.perf_counter() - began, peak_mb=peak.stop_mb())
+    CONSOLE.print(f"{contender} from process start: {taken.seconds:.1f} s, {taken.peak_mb:,.0f} MB")
     if code:
         msg = f"{contender} ended with {code}"
         raise RuntimeError(msg)

@@ -313,7 +313,8 @@ def test_an_operator_who_did_not_see_the_last_batch_changes_nothing(bench: Bench
         pass
     seen = first.bill
     assert seen is not None
-    run_steps(batch)
+    landed = run_steps(batch)
+    assert landed is not None
     second = bench.started()
     assert second.bill is not None
 
@@ -327,9 +328,9 @@ def test_an_operator_who_did_not_see_the_last_batch_changes_nothing(bench: Bench
     with pytest.raises(JobChangedError, match="has loaded 6 rows since it was looked at"):
         run_steps(steps(seen.head))
     assert bench.head() == second.bill.head
-    assert run_steps(steps(first.bill.head)).kind is BillKind.EDIT  # only a takeover came since
+    assert run_steps(steps(landed.head)).kind is BillKind.EDIT  # only a takeover came since
     with pytest.raises(JobChangedError, match="was changed since"):
-        run_steps(steps(first.bill.head))
+        run_steps(steps(landed.head))
 
 
 def test_a_bill_whose_commit_never_happened_is_read_by_nobody(bench: Bench) -> None:

@@ -47,7 +47,8 @@ class FakeKafka:
 
     @property
     def _incarnation(self) -> str:
-        return self._world.made_again.get(self._spec.topic, self._spec.topic)
+        topic: str = self._spec.topic
+        return self._world.made_again.get(topic, topic)
 
     def _ends(self) -> dict[str, int]:
         self._world.ask()
@@ -89,7 +90,8 @@ class FakeKinesis:
 
     @property
     def _incarnation(self) -> str:
-        return self._world.made_again.get(self._spec.stream, self._spec.stream)
+        stream: str = self._spec.stream
+        return self._world.made_again.get(stream, stream)
 
     def _names(self) -> dict[str, tuple[str, ...]]:
         self._world.ask()

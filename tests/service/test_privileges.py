@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lading.errors import ConfigError, DeniedError, JobNotFoundError, TableExistsError, TableNotFoundError
+from lading.errors import ConfigError, DeniedError, JobNotFoundError, SqlError, TableExistsError, TableNotFoundError
 from lading.service.facade import Lading
 from lading.service.session import Session
 from lading.sources import homes
@@ -214,7 +214,9 @@ def test_drop_deletes_the_tables_own_place_and_no_other(home: Lading, tmp_path: 
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "precious").write_text("x")
-    home.sql(f"CREATE TABLE t (id BIGINT) USING {form} LOCATION '{tmp_path}/home/warehouse/../../outside'; DROP TABLE t")
+    home.sql(
+        f"CREATE TABLE t (id BIGINT) USING {form} LOCATION '{tmp_path}/home/warehouse/../../outside'; DROP TABLE t"
+    )
     assert (outside / "precious").exists()
     home.sql(f"CREATE TABLE t (id BIGINT) USING {form}")
     assert (tmp_path / "home/warehouse/shop/t").exists()
@@ -302,4 +304,23 @@ def test_a_routine_load_cannot_have_the_machine_do_more_than_read(
             'CREATE ROUTINE LOAD r ON orders COLUMNS(id) PROPERTIES("format"="avro") FROM KAFKA('
             f'"kafka_broker_list"="127.0.0.1:1", "kafka_topic"="t", "property.schema.registry.url"="http://127.0.0.1:1",'
             f' "property.{name}"="{given}")'
+        )
+
+
+@pytest.mark.parametrize(
+    "mapping",
+    [
+        "'${env:LADING_SECRET_KEY}'",
+        "`${env:LADING_SECRET_KEY}`",
+        "extract(`year from now()) + length(reflect('java.lang.System', 'getenv', 'X')) + extract(year` from now())",
+        "from_xml(id, 'a INT', map('rowValidationXSDPath', '/etc/passwd'))",
+    ],
+)
+def test_a_mapping_cannot_reach_what_is_the_services_own(home: Lading, tmp_path: Path, mapping: str) -> None:
+    with pytest.raises(SqlError):
+        home.sql(file_job(f"{tmp_path}/in/*.json").replace("SELECT id", f"SELECT {mapping}"))
+    with pytest.raises(SqlError):
+        home.session("ann", "shop").sql(
+            f'CREATE ROUTINE LOAD r ON orders COLUMNS(x, id = {mapping}) PROPERTIES("format"="json") FROM KAFKA('
+            '"kafka_broker_list"="127.0.0.1:1", "kafka_topic"="t")'
         )

@@ -477,3 +477,16 @@ def test_a_recreated_job_does_not_read_partitions_that_were_given_up(bench: Desk
     states = bench.lading.bills(bench.lading.any_job("shop.j"), 1)[0].positions.partitions
     assert [name for name, state in states.items() if not state.finished] == ["0"]
     assert states["0"].at == "60"
+    bench.sql(
+        'PAUSE ROUTINE LOAD FOR j; ALTER ROUTINE LOAD FOR j FROM KAFKA("kafka_default_offsets"="OFFSET_BEGINNING")'
+    )
+    bench.sql("RESUME ROUTINE LOAD FOR j")
+    bench.run()
+    assert bench.lading.bills(bench.lading.any_job("shop.j"), 1)[0].positions.partitions == states
+
+
+def test_shards_at_their_end_stay_there_when_the_default_is_altered(bench: Desk) -> None:
+    paused(bench, ', "kinesis_shards"="a,b", "kinesis_shards_pos"="SHARD_END,AT 5"', source=KINESIS)
+    bench.sql('ALTER ROUTINE LOAD FOR j FROM KINESIS("property.kinesis_default_pos"="TRIM_HORIZON")')
+    bench.lading.compile(bench.lading.any_job("shop.j"))
+    assert bench.world.specs[-1].shards == ("b",)

@@ -17,13 +17,13 @@ All of it in the job's turn: another statement waits, or finds the job changed.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from lading.commit.steps import run_steps
-from lading.errors import ConfigError, HeadLostError, JobChangedError, JobStateError, LadingError
+from lading.errors import ConfigError, JobChangedError, JobStateError, LadingError
 from lading.ids import JobId, new_token
 from lading.jobs.events import Altered, PausedByUser
 from lading.jobs.record import JobRecord, JobState, WindowLimits
@@ -31,9 +31,9 @@ from lading.jobs.transition import transition
 from lading.model.bill import Bill, BillKind, Head
 from lading.model.positions import Positions
 from lading.service.audit import apply, audit, compact
+from lading.service.before import EDITS, cut_off_edit, last_edit, moves_back, name_of, positions_before
 from lading.service.changes import changed_parts, has_new_secrets, has_secrets
 from lading.service.compile_routine import window_of
-from lading.service.cut_off import last_change
 from lading.service.moves import EditPlan, PartitionMove
 from lading.service.result import Result, table
 from lading.service.sourced import AnyJob
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from lading.service.facade import Lading
     from lading.service.session import Session
 
-ALTER, UNDO = "ALTER", "UNDO ALTER"
+ALTER, UNDO = EDITS
 PLAN_COLUMNS = ("What", "From", "To", "Direction", "LoadedAgain", "Skipped", "Unit", "Remark")
 
 
@@ -156,7 +156,7 @@ def _commit_in_turn(session: Session, edit: Edit) -> EditPlan:
                 lading.drop_secrets(job_id, changed.secrets_slot)
         raise
     entry = _audit(session, edit, bill)
-    older = _last_edit(lading.store.list_audit(job_id=job_id))
+    older = last_edit(lading.store.list_audit(job_id=job_id))
     try:
         apply(session, record, event, entry)
     except LadingError as error:
@@ -286,10 +286,10 @@ def prepare_undo(session: Session, record: JobRecord, *, reason: str = "", state
     check_paused(record, session)
     entries = session.lading.store.list_audit(job_id=record.job_id)
     saved = {found.facts["head"] for found in entries if "head" in found.facts}
-    cut_off = _cut_off(session, record, saved)
+    cut_off = cut_off_edit(session, record, saved)
     if cut_off is not None:
         return _undo_cut_off(session, record, cut_off, saved, reason=reason, statement=statement)
-    entry = _last_edit(entries)
+    entry = last_edit(entries)
     if entry is None or "definition_before" not in entry.facts:
         msg = f"There is no change of job {record.full_name} to take back"
         raise JobStateError(msg, left="Nothing was changed.", todo="See SHOW LOAD AUDIT.", job_id=record.job_id)
@@ -299,8 +299,8 @@ def prepare_undo(session: Session, record: JobRecord, *, reason: str = "", state
     moves: tuple[PartitionMove, ...] = ()
     seen: Head | None = None
     if head := entry.facts.get("head"):
-        newest, restored = _positions_before(session, record, head, saved)
-        seen, moves = newest.head, _moves_back(newest.positions, restored)
+        newest, restored = positions_before(session, record, head, saved)
+        seen, moves = newest.head, moves_back(newest.positions, restored)
     return Edit(
         record=record,
         old=old,
@@ -321,35 +321,6 @@ def _statement_before(session: Session, record: JobRecord, facts: Mapping[str, s
     return session.lading.statement_of(replace(record, definition=facts["definition_before"], secrets_slot=slot))
 
 
-def _last_edit(entries: Sequence[AuditEntry]) -> AuditEntry | None:
-    """The newest edit among entries of the audit, which are newest first."""
-    return next((found for found in entries if found.action in (ALTER, UNDO)), None)
-
-
-def _lineage(session: Session, record: JobRecord) -> Iterator[Bill]:
-    """The bills of a job as far as they are kept, newest first, each read when it is wanted."""
-    table = session.lading.open_target(record)
-    head = table.read_head_unchecked(record.job_id)
-    while head is not None:
-        try:
-            bill = table.bills.read(record.job_id, head)
-        except HeadLostError:
-            return
-        yield bill
-        head = bill.continues
-
-
-def _name(bill: Bill) -> str:
-    return bill.head.bill_name.removesuffix(".json")
-
-
-def _cut_off(session: Session, record: JobRecord, saved: Collection[str]) -> Bill | None:
-    """The last change, when it moved the position and never came into the record and the audit."""
-    newest = next(_lineage(session, record), None)
-    edited = last_change(session.lading.open_target(record).bills, newest) if newest is not None else None
-    return edited if edited is not None and _name(edited) not in saved else None
-
-
 def _undo_cut_off(
     session: Session,
     record: JobRecord,
@@ -361,70 +332,19 @@ def _undo_cut_off(
 ) -> Edit:
     """Only the position is taken back: the definition was not changed."""
     old = session.lading.statement_of(record)
-    newest, restored = _positions_before(session, record, _name(edited), saved)
+    newest, restored = positions_before(session, record, name_of(edited), saved)
     return Edit(
         record=record,
         old=old,
         new=old,
         seen=newest.head,
-        moves=_moves_back(newest.positions, restored),
+        moves=moves_back(newest.positions, restored),
         restored=restored,
         action=UNDO,
         reason=reason,
         statement=statement,
         facts={"undoes": f"{edited.reason}, of {edited.billed_at.isoformat(timespec='seconds')}, which was cut off"},
     )
-
-
-def _positions_before(session: Session, record: JobRecord, head: str, saved: Collection[str]) -> tuple[Bill, Positions]:
-    """The newest bill, and the positions before the edit. Raises JobStateError when rows were loaded since.
-
-    Edits before it that were cut off never became part of the definition that is put back: they are passed over.
-    """
-    newest, edited, loads = None, None, list[Bill]()
-    for bill in _lineage(session, record):
-        newest = newest or bill
-        if edited is not None and not _is_passed_over(bill, saved):
-            _refuse_loaded(record, loads)
-            return newest, bill.positions
-        if edited is None and _name(bill) == head:
-            edited = bill
-        elif edited is None and bill.kind is BillKind.LOAD:
-            loads.append(bill)
-    msg = f"The bill of the last change of job {record.full_name} is gone"
-    raise JobStateError(msg, left="Nothing was changed.", todo="Move the position with ALTER.", job_id=record.job_id)
-
-
-def _is_passed_over(bill: Bill, saved: Collection[str]) -> bool:
-    is_edit = bill.kind is BillKind.EDIT and not bill.accepts_rollback
-    return bill.kind is BillKind.TAKEOVER or (is_edit and _name(bill) not in saved)
-
-
-def _refuse_loaded(record: JobRecord, loads: Sequence[Bill]) -> None:
-    if not loads:
-        return
-    rows = sum(bill.tally.rows.total for bill in loads)
-    msg = (
-        f"The last change of job {record.full_name} cannot be taken back: {rows} rows were read in {len(loads)} "
-        "commits since"
-    )
-    todo = "Move the position with ALTER; EXPLAIN ALTER says what would be loaded again or skipped."
-    raise JobStateError(msg, left="Nothing was changed.", todo=todo, job_id=record.job_id, rows=rows)
-
-
-def _moves_back(now: Positions, before: Positions) -> tuple[PartitionMove, ...]:
-    found = []
-    for name, state in before.partitions.items():
-        there = now.partitions.get(name)
-        if there != state:
-            start = there.at if there is not None else ""
-            remark = "as it was before the change"
-            found.append(
-                PartitionMove(
-                    partition=name, start=start, end=state.at, direction="BACK", again=0, skipped=0, remark=remark
-                )
-            )
-    return tuple(found)
 
 
 # For HTTP and other callers without SQL.

@@ -41,6 +41,7 @@ from lading.jobs.transition import transition
 from lading.model.bill import Bill
 from lading.plan.planner import Planner
 from lading.service.compiled import Compiled
+from lading.service.cut_off import check_not_cut_off
 from lading.service.running import CancellableStager, Tools, is_full
 from lading.status.outcomes import Outcome, outcome_of
 from lading.store.records import AuditEntry
@@ -230,6 +231,7 @@ class JobRunner:
             )
             coordinator = Coordinator(compiled.job, world, self._tools.incarnation)
             bill = run_steps(coordinator.start(last_seen=record.last_seen, said_goodbye=record.goodbye))
+            check_not_cut_off(compiled.job, table.bills, bill, record.last_seen)
         except BaseException:
             compiled.close()
             raise

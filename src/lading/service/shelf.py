@@ -54,7 +54,7 @@ class Shelf:
         rest = {key: value for key, value in statement.properties.items() if not _is_reach(key)}
         statement = replace(statement, properties=rest)
         # Dies after this: keys for a table that has no name, which the next CREATE TABLE writes over.
-        self._store.write_setting(_reach_key(database, name), seal_secrets(self._vault, reach))
+        self._store.write_setting(_reach_key(database, name), seal_secrets(self._vault, reach) if reach else "")
         try:
             self._make(statement, database, location, self._options(database, name))
         except TableExistsError:
@@ -91,7 +91,7 @@ class Shelf:
     def _options(self, database: str, name: str) -> StorageOptions:
         """How the files of a table are reached. References to secrets are followed each time."""
         kept = self._store.read_setting(_reach_key(database, name))
-        reach = open_secrets(self._vault, kept, job=f"{database}.{name}")
+        reach = open_secrets(self._vault, kept, job=f"{database}.{name}") if kept else {}
         return StorageOptions.from_properties(resolve_properties(reach, home=self._home.path))
 
     def entry(self, database: str, name: str) -> TableEntry:

@@ -126,12 +126,11 @@ def _open_kafka(
     client.setdefault("group.id", f"{record.name}_{record.job_id}")
     own = dict(zip(source.partitions, source.offsets, strict=False))
     finished = tuple(number for number, at in own.items() if at == PARTITION_END)
-    pinned = tuple(number for number in source.partitions if number not in finished) or source.partitions
     spec = KafkaSpec(
         brokers=source.broker_list,
         topic=source.topic,
         format=record_format(definition, mapped.source_columns),
-        partitions=pinned if source.discovery != "ON" else (),
+        partitions=source.partitions if source.discovery != "ON" else (),
         client=client,
         aws=source.aws,
         metadata=mapped.metadata,

@@ -16,6 +16,7 @@ from lading.sql.kafka_properties import read_kafka_properties
 from lading.sql.kinesis_properties import read_kinesis_properties
 from lading.sql.parts import InsertSelect, LoadClauses, QualifiedName, SourceFunction
 from lading.sql.routine_properties import ALTERABLE_PROPERTY_NAMES, check_names, read_routine_properties
+from lading.sql.starts import SHARD_END
 from lading.sql.statements import AlterJob, AlterRoutineLoad, CreateJob, CreateRoutineLoad
 
 
@@ -164,7 +165,17 @@ def _alter_kinesis(new: CreateRoutineLoad, changed: Mapping[str, str], consumed:
         return _with_source(new, {**_without(old, dropped), **_without(kept, ("kinesis_shards",))}, moves, is_new=False)
     if asked.shards:
         dropped = (*dropped, _DISCOVERY)
-    return _with_source(new, {**_without(old, dropped), **kept}, moves, is_new=False)
+    base = {**_without(old, dropped), **_unfinished(old)} if has_default else _without(old, dropped)
+    return _with_source(new, {**base, **kept}, moves, is_new=False)
+
+
+def _unfinished(old: Mapping[str, str]) -> dict[str, str]:
+    """Shards without those at SHARD_END: without that word they would be taken for new ones and be read again."""
+    names, places = (old.get(name, "").split(",") for name in ("kinesis_shards", "kinesis_shards_pos"))
+    if len(names) != len(places) or old.get(_DISCOVERY, "").upper() == "ON":
+        return {}
+    left = [name for name, place in zip(names, places, strict=True) if place.strip().upper() != SHARD_END]
+    return {"kinesis_shards": ",".join(left)} if len(left) < len(names) and left else {}
 
 
 def _check_discovery(old: Mapping[str, str], changed: Mapping[str, str], names: str) -> None:

@@ -16,12 +16,13 @@ from sqlglot.errors import ParseError as SqlglotParseError
 from sqlglot.errors import TokenError
 from sqlglot.parsers.doris import DorisParser
 
-from lading.errors import ParseError
+from lading.errors import NotSupportedError, ParseError
 from lading.sql.spans import Span
 
 _SYNTAX = ("CAST", "TRY_CAST", "CONVERT", "EXTRACT", "POSITION", "SUBSTRING", "TRIM")
 """Functions whose arguments have a grammar of their own."""
 _SELECT = "SELECT "
+_VARIABLE = "${"
 _UNIT = re.compile(r"\w+")
 
 
@@ -47,8 +48,16 @@ def parse_expression_tree(text: str, span: Span) -> exp.Expr:
     if not isinstance(tree, exp.Select) or written != {"expressions"} or len(tree.expressions) != 1:
         msg = f"mismatched input: {_short(text)} is not one expression"
         raise ParseError(msg, place=span, hint="expected one expression")
+    _check_variables(tree, span)
     found: exp.Expr = tree.expressions[0]
     return found
+
+
+def _check_variables(tree: exp.Expr, span: Span) -> None:
+    """Refuse `${env:NAME}`: Spark puts the variable of the service in its place, also within quotes."""
+    if any(_VARIABLE in part.name for part in tree.find_all(exp.Literal, exp.Identifier)):
+        msg = f"{_VARIABLE} cannot stand in an expression: Spark would put a variable of the machine in its place"
+        raise NotSupportedError(msg, place=span, hint="a variable", todo="Write concat('$', '{') for the letters.")
 
 
 def parse_query_tree(text: str, span: Span) -> exp.Expr:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from lading.errors import NotSupportedError, SqlError
+from lading.errors import NotSupportedError
 from lading.sql.dialect import parse_query_tree, place_of
 from lading.sql.parts import QualifiedName
 from lading.sql.query_parts import NODES, QUERY_FUNCTIONS, TABLE_PARTS, WITHOUT_OPTIONS
@@ -79,56 +79,53 @@ def read_query(query: Query) -> TableQuery:
     """Check a query over tables. Raises NotSupportedError for anything that is not known to do no more than read."""
     span = Span(query.text, 0, len(query.text))
     tree = parse_query_tree(query.text, span).copy()
-    if not isinstance(tree, exp.Query):
-        raise _refused("This is not a query", tree, span)
+    what = "" if isinstance(tree, exp.Query) else "This is not a query"
     for hint in list(tree.find_all(exp.Hint)):
         hint.pop()  # It changes no answer, and its words are those of another engine.
     for node in tree.walk():
-        _check_node(node, span)
+        if what := what or _problem(node):
+            place, todo = place_of(node, span, shift=0), "A query only reads tables."
+            raise NotSupportedError(what, place=place, hint="not possible here", todo=todo)
+        if isinstance(node, exp.Identifier) and not _WORD.fullmatch(node.name):
+            node.set("quoted", True)
     tables = (table for table in tree.find_all(exp.Table) if _cte_of(table) is None)
     return TableQuery(tables=frozenset(_written(table) for table in tables), _tree=tree)
 
 
-def _check_node(node: exp.Expr, span: Span) -> None:
+def _problem(node: exp.Expr) -> str:
+    """What is wrong with one part of a query; empty when it does no more than read."""
     if type(node) not in NODES:
-        raise _refused(f"{type(node).__name__} cannot stand in a query", node, span)
+        return f"{type(node).__name__} cannot stand in a query"
     if isinstance(node, exp.Anonymous):
-        _check_call(node, span)
-    elif isinstance(node, exp.Table):
-        _check_table(node, span)
-    elif isinstance(node, exp.DataType) and node.this is exp.DataType.Type.USERDEFINED:
-        raise _refused(f"{node.sql(dialect='doris')} is not a type", node, span)
-    elif isinstance(node, exp.CTE) and not node.alias:
-        raise _refused("A common table expression needs a name", node, span)
-    elif isinstance(node, exp.Identifier):
-        node.set("quoted", node.args.get("quoted") or not _WORD.fullmatch(node.name))
-    elif isinstance(node, exp.Literal):
-        if not node.is_string and not _NUMBER.fullmatch(node.name):
-            raise _refused(f"{node.name!r} is not a number", node, span)
-    else:
-        _check_words(node, span)
+        return _call_problem(node)
+    if isinstance(node, exp.Table):
+        written = {name for name, part in node.args.items() if part}
+        is_named = isinstance(node.this, exp.Identifier) and written <= TABLE_PARTS
+        return "" if is_named else f"{node.sql(dialect='doris')} is not a table of a database"
+    if isinstance(node, exp.DataType) and node.this is exp.DataType.Type.USERDEFINED:
+        return f"{node.sql(dialect='doris')} is not a type"
+    if isinstance(node, exp.CTE) and not node.alias:
+        return "A common table expression needs a name"
+    return _word_problem(node)
 
 
-def _check_words(node: exp.Expr, span: Span) -> None:
-    """Words that are written as they are, without quotes, must be words."""
-    parts = [part for value in node.args.values() for part in (value if isinstance(value, list) else [value])]
-    for value in parts:
-        if isinstance(value, str) and not _WORDS.fullmatch(value):
-            raise _refused(f"{value!r} cannot stand in a query", node, span)
-
-
-def _check_call(node: exp.Anonymous, span: Span) -> None:
+def _call_problem(node: exp.Anonymous) -> str:
     name = node.name.lower()
     if name not in QUERY_FUNCTIONS or isinstance(node.parent, exp.Dot):
-        raise _refused(f"Function {name} cannot be used in a query", node, span, function=name)
+        return f"Function {name} cannot be used in a query"
     if len(node.expressions) > WITHOUT_OPTIONS.get(name, len(node.expressions)):
-        raise _refused(f"Function {name} takes no options in a query", node, span, function=name)
+        return f"Function {name} takes no options in a query"
+    return ""
 
 
-def _check_table(node: exp.Table, span: Span) -> None:
-    written = {name for name, part in node.args.items() if part}
-    if not isinstance(node.this, exp.Identifier) or not written <= TABLE_PARTS:
-        raise _refused(f"{node.sql(dialect='doris')} is not a table of a database", node, span)
+def _word_problem(node: exp.Expr) -> str:
+    """What is written as it is, without quotes, must be a word or a number."""
+    if isinstance(node, exp.Identifier) or (isinstance(node, exp.Literal) and node.is_string):
+        return ""
+    form = _NUMBER if isinstance(node, exp.Literal) else _WORDS
+    parts = [part for value in node.args.values() for part in (value if isinstance(value, list) else [value])]
+    odd = next((part for part in parts if isinstance(part, str) and not form.fullmatch(part)), None)
+    return "" if odd is None else f"{odd!r} cannot stand in a query"
 
 
 def _written(table: exp.Table) -> QualifiedName:
@@ -150,7 +147,7 @@ def _cte_of(table: exp.Table) -> exp.CTE | None:
     """
     if table.db:
         return None
-    below: exp.Expr = table
+    below: exp.Expr | None = table
     around = table.parent
     while around is not None:
         if isinstance(around, exp.With):
@@ -169,15 +166,10 @@ def _cte_of(table: exp.Table) -> exp.CTE | None:
     return None
 
 
-def _index(around: exp.With, below: exp.Expr) -> int:
+def _index(around: exp.With, below: exp.Expr | None) -> int:
     return next(number for number, cte in enumerate(around.expressions) if cte is below)
 
 
 def _named(ctes: list[exp.Expr], name: str) -> exp.CTE | None:
     # The last of a name is found first; Spark refuses two of them.
     return next((cte for cte in reversed(ctes) if isinstance(cte, exp.CTE) and cte.alias.lower() == name.lower()), None)
-
-
-def _refused(what: str, node: exp.Expr, span: Span, **facts: object) -> SqlError:
-    place = place_of(node, span, shift=0)
-    return NotSupportedError(what, place=place, hint="not possible here", todo="A query only reads tables.", **facts)
