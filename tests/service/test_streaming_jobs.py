@@ -8,7 +8,6 @@ import pytest
 
 from lading.errors import (
     AlterError,
-    ConfigError,
     HomeLockedError,
     JobExistsError,
     JobNotFoundError,
@@ -296,7 +295,7 @@ def test_a_second_process_is_refused_with_the_pid_of_the_first(desk: Desk) -> No
     [
         ("CREATE JOB x ON STREAMIN DO INSERT INTO t SELECT 1 FROM FILE('uri'='a')", ParseError, "STREAMING"),
         ("PAUSE JOB WHERE jobName='nope'", JobNotFoundError, "job not exist"),
-        ("SELECT * FROM nowhere", ConfigError, "nowhere"),
+        ("SELECT * FROM nowhere", TableNotFoundError, "nowhere"),
         ("DESCRIBE nowhere", TableNotFoundError, "Unknown table"),
         ("CREATE TABLE nodb.t (a INT) USING delta", TableNotFoundError, "Unknown database"),
         ("PAUSE ROUTINE LOAD FOR nowhere", JobNotFoundError, "There is not operable routine load job"),
@@ -343,3 +342,17 @@ def test_people_can_see_who_changed_what(desk: Desk) -> None:
     desk.create()
     desk.sql("PAUSE JOB WHERE jobName='j'; RESUME JOB WHERE jobName='j'")
     assert [row[2] for row in desk.sql("SHOW LOAD AUDIT FOR j")] == ["RESUME", "PAUSE", "CREATE"]
+
+
+def test_a_name_in_a_file_cannot_ask_for_a_secret_of_the_service(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark puts ${env:NAME} into every SQL text, and the names of columns come from files."""
+    desk.table()
+    desk.lading.spark().conf.set("spark.sql.variable.substitute", "true")
+    desk.put("a.csv", ["1,essen,2.5"], header="id,${env:HOME},amount")
+    desk.sql(
+        f"""CREATE JOB j ON STREAMING DO INSERT INTO orders SELECT * FROM FILE("uri"="{desk.inbox}/*.csv",
+        "format"="csv_with_names", "column_separator"=",")"""
+    )
+    desk.run()
+    rows = desk.lading.shelf.open_table("shop", "orders").scan().to_pylist()
+    assert [(row["id"], row["city"]) for row in rows] == [(1, "essen")]

@@ -13,6 +13,8 @@ from lading.pipeline.daemon import MODULE
 from lading.pipeline.java import Java
 from lading.pipeline.tasks import MAX_RECORDS
 
+NO_SUBSTITUTION = "spark.sql.variable.substitute"
+"""Spark would put variables of the environment, secrets among them, into every SQL text that says ${env:NAME}."""
 DEFAULTS = {
     "spark.master": "local[*]",
     "spark.app.name": "lading",
@@ -30,6 +32,7 @@ DEFAULTS = {
     "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
     "spark.python.daemon.module": MODULE,
     "spark.sql.shuffle.partitions": "2",
+    NO_SUBSTITUTION: "false",
 }
 
 

@@ -288,6 +288,8 @@ class Lading:
 
     def spark(self) -> SparkSession:
         """The Spark session, started when it is first needed."""
+        from lading.pipeline.session import NO_SUBSTITUTION
+
         with self._spark_lock:
             if self._spark is None:
                 from pyspark import SparkContext
@@ -300,6 +302,8 @@ class Lading:
                 self._owns_spark = SparkContext._active_spark_context is None  # noqa: SLF001 - no public way to ask
                 java = find_java(environment(), self.home.spark)
                 self._spark = open_session(self._spark_settings, java, self.home.spark)
+            if self._spark.conf.get(NO_SUBSTITUTION) != "false":
+                self._spark.conf.set(NO_SUBSTITUTION, "false")  # Also in a session that somebody else made.
             return self._spark
 
     # Inside.
