@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from lading.errors import BudgetError, ReportError
-from lading.model.batch import BatchPlan, Report
+from lading.model.batch import BatchPlan, Report, Split
 from lading.model.job import ErrorBudget
 from lading.model.positions import PartitionState, Positions
 from lading.model.tally import sum_rows
@@ -36,6 +36,7 @@ def _check_one(plan: BatchPlan, report: Report) -> None:
     flaws = {
         "is for another range": (report.partition, report.start) != (split.partition, split.start),
         "does not reach the planned end": not (split.end is None or split.may_end_early or report.end == split.end),
+        "ends outside of the planned range": split.may_end_early and not _is_within(split, report.end),
         "has rows that do not add up": not report.rows.adds_up,
         "has files that do not hold its rows": sum(f.rows for f in report.files) != report.rows.loaded,
     }
@@ -43,6 +44,14 @@ def _check_one(plan: BatchPlan, report: Report) -> None:
         if found:
             msg = f"The report of split {report.split} ({split.partition} from {split.start!r}) {flaw}"
             raise ReportError(msg, left=_NOTHING, todo="The batch is planned again.", splits=[report.split])
+
+
+def _is_within(split: Split, end: str) -> bool:
+    """Whether an early end lies in the range. Only positions that are numbers can be compared here."""
+    if not (end.isdigit() and (split.end or "").isdigit()):
+        return True
+    start = int(split.start) if split.start.isdigit() else 0
+    return start <= int(end) <= int(split.end or 0)
 
 
 def check_budget(budget: ErrorBudget, reports: Sequence[Report]) -> None:
