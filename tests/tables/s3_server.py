@@ -42,8 +42,18 @@ class S3Server:
 
 
 _SERVER = """
-import logging, sys
+import logging, sys, threading
+from moto.s3.responses import S3Response
 from moto.server import ThreadedMotoServer
+
+# moto looks whether an object is there and then puts it: two conditional puts at once can both win, as they cannot in S3.
+one_at_a_time, put_object = threading.Lock(), S3Response.put_object
+
+def put_one_at_a_time(self):
+    with one_at_a_time:
+        return put_object(self)
+
+S3Response.put_object = put_one_at_a_time
 logging.getLogger("werkzeug").setLevel(logging.ERROR)
 server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
 server.start()

@@ -16,6 +16,7 @@ from lading.clock import SystemClock
 from lading.model.batch import Limits, Split
 from lading.model.positions import Positions
 from lading.plan.planner import Planner
+from lading.sources.kafka.cluster import Cluster
 from lading.sources.kafka.payload import Payload, render_payload
 from lading.sources.kafka.reader import read_splits
 from lading.sources.kafka.source import KafkaSource
@@ -102,6 +103,25 @@ class Topic:
         self._produce(producer, ((number, row("t", number)) for number in range(start, stop)), 0)
         assert producer.flush(20) == 0
         return producer
+
+    def commit(self, producer: Producer) -> None:
+        """End a transaction, and wait until readers are told so."""
+        producer.commit_transaction(20)
+        self._wait_until_settled()
+
+    def abort(self, producer: Producer) -> None:
+        """The same without its rows."""
+        producer.abort_transaction(20)
+        self._wait_until_settled()
+
+    def _wait_until_settled(self) -> None:
+        # The broker answers before the marks of the transaction are in all partitions.
+        clock = SystemClock()
+        cluster = Cluster(self.spec(), clock)
+        until_s = clock.monotonic_s() + 20
+        while cluster.bounds([0]).end != cluster.high_watermarks([0]):
+            assert clock.monotonic_s() < until_s, "the transaction did not end"
+            clock.sleep(0.01)
 
     def _produce(self, producer: Producer, rows: Iterable[tuple[object, bytes | None]], partition: int) -> None:
         for key, value in rows:

@@ -17,10 +17,10 @@ from tests.sources.kafka.support import Loader, Read, Topic, read, row
 
 
 def test_only_committed_transactions_are_read_and_their_marks_are_passed(topic: Topic) -> None:
-    topic.begin(0, 5).commit_transaction(20)
-    topic.begin(1000, 1005).abort_transaction(20)
-    topic.begin(5, 10).commit_transaction(20)
-    topic.begin(1005, 1010).abort_transaction(20)
+    topic.commit(topic.begin(0, 5))
+    topic.abort(topic.begin(1000, 1005))
+    topic.commit(topic.begin(5, 10))
+    topic.abort(topic.begin(1005, 1010))
     loader = Loader(topic.spec()).open().drain()
     assert loader.numbers == list(range(10))
     assert loader.at == {"0": "24"}
@@ -29,8 +29,8 @@ def test_only_committed_transactions_are_read_and_their_marks_are_passed(topic: 
 
 def test_a_range_may_end_anywhere_among_marks_and_aborted_records(topic: Topic) -> None:
     for number in range(3):
-        topic.begin(1000, 1003).abort_transaction(20)
-        topic.begin(number * 2, number * 2 + 2).commit_transaction(20)
+        topic.abort(topic.begin(1000, 1003))
+        topic.commit(topic.begin(number * 2, number * 2 + 2))
     for rows in (1, 2, 3, 5, 7):
         loader = Loader(topic.spec()).open().drain(Limits(rows=rows))
         assert loader.numbers == list(range(6))
@@ -45,7 +45,7 @@ def test_nothing_of_an_open_transaction_is_read_or_passed(topic: Topic) -> None:
     assert (loader.numbers, loader.at) == ([0, 1, 2], {"0": "3"})
     assert dict(loader.source.sight(loader.positions).lag) == {"0": 0}
     assert Loader(topic.spec()).open("").at == {"0": "3"}
-    open_one.commit_transaction(20)
+    topic.commit(open_one)
     assert sorted(loader.drain().numbers) == list(range(9))
     assert loader.at == {"0": "10"}
 
@@ -54,19 +54,19 @@ def test_a_position_among_open_transactions_waits(topic: Topic) -> None:
     open_one = topic.begin(0, 6)
     loader = Loader(topic.spec()).open('{"partitions": {"0": "4"}}')
     assert not loader.batch()
-    open_one.commit_transaction(20)
+    topic.commit(open_one)
     assert loader.drain().numbers == [4, 5]
 
 
 def test_a_planned_end_holds_though_more_has_come(topic: Topic) -> None:
-    topic.begin(0, 5).commit_transaction(20)
+    topic.commit(topic.begin(0, 5))
     loader = Loader(topic.spec()).open()
     splits = loader.planner.plan(loader.positions, Limits()).splits
-    topic.begin(1000, 1500).abort_transaction(20)
+    topic.abort(topic.begin(1000, 1500))
     later = topic.begin(5, 10)
     got = read(loader.spec, splits)
     assert (got.numbers, got.ends[0].end) == ([0, 1, 2, 3, 4], "6")
-    later.commit_transaction(20)
+    topic.commit(later)
     assert read(loader.spec, splits).rows == got.rows
 
 
