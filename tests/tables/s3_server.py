@@ -46,7 +46,7 @@ import logging, sys, threading
 from moto.s3.responses import S3Response
 from moto.server import ThreadedMotoServer
 
-# moto looks whether an object is there and then puts it: two conditional puts at once can both win, as they cannot in S3.
+# moto looks whether an object is there and then puts it: two conditional puts at once can both win, unlike in S3.
 one_at_a_time, put_object = threading.Lock(), S3Response.put_object
 
 def put_one_at_a_time(self):
