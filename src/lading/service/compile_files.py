@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -20,6 +21,7 @@ from lading.pipeline.tasks import TaskTools
 from lading.service.compiled import Compiled
 from lading.service.files_spec import files_spec_of
 from lading.service.partition_nulls import with_partition_nulls
+from lading.sources.files.packing import SplitSizing
 from lading.sources.files.reader import output_schema, read_splits
 from lading.sources.files.schema import infer_schema
 from lading.sources.files.source import FilesSource, Survey, render_offset
@@ -58,7 +60,8 @@ def compile_files(
             strict=properties.session.enable_insert_strict, max_ratio=properties.session.insert_max_filter_ratio
         ),
     )
-    source = FilesSource(known or spec)
+    # Spark is not started for a job that has nothing to load, so nobody knows yet how many tasks it runs at one time.
+    source = FilesSource(known or spec, sizing=SplitSizing(parallel=max(2, os.cpu_count() or 2)))
     return Compiled(
         job=job,
         source=source,
