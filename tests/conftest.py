@@ -2,13 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import pytest
 
 from lading.testing.kafka_broker import KafkaBroker, KafkaMissingError, serve_kafka
 from tests.guarded_s3 import GuardedStore, serve_guarded_s3
+from tests.hush.buckets import look_at_buckets
+from tests.hush.files import look_at_files
+from tests.hush.hooks import watching
+from tests.hush.watch import WATCH
 from tests.tables.s3_server import S3Server, serve_s3
+
+
+@pytest.fixture(scope="session", autouse=True)
+def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Every test is heard by the watch for secrets. It begins first and ends last: then all files are looked at."""
+    with watching(WATCH):
+        yield
+    look_at_files(tmp_path_factory.getbasetemp(), WATCH)
+    _nothing_leaked()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown() -> Generator[None]:
+    """A test in which a secret was shown fails, whatever it is about."""
+    yield
+    _nothing_leaked()
+
+
+def _nothing_leaked() -> None:
+    if found := WATCH.take():
+        pytest.fail("A secret was shown, or cannot be looked for:\n" + "\n".join(found), pytrace=False)
 
 
 @pytest.fixture(scope="session")
@@ -16,12 +41,15 @@ def s3() -> Iterator[S3Server]:
     """One S3-compatible store for the whole run."""
     with serve_s3() as server:
         yield server
+        look_at_buckets(server.endpoint, WATCH)
 
 
 @pytest.fixture(scope="session")
 def guarded() -> Iterator[GuardedStore]:
     """One store that looks at keys and roles for the whole run."""
     with serve_guarded_s3() as store:
+        WATCH.learn(store.key["SecretAccessKey"])
+        WATCH.learn(store.key["AccessKeyId"])
         yield store
 
 

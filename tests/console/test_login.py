@@ -9,12 +9,13 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
+from lading.testing.marked import secret
 from tests.console.service import Service, run_service
 
-SETUP = """
+SETUP = f"""
 CREATE DATABASE shop;
-CREATE USER jack IDENTIFIED BY 'a long sentence of jack';
-CREATE USER eve IDENTIFIED BY 'a long sentence of eve';
+CREATE USER jack IDENTIFIED BY '{secret("jack")}';
+CREATE USER eve IDENTIFIED BY '{secret("eve")}';
 GRANT LOAD ON shop.orders TO jack;
 """
 
@@ -58,7 +59,7 @@ def test_root_without_a_password_comes_in_on_this_machine_and_only_by_its_name(
 
 
 def test_with_a_password_everybody_logs_in(context: BrowserContext, service: Service, shots: Path) -> None:
-    run(service, "ALTER USER root IDENTIFIED BY 'a long sentence of root'")
+    run(service, f"ALTER USER root IDENTIFIED BY '{secret('root')}'")
     before = context.new_page()
     before.goto(f"{service.url}/jobs/orders")
     before.wait_for_url("**/login?next=%2Fjobs%2Forders")
@@ -71,7 +72,7 @@ def test_with_a_password_everybody_logs_in(context: BrowserContext, service: Ser
     expect(before.get_by_text("Access denied for user 'jack'").last).to_be_visible()
     log_in(before, "jack", "")
     expect(before.get_by_text("Give a password").last).to_be_visible()
-    log_in(before, "jack", "a long sentence of jack")
+    log_in(before, "jack", secret("jack"))
     before.wait_for_url("**/jobs/orders")
     expect(before.locator("header")).to_contain_text("jack")
     after = next(kept for kept in context.cookies() if kept["name"] == cookie["name"])
@@ -79,10 +80,10 @@ def test_with_a_password_everybody_logs_in(context: BrowserContext, service: Ser
     assert httpx.get(service.url, cookies={cookie["name"]: cookie["value"]}).status_code == 303
 
     # What is taken away is gone at once, and so is the visit after logging out.
-    run(service, "REVOKE LOAD ON shop.orders FROM jack", ("root", "a long sentence of root"))
+    run(service, "REVOKE LOAD ON shop.orders FROM jack", ("root", secret("root")))
     before.reload()
     expect(before.get_by_text("There is no such job")).to_be_visible()
-    run(service, "GRANT LOAD ON shop.orders TO jack", ("root", "a long sentence of root"))
+    run(service, "GRANT LOAD ON shop.orders TO jack", ("root", secret("root")))
     before.goto(f"{service.url}/jobs/orders")
     other = context.new_page()
     other.goto(service.url)
@@ -94,7 +95,7 @@ def test_with_a_password_everybody_logs_in(context: BrowserContext, service: Ser
 def test_without_load_a_job_is_not_there_and_cannot_be_made(context: BrowserContext, service: Service) -> None:
     page = context.new_page()
     page.goto(service.url)
-    log_in(page, "eve", "a long sentence of eve")
+    log_in(page, "eve", secret("eve"))
     expect(page.get_by_role("heading", name="There is no job yet")).to_be_visible()
     page.goto(f"{service.url}/jobs/orders")
     expect(page.get_by_role("heading", name="There is no such job")).to_be_visible()

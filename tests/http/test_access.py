@@ -7,9 +7,10 @@ from fastapi.testclient import TestClient
 
 from lading.http.door import DoorRules
 from lading.service.access import ROOT, Access, Privilege, Scope
+from lading.testing.marked import secret
 from tests.http.rig import JSON, Rig
 
-PASSWORD = "Korrekt-Pferd-7-Batterie"
+PASSWORD = secret("horse")
 
 
 @pytest.fixture

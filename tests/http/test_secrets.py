@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import boto3
 import pytest
 
 from lading.errors import ConfigError
 from lading.http.faults import describe
-from lading.jobs.reasons import Reason, ReasonCode
+from lading.service import facade
 from lading.service.access import ROOT
+from lading.testing.marked import secret
 from tests.http.rig import JSON, Rig
 from tests.tables.s3_server import S3Server
 
-SECRET = "wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLE"
-PASSWORD = "Korrekt-Pferd-7-Batterie"
+SECRET = secret("wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLE")
+KEY = secret("access")
+PASSWORD = secret("horse")
 READS = ("", "/bills", "/bills/1", "/batches", "/errors", "/quarantine", "/gaps", "/audit", "/definition", "/series")
 
 
@@ -26,15 +26,15 @@ def job(rig: Rig, s3: S3Server) -> str:
         "s3",
         endpoint_url=s3.endpoint,
         region_name="us-east-1",
-        aws_access_key_id="testing",
-        aws_secret_access_key="testing",
+        aws_access_key_id=secret("owner"),
+        aws_secret_access_key=secret("owner"),
     )
     client.put_object(Bucket=bucket, Key="in/a.csv", Body=b"id,city,amount\n1,essen,2.50\n")
     rig.sql("CREATE TABLE orders (id BIGINT NOT NULL, city VARCHAR(10), amount DECIMAL(10,2)) USING delta")
     return f"""CREATE JOB kept ON STREAMING DO INSERT INTO shop.orders SELECT * FROM S3(
         "uri"="s3://{bucket}/in/*.csv", "format"="csv_with_names", "column_separator"=",",
         "s3.endpoint"="{s3.endpoint}", "s3.region"="us-east-1", "use_path_style"="true",
-        "s3.access_key"="testing", "s3.secret_key"="{SECRET}")"""
+        "s3.access_key"="{KEY}", "s3.secret_key"="{SECRET}")"""
 
 
 def test_no_answer_holds_a_secret(rig: Rig, job: str) -> None:
@@ -57,6 +57,7 @@ def test_no_answer_holds_a_secret(rig: Rig, job: str) -> None:
     assert '"created_at"' in client.get("/api/jobs/kept").text, told[-1]
     rig.load(rig.lading.job("kept"))
     _let_it_fail(rig)
+    assert "Access Denied" in rig.lading.job("kept").last_error
     told += [client.post(f"/api/jobs/kept/{verb}", headers=JSON).text for verb in ("pause", "resume", "pause")]
     ask(f"ALTER JOB kept {job.partition(' DO ')[2]}")
     for text in ("SHOW CREATE JOB kept", 'SELECT * FROM jobs("type"="insert")', "EXPLAIN JOB kept"):
@@ -68,22 +69,22 @@ def test_no_answer_holds_a_secret(rig: Rig, job: str) -> None:
     told.append(client.get("/api/jobs", headers={"authorization": f"Bearer {token}x"}).text)
     everything = "\n".join(told)
     assert "******" in everything
-    for secret in (SECRET, PASSWORD, token):
-        assert secret not in everything
+    for word in (SECRET, KEY, PASSWORD, token):
+        assert word not in everything
 
 
 def _let_it_fail(rig: Rig) -> None:
-    """Foreign errors may repeat what they were given."""
-    stored = rig.lading.store.load_job_by_id(rig.lading.job("kept").job_id)
-    text = f'Access Denied: "s3.secret_key" = "{SECRET}", secret_key={SECRET}'
-    changed = replace(
-        stored.record,
-        last_error=text,
-        runtime_message=text,
-        comment=text,
-        reason=Reason(code=ReasonCode.INTERNAL_ERR, message=text),
-    )
-    rig.lading.store.save_job(changed, stored.version)
+    """Foreign errors may repeat what they were given, in whatever words."""
+
+    def fail(*given: object) -> None:
+        text = f'Access Denied for {KEY} with {SECRET}: "s3.secret_key" = "{SECRET}", secret_key={SECRET}'
+        raise RuntimeError(text)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(facade, "compile_files", fail)
+        rig.lading.drop_runner(rig.lading.job("kept").job_id)
+        while rig.lading.runner(rig.lading.job("kept").job_id).run_once():
+            pass
 
 
 def test_facts_of_errors_are_masked() -> None:

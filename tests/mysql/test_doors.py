@@ -20,11 +20,14 @@ from lading.mysql.auth import LocalRoot, is_loopback, is_proof, verifier
 from lading.mysql.options import MysqlOptions, load_tls
 from lading.mysql.server import MysqlServer
 from lading.service.facade import Lading
+from lading.testing.marked import secret
 from tests.mysql.client import run_mysql
 from tests.mysql.conftest import Connect, rows
 from tests.mysql.raw import Raw, code_of, scramble
 
-PASSWORDS = {"root": "", "ann": "correct horse", "bob": "battery"}
+HORSE, BATTERY = secret("correct horse"), secret("battery")
+
+PASSWORDS = {"root": "", "ann": HORSE, "bob": BATTERY}
 DELAY_S = 0.4
 
 
@@ -99,7 +102,7 @@ def guarded(lading: Lading, book: Book, tls: tuple[Path, ssl.SSLContext]) -> Ite
 
 
 def test_the_right_password_opens_and_the_user_is_known(guarded: MysqlServer, book: Book, connect: Connect) -> None:
-    connection = connect(guarded.port, user="ann", password="correct horse")
+    connection = connect(guarded.port, user="ann", password=HORSE)
     assert rows(connection, "SELECT USER()") == [("ann@127.0.0.1",)]
     assert book.successes == ["ann@127.0.0.1"]
 
@@ -138,13 +141,13 @@ def test_while_one_waits_for_a_refusal_others_are_served(guarded: MysqlServer, c
 
 def test_a_client_with_another_method_is_asked_again(guarded: MysqlServer) -> None:
     with Raw(guarded.port) as client:
-        assert client.login(user="ann", password="correct horse", plugin="caching_sha2_password")[:1] == b"\0"
+        assert client.login(user="ann", password=HORSE, plugin="caching_sha2_password")[:1] == b"\0"
 
 
 def test_a_locked_user_is_refused_with_the_right_password(guarded: MysqlServer, book: Book, connect: Connect) -> None:
     book.locked.add("ann")
     with pytest.raises(pymysql.OperationalError, match="1045"):
-        connect(guarded.port, user="ann", password="correct horse")
+        connect(guarded.port, user="ann", password=HORSE)
 
 
 def test_tls_is_used_when_it_is_asked_for(
@@ -153,9 +156,9 @@ def test_tls_is_used_when_it_is_asked_for(
     context = ssl.create_default_context(cafile=str(tls[0]))
     context.check_hostname = False
     for _ in range(5):
-        connection = connect(guarded.port, user="ann", password="correct horse", ssl=context)
+        connection = connect(guarded.port, user="ann", password=HORSE, ssl=context)
         assert rows(connection, "SHOW VARIABLES LIKE 'have_ssl'") == [("have_ssl", "YES")]
-    done = run_mysql(guarded.port, "status", "--ssl", "-pcorrect horse", user="ann")
+    done = run_mysql(guarded.port, "status", "--ssl", f"-p{HORSE}", user="ann")
     assert "Cipher in use is TLS" in done.stdout, done.stderr
 
 
@@ -165,7 +168,7 @@ def test_a_clear_password_is_taken_over_tls_only(
     with Raw(guarded.port) as client:
         client.read()
         head = b"\x00\x82\x08\x00" + bytes([0, 0, 0, 1, 45]) + bytes(23)
-        client.write(head + b"ann\0\x0ecorrect horse\0mysql_clear_password\0")
+        client.write(head + b"ann\0" + bytes([len(HORSE) + 1]) + HORSE.encode() + b"\0mysql_clear_password\0")
         answer = client.read()
         assert answer[:1] == b"\xfe"  # not looked at: it is asked for in a way that does not show it
     context = ssl.create_default_context(cafile=str(tls[0]))
@@ -175,7 +178,7 @@ def test_a_clear_password_is_taken_over_tls_only(
         head = b"\x00\x8a\x08\x00" + bytes([0, 0, 0, 1, 45]) + bytes(23)
         client.write(head)
         client.socket = context.wrap_socket(client.socket)
-        client.write(head + b"ann\0\x0ecorrect horse\0mysql_clear_password\0")
+        client.write(head + b"ann\0" + bytes([len(HORSE) + 1]) + HORSE.encode() + b"\0mysql_clear_password\0")
         assert client.read()[:1] == b"\0"
 
 
@@ -189,7 +192,7 @@ def test_who_fails_to_become_somebody_else_is_nobody(guarded: MysqlServer) -> No
 
     with Raw(guarded.port) as client:
         client.login()
-        assert change(client, "ann", "correct horse")[:1] == b"\0"
+        assert change(client, "ann", HORSE)[:1] == b"\0"
         assert b"ann@" in client.query("SELECT USER()")[-1]
         assert code_of(change(client, "bob", "wrong")) == 1045
         with pytest.raises((EOFError, OSError)):
@@ -197,7 +200,7 @@ def test_who_fails_to_become_somebody_else_is_nobody(guarded: MysqlServer) -> No
 
 
 def test_tables_that_a_user_may_not_know_of_are_not_told(guarded: MysqlServer, connect: Connect) -> None:
-    connection = connect(guarded.port, user="bob", password="battery")
+    connection = connect(guarded.port, user="bob", password=BATTERY)
     told = "SELECT table_name FROM information_schema.tables WHERE table_type = 'BASE TABLE'"
     assert rows(connection, told) == [("clicks",)]
     assert rows(connection, "SHOW FULL TABLES FROM sales") == [("clicks", "BASE TABLE")]
@@ -209,8 +212,8 @@ def test_tables_that_a_user_may_not_know_of_are_not_told(guarded: MysqlServer, c
 
 
 def test_only_admins_end_the_connections_of_others(guarded: MysqlServer, connect: Connect) -> None:
-    ann = connect(guarded.port, user="ann", password="correct horse")
-    bob = connect(guarded.port, user="bob", password="battery")
+    ann = connect(guarded.port, user="ann", password=HORSE)
+    bob = connect(guarded.port, user="bob", password=BATTERY)
     with pytest.raises(pymysql.MySQLError) as caught:
         rows(bob, f"KILL {ann.thread_id()}")
     assert caught.value.args[0] == 1095

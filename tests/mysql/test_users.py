@@ -12,7 +12,10 @@ from lading.mysql.options import MysqlOptions
 from lading.mysql.server import MysqlServer
 from lading.service.facade import Lading
 from lading.service.mysql_users import MysqlUsers
+from lading.testing.marked import secret
 from tests.mysql.conftest import Connect, rows
+
+HORSE, BATTERY = secret("correct horse"), secret("battery")
 
 
 @pytest.fixture
@@ -25,15 +28,15 @@ def port(tmp_path: Path) -> Iterator[int]:
 
 def test_users_are_made_and_log_in_and_lose_their_way_in(port: int, connect: Connect) -> None:
     root = connect(port)
-    rows(root, "CREATE USER ann IDENTIFIED BY 'correct horse'")
-    ann = connect(port, user="ann", password="correct horse")
+    rows(root, f"CREATE USER ann IDENTIFIED BY '{HORSE}'")
+    ann = connect(port, user="ann", password=HORSE)
     assert rows(ann, "SELECT CURRENT_USER()") == [("ann@%",)]
-    rows(root, "ALTER USER root IDENTIFIED BY 'battery'")
+    rows(root, f"ALTER USER root IDENTIFIED BY '{BATTERY}'")
     for user, password in (("root", ""), ("ann", "correct"), ("ann", ""), ("nobody", "")):
         with pytest.raises(pymysql.OperationalError) as caught:
             connect(port, user=user, password=password)
         assert caught.value.args[0] == 1045
-    assert rows(connect(port, password="battery"), "SELECT 1") == [(1,)]
+    assert rows(connect(port, password=BATTERY), "SELECT 1") == [(1,)]
 
 
 def test_who_lacks_a_privilege_is_told_with_a_number(port: int, connect: Connect) -> None:
@@ -41,10 +44,10 @@ def test_who_lacks_a_privilege_is_told_with_a_number(port: int, connect: Connect
     for text in (
         "CREATE DATABASE sales",
         "CREATE TABLE sales.orders (id bigint) USING delta",
-        "CREATE USER bob IDENTIFIED BY 'correct horse'",
+        f"CREATE USER bob IDENTIFIED BY '{HORSE}'",
     ):
         rows(root, text)
-    bob = connect(port, user="bob", password="correct horse")
+    bob = connect(port, user="bob", password=HORSE)
     for text, codes in (
         ("DROP TABLE sales.orders", (1142, 1044, 1146)),
         ("CREATE USER eve", (1227,)),

@@ -38,6 +38,9 @@ from lading.sql.user_statements import UserStatement
 from lading.store.records import GrantEntry
 from lading.store.store import Store, open_store
 from lading.testing.clock import ManualClock
+from lading.testing.marked import secret
+
+SESAME = secret("sesame")
 
 CHEAP = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 VAULT = Vault([bytes(32)])
@@ -98,9 +101,9 @@ def test_root_is_there_without_a_password(access: Access, store: Store, clock: M
 
 
 def test_root_with_a_password_is_no_longer_open(access: Access) -> None:
-    access.set_password("root", "sesame", by=ROOT)
+    access.set_password("root", SESAME, by=ROOT)
     assert access.has_password("root")
-    assert access.check_password("root", "sesame") == ROOT
+    assert access.check_password("root", SESAME) == ROOT
     for wrong in ("", "Sesame", "sesame "):
         with pytest.raises(AuthError):
             access.check_password("root", wrong)
@@ -108,7 +111,9 @@ def test_root_with_a_password_is_no_longer_open(access: Access) -> None:
         access.check_native("root", b"", NONCE)
 
 
-@pytest.mark.parametrize("password", ["x", "größe 💧", "a" * 1024, 'it\'s "quoted" \\ and \x00'])
+@pytest.mark.parametrize(
+    "password", [secret("x"), secret("größe 💧"), secret("").ljust(1024, "a"), secret('it\'s "quoted" \\ and \x00')]
+)
 def test_a_password_is_right_on_every_face(access: Access, password: str) -> None:
     access.create_user("jack", password, by=ROOT)
     assert access.check_password("jack", password) == JACK
@@ -133,7 +138,7 @@ def test_a_user_without_a_password_has_only_tokens(access: Access) -> None:
 
 
 def test_a_wrong_password_and_a_wrong_name_look_the_same(access: Access, waits: Waits) -> None:
-    access.create_user("jack", "sesame", by=ROOT)
+    access.create_user("jack", SESAME, by=ROOT)
     told = []
     for name in ("jack", "nobody"):
         with pytest.raises(AuthError) as caught:
@@ -159,7 +164,7 @@ class CountingHasher(PasswordHasher):
 def test_a_name_that_nobody_has_costs_as_much_as_a_wrong_password(store: Store, clock: ManualClock) -> None:
     hasher = CountingHasher(time_cost=1, memory_cost=8, parallelism=1)
     access = Access(store, clock, VAULT, hasher=hasher)
-    access.create_user("jack", "sesame", by=ROOT)
+    access.create_user("jack", SESAME, by=ROOT)
     access.create_user("anna", by=ROOT)
     for number, name in enumerate(("jack", "anna", "nobody", "not a name", "nul\x00"), start=1):
         with pytest.raises(AuthError):
@@ -171,14 +176,14 @@ def test_a_right_password_is_known_again_until_it_changes(store: Store, clock: M
     hasher = CountingHasher(time_cost=1, memory_cost=8, parallelism=1)
     access = Access(store, clock, VAULT, hasher=hasher)
     other = Access(store, clock, VAULT, hasher=CHEAP)
-    access.create_user("jack", "sesame", by=ROOT)
+    access.create_user("jack", SESAME, by=ROOT)
     for _ in range(3):
-        assert access.check_password("jack", "sesame") == JACK
+        assert access.check_password("jack", SESAME) == JACK
     assert hasher.checks == 1
-    other.set_password("jack", "other", by=JACK)
+    other.set_password("jack", secret("other"), by=JACK)
     with pytest.raises(AuthError):
-        access.check_password("jack", "sesame")
-    assert access.check_password("jack", "other") == JACK
+        access.check_password("jack", SESAME)
+    assert access.check_password("jack", secret("other")) == JACK
 
 
 @pytest.mark.parametrize("password", ["", "******", "a" * 1025])
@@ -191,32 +196,32 @@ def test_what_nobody_means_as_a_password_is_refused(access: Access, password: st
 
 
 def test_nothing_that_is_kept_gives_the_password_away(access: Access, store: Store, tmp_path: Path) -> None:
-    run(access, "CREATE USER jack IDENTIFIED BY 'sesame-street'")
+    run(access, f"CREATE USER jack IDENTIFIED BY '{SESAME}-street'")
     verifier = access.native_verifier("jack")
     assert verifier is not None
     token = run(access, "CREATE TOKEN FOR jack COMMENT 'c'").dicts()[0]["Token"]
     store.close()
     kept = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     assert b"$argon2id$" in kept
-    for secret in ("sesame-street", verifier.hex(), token, token.split("_", 2)[2]):
-        assert secret.encode() not in kept
+    for word in (f"{SESAME}-street", verifier.hex(), token, token.split("_", 2)[2]):
+        assert word.encode() not in kept
 
 
 def test_a_lost_key_is_told_and_healed(store: Store, clock: ManualClock, access: Access) -> None:
-    access.create_user("jack", "sesame", by=ROOT)
+    access.create_user("jack", SESAME, by=ROOT)
     other = Access(store, clock, Vault([b"k" * 32]), hasher=CHEAP)
-    assert other.check_password("jack", "sesame") == JACK
+    assert other.check_password("jack", SESAME) == JACK
     with pytest.raises(SecretError, match="set the password of 'jack' again with ALTER USER"):
         other.native_verifier("jack")
-    other.set_password("jack", "sesame", by=JACK)
-    assert other.check_native("jack", scramble_native_password(b"sesame", NONCE), NONCE) == JACK
+    other.set_password("jack", SESAME, by=JACK)
+    assert other.check_native("jack", scramble_native_password(SESAME.encode(), NONCE), NONCE) == JACK
 
 
 # Guessing.
 
 
 def test_wrong_passwords_are_answered_later_and_later(access: Access, waits: Waits) -> None:
-    access.create_user("jack", "sesame", by=ROOT)
+    access.create_user("jack", SESAME, by=ROOT)
     for _ in range(8):
         with pytest.raises(AuthError):
             access.check_password("jack", "wrong", peer="a")
@@ -224,19 +229,19 @@ def test_wrong_passwords_are_answered_later_and_later(access: Access, waits: Wai
 
 
 def test_others_do_not_wait(access: Access, waits: Waits) -> None:
-    access.create_user("jack", "sesame", by=ROOT)
-    access.create_user("anna", "sesame", by=ROOT)
+    access.create_user("jack", SESAME, by=ROOT)
+    access.create_user("anna", SESAME, by=ROOT)
     with pytest.raises(AuthError):
         access.check_password("jack", "wrong", peer="a")
     waits.delays.clear()
-    access.check_password("jack", "sesame", peer="b")
-    access.check_password("anna", "sesame", peer="a")
+    access.check_password("jack", SESAME, peer="b")
+    access.check_password("anna", SESAME, peer="a")
     assert waits.delays == []
 
 
 def test_a_right_password_ends_it(access: Access, waits: Waits) -> None:
-    access.create_user("jack", "sesame", by=ROOT)
-    answer = scramble_native_password(b"sesame", NONCE)
+    access.create_user("jack", SESAME, by=ROOT)
+    answer = scramble_native_password(SESAME.encode(), NONCE)
     for _ in range(2):
         waits.delays.clear()
         for _ in range(2):
@@ -279,12 +284,12 @@ def test_names_nobody_has_do_not_fill_the_memory(clock: ManualClock) -> None:
 
 def test_many_threads_may_check_at_once(store: Store) -> None:
     access = Access(store, SystemClock(), VAULT, hasher=CHEAP)
-    access.create_user("jack", "sesame", by=ROOT)
+    access.create_user("jack", SESAME, by=ROOT)
     gate = threading.Barrier(8)
 
     def attempt(_: int) -> Identity:
         gate.wait()
-        return access.check_password("jack", "sesame")
+        return access.check_password("jack", SESAME)
 
     with ThreadPoolExecutor(8) as pool:
         assert set(pool.map(attempt, range(8))) == {JACK}
@@ -309,20 +314,20 @@ def test_the_mysql_face_gets_the_same_answers(access: Access, waits: Waits) -> N
     assert users.native_verifier("root") == b""
     assert users.may_connect("root", "127.0.0.1")
     assert not users.may_connect("root", "10.0.0.1")
-    run(access, "CREATE USER jack IDENTIFIED BY 'sesame'")
+    run(access, f"CREATE USER jack IDENTIFIED BY '{SESAME}'")
     run(access, "GRANT LOAD ON sales.orders TO jack")
     kept = users.native_verifier("jack")
     assert kept is not None
-    assert is_proof(scramble_native_password(b"sesame", NONCE), NONCE, kept)
+    assert is_proof(scramble_native_password(SESAME.encode(), NONCE), NONCE, kept)
     nobody = users.native_verifier("nobody")
     assert nobody is not None
     assert not is_proof(b"", NONCE, nobody)
-    assert users.check_password("jack", "sesame", "a")
+    assert users.check_password("jack", SESAME, "a")
     assert not users.check_password("jack", "wrong", "a")
     assert users.sees("jack", "sales", "")
     assert users.sees("jack", "sales", "orders")
     assert not users.sees("jack", "sales", "clicks")
-    assert not users.sees("jack", "other", "")
+    assert not users.sees("jack", secret("other"), "")
     assert (users.is_admin("jack"), users.is_admin("root")) == (False, True)
     assert waits.delays == []
 
@@ -443,7 +448,7 @@ def test_a_revoke_that_would_change_nothing_is_told(access: Access) -> None:
 
 ONLY_ADMINS = [
     "CREATE USER other",
-    "ALTER USER anna IDENTIFIED BY 'x'",
+    f"ALTER USER anna IDENTIFIED BY '{SESAME}'",
     "DROP USER anna",
     "DROP USER IF EXISTS anna",
     "GRANT LOAD ON sales TO jack",
@@ -470,9 +475,9 @@ def test_managing_users_needs_admin_on_everything(access: Access, store: Store, 
 
 
 def test_what_is_ones_own_needs_no_privilege(access: Access) -> None:
-    run(access, "CREATE USER jack IDENTIFIED BY 'a'")
-    run(access, "ALTER USER jack IDENTIFIED BY 'b'", JACK)
-    assert access.check_password("jack", "b") == JACK
+    run(access, f"CREATE USER jack IDENTIFIED BY '{secret('a')}'")
+    run(access, f"ALTER USER jack IDENTIFIED BY '{secret('b')}'", JACK)
+    assert access.check_password("jack", secret("b")) == JACK
     assert run(access, "SHOW GRANTS FOR jack", JACK).rows == ()
     run(access, "CREATE TOKEN FOR jack", JACK)
 
@@ -514,25 +519,28 @@ def test_names_are_told_apart_from_nothing(access: Access) -> None:
     with pytest.raises(UserNotFoundError):
         run(access, "CREATE TOKEN FOR x")
     assert run(access, "DROP USER IF EXISTS x").message == "there was no user 'x'"
-    run(access, "CREATE USER x IDENTIFIED BY 'a'")
+    run(access, f"CREATE USER x IDENTIFIED BY '{secret('a')}'")
     with pytest.raises(UserExistsError):
-        run(access, "CREATE USER x IDENTIFIED BY 'b'")
-    assert run(access, "CREATE USER IF NOT EXISTS x IDENTIFIED BY 'b'").message == "user 'x' was there already"
-    assert access.check_password("x", "a") == Identity(user="x")
+        run(access, f"CREATE USER x IDENTIFIED BY '{secret('b')}'")
+    assert (
+        run(access, f"CREATE USER IF NOT EXISTS x IDENTIFIED BY '{secret('b')}'").message
+        == "user 'x' was there already"
+    )
+    assert access.check_password("x", secret("a")) == Identity(user="x")
     with pytest.raises(InvalidNameError):
         access.create_user("a:b", by=ROOT)
 
 
 def test_users_are_listed_without_what_is_kept_of_their_passwords(access: Access) -> None:
-    run(access, "CREATE USER jack IDENTIFIED BY 'sesame'")
+    run(access, f"CREATE USER jack IDENTIFIED BY '{SESAME}'")
     shown = run(access, "SHOW USERS")
     assert [(row["User"], row["HasPassword"]) for row in shown.dicts()] == [("jack", "Yes"), ("root", "No")]
     assert "argon2" not in str(shown)
 
 
 def test_every_change_is_audited_without_its_password(access: Access, store: Store) -> None:
-    run(access, "CREATE USER jack IDENTIFIED BY 'sesame'")
-    run(access, "ALTER USER jack IDENTIFIED BY 'sesame2'", JACK)
+    run(access, f"CREATE USER jack IDENTIFIED BY '{SESAME}'")
+    run(access, f"ALTER USER jack IDENTIFIED BY '{SESAME}2'", JACK)
     run(access, "GRANT LOAD ON sales TO jack")
     run(access, "CREATE TOKEN FOR jack", JACK)
     entries = store.list_audit()[::-1]
@@ -543,7 +551,7 @@ def test_every_change_is_audited_without_its_password(access: Access, store: Sto
         ("jack", "CREATE TOKEN", "jack"),
     ]
     assert entries[0].statement == "CREATE USER 'jack' IDENTIFIED BY '******'"
-    assert "sesame" not in str(entries)
+    assert SESAME not in str(entries)
 
 
 # Laws of privileges.

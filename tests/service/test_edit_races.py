@@ -23,17 +23,20 @@ from lading.service import edits
 from lading.service.cut_off import check_not_cut_off
 from lading.service.facade import secret_key
 from lading.service.secrets import Vault
+from lading.testing.marked import secret
 from tests.service.routine_fakes import Desk, FakeKafka, bench
+
+OLD, NEW = secret("old"), secret("new")
 
 __all__ = ["bench"]
 
 CREATE = (
     'CREATE ROUTINE LOAD j ON t PROPERTIES("format"="json") FROM KAFKA("kafka_broker_list"="h:1", '
-    '"kafka_topic"="clicks", "property.kafka_default_offsets"="OFFSET_BEGINNING", "property.sasl.password"="old")'
+    f'"kafka_topic"="clicks", "property.kafka_default_offsets"="OFFSET_BEGINNING", "property.sasl.password"="{OLD}")'
 )
 ALTER = "ALTER ROUTINE LOAD FOR j"
 MOVE = f'{ALTER} FROM KAFKA("kafka_partitions"="0", "kafka_offsets"="40")'
-OTHER = f'{ALTER} FROM KAFKA("kafka_topic"="orders", "property.sasl.password"="new")'
+OTHER = f'{ALTER} FROM KAFKA("kafka_topic"="orders", "property.sasl.password"="{NEW}")'
 UNDO = "UNDO ALTER ROUTINE LOAD FOR j"
 
 
@@ -130,7 +133,7 @@ def test_a_batch_that_lands_after_undo_looked_is_not_loaded_again(job: Desk, mon
         clock=lading.clock,
         new_token=new_token,
     )
-    batch = Coordinator(compiled.job, world, Incarnation("old"))
+    batch = Coordinator(compiled.job, world, Incarnation("before"))
     run_steps(batch.start())
     steps = batch.run_batch()
     while next(steps) != "commit.before":
@@ -185,7 +188,7 @@ def test_a_job_that_would_go_on_by_itself_does_not_while_it_is_edited(
     during_the_edit(monkeypatch, happens)
     job.sql(OTHER)
     assert states == [JobState.PAUSED]
-    assert (password(job), at(job), actions(job)[:2]) == ("new", {"0": "7"}, ["ALTER", "PAUSE"])
+    assert (password(job), at(job), actions(job)[:2]) == (NEW, {"0": "7"}, ["ALTER", "PAUSE"])
 
 
 def test_a_pause_is_kept_by_a_job_that_would_go_on_by_itself(job: Desk) -> None:
@@ -209,11 +212,11 @@ def test_a_record_that_cannot_be_saved_is_told_as_it_is(job: Desk, monkeypatch: 
         with pytest.raises(JobStateError, match=r"position of job shop.j was moved, but .*The disk is full") as caught:
             job.sql(OTHER)
     assert "Nothing was changed" not in str(caught.value)
-    assert password(job) == "old"
+    assert password(job) == OLD
     job.sql(OTHER)
-    assert (password(job), at(job)) == ("new", {"0": "7"})
+    assert (password(job), at(job)) == (NEW, {"0": "7"})
     job.sql(UNDO)
-    assert (password(job), at(job)) == ("old", {"0": "0", "1": "0"})
+    assert (password(job), at(job)) == (OLD, {"0": "0", "1": "0"})
 
 
 # The end of the process.
@@ -224,7 +227,7 @@ def test_an_alter_that_was_cut_off_is_noticed_before_the_old_definition_runs(
 ) -> None:
     kill_during(job, monkeypatch, OTHER)
     lading, record = job.lading, job.lading.any_job("shop.j")
-    assert (record.state, password(job), at(job)) == (JobState.PAUSED, "old", {"0": "7"})
+    assert (record.state, password(job), at(job)) == (JobState.PAUSED, OLD, {"0": "7"})
     coordinator, compiled = lading.coordinator(record)
     assert coordinator.bill is not None
     assert coordinator.bill.kind.value == "takeover"
@@ -252,7 +255,7 @@ def test_an_alter_that_was_cut_off_can_be_taken_back(job: Desk, monkeypatch: pyt
     job.sql(MOVE)
     kill_during(job, monkeypatch, OTHER)
     job.sql(UNDO)
-    assert (password(job), at(job)) == ("old", {"0": "40", "1": "0"})
+    assert (password(job), at(job)) == (OLD, {"0": "40", "1": "0"})
     assert "which was cut off" in str(job.sql("SHOW LOAD AUDIT FOR shop.j")[0][4])
     job.sql("RESUME ROUTINE LOAD FOR j")
     job.run()
@@ -264,9 +267,9 @@ def test_an_alter_that_was_cut_off_can_be_done_again_and_then_taken_back(
 ) -> None:
     kill_during(job, monkeypatch, OTHER)
     job.sql(OTHER)
-    assert (password(job), at(job)) == ("new", {"0": "7"})
+    assert (password(job), at(job)) == (NEW, {"0": "7"})
     job.sql(UNDO)
-    assert (password(job), at(job)) == ("old", {"0": "0", "1": "0"})
+    assert (password(job), at(job)) == (OLD, {"0": "0", "1": "0"})
     job.sql("RESUME ROUTINE LOAD FOR j")
     job.run()
     assert job.show()["State"] == "RUNNING"
@@ -285,31 +288,31 @@ def test_properties_alone_are_altered_after_a_position_was_moved(job: Desk) -> N
 
 
 def test_a_key_alone_can_be_changed_and_put_back(job: Desk) -> None:
-    change = f'{ALTER} FROM KAFKA("property.sasl.password"="new")'
+    change = f'{ALTER} FROM KAFKA("property.sasl.password"="{NEW}")'
     job.sql(change)
-    assert password(job) == "new"
+    assert password(job) == NEW
     with pytest.raises(JobStateError, match="No properties or sql changed"):
         job.sql(change)
     job.restart()
     job.sql(UNDO)
-    assert password(job) == "old"
+    assert password(job) == OLD
 
 
 def test_a_refused_alter_does_not_touch_the_keys_of_before(job: Desk) -> None:
-    job.sql(f'{ALTER} PROPERTIES("max_batch_interval"="7") FROM KAFKA("property.sasl.password"="new")')
+    job.sql(f'{ALTER} PROPERTIES("max_batch_interval"="7") FROM KAFKA("property.sasl.password"="{NEW}")')
     with pytest.raises(PropertyError):
         job.sql(f'{ALTER} PROPERTIES("max_batch_interval"="8") FROM KAFKA("property.sasl.password"="******")')
     with pytest.raises(LadingError):
-        job.sql(f'{ALTER} WHERE nosuch = 1 FROM KAFKA("property.sasl.password"="newer")')
-    assert password(job) == "new"
+        job.sql(f'{ALTER} WHERE nosuch = 1 FROM KAFKA("property.sasl.password"="{NEW}er")')
+    assert password(job) == NEW
     job.sql(UNDO)
-    assert password(job) == "old"
+    assert password(job) == OLD
 
 
 def test_keys_survive_the_end_of_the_process_in_the_middle_of_an_alter(
     job: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    change = f'{ALTER} PROPERTIES("max_batch_interval"="8") FROM KAFKA("property.sasl.password"="new")'
+    change = f'{ALTER} PROPERTIES("max_batch_interval"="8") FROM KAFKA("property.sasl.password"="{NEW}")'
 
     def die(*parts: Any) -> Any:
         raise Killed
@@ -318,23 +321,23 @@ def test_keys_survive_the_end_of_the_process_in_the_middle_of_an_alter(
     with pytest.raises(Killed):
         job.sql(change)
     job.restart()
-    assert password(job) == "old"
+    assert password(job) == OLD
     job.sql(change)
-    assert password(job) == "new"
+    assert password(job) == NEW
     job.sql(UNDO)
-    assert password(job) == "old"
+    assert password(job) == OLD
 
 
 def test_keys_that_no_undo_reaches_are_forgotten(job: Desk) -> None:
     record = job.lading.any_job("shop.j")
     slots = [record.secrets_slot]
-    for word in ("one", "two", "three"):
+    for word in (secret("one"), secret("two"), secret("three")):
         job.sql(f'{ALTER} FROM KAFKA("property.sasl.password"="{word}")')
         slots.append(job.lading.any_job("shop.j").secrets_slot)
     kept = [bool(job.lading.store.read_setting(secret_key(record.job_id, slot))) for slot in slots]
     assert kept == [False, False, True, True]
     job.sql(UNDO)
-    assert password(job) == "two"
+    assert password(job) == secret("two")
 
 
 def test_keys_that_cannot_be_opened_any_more_can_be_given_anew(job: Desk) -> None:
@@ -343,8 +346,8 @@ def test_keys_that_cannot_be_opened_any_more_can_be_given_anew(job: Desk) -> Non
         job.sql(f'{ALTER} PROPERTIES("max_batch_interval"="7") FROM KAFKA("property.client.id"="x")')
     with pytest.raises(SecretError, match=r"give job shop\.j its keys again with ALTER"):
         job.sql(f'{ALTER} PROPERTIES("max_batch_interval"="7")')
-    job.sql(f'{ALTER} FROM KAFKA("property.sasl.password"="new")')
-    assert password(job) == "new"
+    job.sql(f'{ALTER} FROM KAFKA("property.sasl.password"="{NEW}")')
+    assert password(job) == NEW
     job.sql("RESUME ROUTINE LOAD FOR j")
     job.run()
     assert job.show()["State"] == "RUNNING"
@@ -354,11 +357,11 @@ def test_keys_that_cannot_be_opened_any_more_can_be_given_anew(job: Desk) -> Non
 
 
 def test_keys_that_cannot_be_opened_can_be_replaced_by_a_reference(job: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SHOP_KEY", "new")
+    monkeypatch.setenv("SHOP_KEY", NEW)
     job.lading.vault = Vault([b"another key of thirty-two bytes!"])
     job.sql(f'{ALTER} FROM KAFKA("property.sasl.password"="env:SHOP_KEY")')
     job.lading.compile(job.lading.any_job("shop.j"))
-    assert job.world.specs[-1].client["sasl.password"] == "new"
+    assert job.world.specs[-1].client["sasl.password"] == NEW
 
 
 # Sources that were made again.

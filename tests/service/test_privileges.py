@@ -14,8 +14,9 @@ from lading.service.session import Session
 from lading.sources import homes
 from lading.sources.files.store_local import LocalStore
 from lading.store.home import LOCK_NAME
+from lading.testing.marked import secret
 
-PASSWORD = "a-long-enough-password"
+PASSWORD = secret("long-enough")
 
 
 @pytest.fixture
@@ -122,7 +123,7 @@ def file_job(uri: object, name: str = "k") -> str:
 
 
 @pytest.fixture
-def secret(home: Lading, tmp_path: Path) -> Path:
+def inner(home: Lading, tmp_path: Path) -> Path:
     place = tmp_path / "home" / "service.json"
     place.write_text('{"id": 1, "token": "of root"}\n')
     return place
@@ -143,12 +144,12 @@ def test_files_of_the_machine_are_for_admins_of_everything(home: Lading, tmp_pat
     ann.sql(file_job(f"{tmp_path}/in/*.json"))
 
 
-def test_no_file_of_the_home_is_ever_a_source(home: Lading, secret: Path, tmp_path: Path) -> None:
-    (tmp_path / "in" / "linked.json").symlink_to(secret)
+def test_no_file_of_the_home_is_ever_a_source(home: Lading, inner: Path, tmp_path: Path) -> None:
+    (tmp_path / "in" / "linked.json").symlink_to(inner)
     (tmp_path / "around").symlink_to(tmp_path / "home")
     for uri in (
-        secret,
-        f"file://{secret}",
+        inner,
+        f"file://{inner}",
         f"file://{tmp_path}/home/serv%69ce.json",
         f"{tmp_path}/home/not-yet-there.json",
         f"{tmp_path}/home/quarantine/**",
@@ -164,13 +165,13 @@ def test_no_file_of_the_home_is_ever_a_source(home: Lading, secret: Path, tmp_pa
     assert [row[0] for row in home.sql('SELECT Name FROM jobs("type"="insert")')[-1].rows] == ["j"]
 
 
-def test_a_file_that_leads_into_the_home_later_is_not_read(home: Lading, secret: Path, tmp_path: Path) -> None:
+def test_a_file_that_leads_into_the_home_later_is_not_read(home: Lading, inner: Path, tmp_path: Path) -> None:
     home.sql(file_job(f"{tmp_path}/in/new/*.json").replace("/new/", "/"))
     compiled, _ = home.compile(home.job("k"))
-    (tmp_path / "in" / "a.json").symlink_to(secret)
+    (tmp_path / "in" / "a.json").symlink_to(inner)
     with pytest.raises(ConfigError, match="belongs to Lading itself"):
         compiled.source.open("")
-    facts = secret.stat()
+    facts = inner.stat()
     etag = f"{facts.st_size}-{facts.st_mtime_ns:x}-{facts.st_ino:x}"
     with pytest.raises(ConfigError, match="belongs to Lading itself"):
         LocalStore().open(str(tmp_path / "in" / "a.json"), if_match=etag, size=facts.st_size)

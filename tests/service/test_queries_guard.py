@@ -16,9 +16,10 @@ from lading.sql.parse import parse_statement
 from lading.sql.parts import QualifiedName
 from lading.sql.queries import TableQuery, read_query
 from lading.sql.statements import Query
+from lading.testing.marked import secret
 from tests.service.conftest import Desk
 
-PASSWORD = "a-long-enough-password"
+PASSWORD = secret("long-enough")
 
 
 class ReachedSparkError(Exception):

@@ -11,6 +11,7 @@ import pytest
 
 from lading.errors import LadingError
 from lading.testing.kinesis.server import KinesisServer, NoNodeError, serve_kinesis, wait_until_active
+from lading.testing.marked import secret
 from tests.service.conftest import Desk
 
 
@@ -165,7 +166,7 @@ def test_show_create_makes_a_job_that_does_not_read_finished_shards_again(stream
     stream.desk.sql("STOP ROUTINE LOAD FOR j")
     stream.send(10, 10)
     stream.split()
-    stream.desk.sql(text.replace("******", "test"))
+    stream.desk.sql(text.replace("******", secret("kinesis")))
     for _ in range(3):
         stream.desk.run()
     assert stream.ids() == list(range(20))

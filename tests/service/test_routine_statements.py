@@ -13,7 +13,10 @@ from lading.jobs.routine_views import ROUTINE_COLUMNS
 from lading.service.edits import edit_positions, plan_edit
 from lading.service.routine_views import views_of
 from lading.testing.clock import ManualClock
+from lading.testing.marked import secret
 from tests.service.routine_fakes import Desk, bench
+
+SECRET1, SECRET2, LOGIN = secret("1"), secret("2"), f"u:{secret('p')}"
 
 __all__ = ["bench"]
 
@@ -37,7 +40,7 @@ def progress(bench: Desk, name: str = "j") -> dict[str, str]:
 
 
 def test_a_created_job_is_shown_with_24_columns(bench: Desk) -> None:
-    create(bench, ', "property.sasl.password"="secret1"', clauses="COLUMNS (id, c, city = upper(c)), WHERE id = 8")
+    create(bench, f', "property.sasl.password"="{SECRET1}"', clauses="COLUMNS (id, c, city = upper(c)), WHERE id = 8")
     answer = bench.lading.sql("SHOW ROUTINE LOAD")[-1]
     assert answer.columns == ROUTINE_COLUMNS
     assert len(answer.columns) == 24
@@ -58,7 +61,7 @@ def test_a_created_job_is_shown_with_24_columns(bench: Desk) -> None:
         "kafka_default_offsets": "OFFSET_END",
         "sasl.password": "******",
     }
-    assert "secret1" not in json.dumps(row)
+    assert SECRET1 not in json.dumps(row)
     bench.run()
     row = bench.show()
     assert (row["State"], row["CurrentTaskNum"]) == ("RUNNING", "2")
@@ -68,12 +71,12 @@ def test_a_created_job_is_shown_with_24_columns(bench: Desk) -> None:
 
 
 def test_secrets_are_in_no_record(bench: Desk) -> None:
-    create(bench, ', "property.sasl.password"="secret1"')
+    create(bench, f', "property.sasl.password"="{SECRET1}"')
     record = bench.lading.any_job("shop.j")
-    assert "secret1" not in record.definition
-    assert bench.world.specs[-1].client["sasl.password"] == "secret1"
-    assert "secret1" not in str(bench.sql("SHOW CREATE ROUTINE LOAD FOR j"))
-    assert "secret1" not in str(bench.sql("SHOW LOAD AUDIT FOR j"))
+    assert SECRET1 not in record.definition
+    assert bench.world.specs[-1].client["sasl.password"] == SECRET1
+    assert SECRET1 not in str(bench.sql("SHOW CREATE ROUTINE LOAD FOR j"))
+    assert SECRET1 not in str(bench.sql("SHOW LOAD AUDIT FOR j"))
 
 
 def test_everything_is_checked_before_the_job_exists(bench: Desk) -> None:
@@ -183,7 +186,7 @@ def test_alter_wants_a_paused_job(bench: Desk) -> None:
 
 
 def test_altered_properties_and_clauses_survive_a_restart(bench: Desk) -> None:
-    paused(bench, ', "property.sasl.password"="secret1"')
+    paused(bench, f', "property.sasl.password"="{SECRET1}"')
     bench.sql(
         'ALTER ROUTINE LOAD FOR j COLUMNS (id, city), WHERE id > 7 PROPERTIES("max_error_number"="3") '
         'FROM KAFKA("kafka_broker_list"="b:2", "property.client.id"="x")'
@@ -198,7 +201,7 @@ def test_altered_properties_and_clauses_survive_a_restart(bench: Desk) -> None:
     assert record.window is not None
     assert record.window.max_errors == 3
     bench.lading.compile(record)
-    assert bench.world.specs[-1].client["sasl.password"] == "secret1"
+    assert bench.world.specs[-1].client["sasl.password"] == SECRET1
 
 
 def test_offsets_are_moved_in_one_commit(bench: Desk) -> None:
@@ -265,7 +268,7 @@ def test_a_change_can_be_looked_at_before_it_is_made(bench: Desk) -> None:
     before = bench.lading.any_job("shop.j")
     answer = bench.lading.sql(
         'EXPLAIN ALTER ROUTINE LOAD FOR j PROPERTIES("max_error_number"="3") '
-        'FROM KAFKA("kafka_partitions"="0,1", "kafka_offsets"="10,70", "property.sasl.password"="secret1")'
+        f'FROM KAFKA("kafka_partitions"="0,1", "kafka_offsets"="10,70", "property.sasl.password"="{SECRET1}")'
     )[-1]
     rows = [row[:6] for row in answer.rows]
     assert rows == [
@@ -279,12 +282,12 @@ def test_a_change_can_be_looked_at_before_it_is_made(bench: Desk) -> None:
 
 
 def test_an_edit_can_be_taken_back_and_that_too(bench: Desk) -> None:
-    paused(bench, ', "property.sasl.password"="secret1"')
+    paused(bench, f', "property.sasl.password"="{SECRET1}"')
     with pytest.raises(JobStateError, match="There is no change of job"):
         bench.sql("UNDO ALTER ROUTINE LOAD FOR j")
     bench.sql(
         'ALTER ROUTINE LOAD FOR j WHERE id > 7 PROPERTIES("max_error_number"="3") FROM KAFKA("kafka_partitions"="0", '
-        '"kafka_offsets"="10", "property.sasl.password"="secret2")'
+        f'"kafka_offsets"="10", "property.sasl.password"="{SECRET2}")'
     )
     bench.sql("UNDO ALTER ROUTINE LOAD FOR j COMMENT 'wrong job'")
     record = bench.lading.any_job("shop.j")
@@ -292,11 +295,11 @@ def test_an_edit_can_be_taken_back_and_that_too(bench: Desk) -> None:
     assert json.loads(bench.show()["JobProperties"])["whereExpr"] == "*"
     assert "max_error_number" not in record.properties
     bench.lading.compile(record)
-    assert bench.world.specs[-1].client["sasl.password"] == "secret1"
+    assert bench.world.specs[-1].client["sasl.password"] == SECRET1
     bench.sql("UNDO ALTER ROUTINE LOAD FOR j")
     assert progress(bench) == {"0": "9", "1": "49"}
     bench.lading.compile(bench.lading.any_job("shop.j"))
-    assert bench.world.specs[-1].client["sasl.password"] == "secret2"
+    assert bench.world.specs[-1].client["sasl.password"] == SECRET2
     audit = [(row[2], json.loads(row[4])) for row in bench.sql("SHOW LOAD AUDIT FOR j")]
     assert [action for action, _ in audit[:3]] == ["UNDO ALTER", "UNDO ALTER", "ALTER"]
     assert audit[1][1]["why"] == "wrong job"
@@ -406,11 +409,11 @@ def test_avro_is_for_kafka_alone(bench: Desk) -> None:
         bench.sql(f'CREATE ROUTINE LOAD j ON t PROPERTIES("format"="avro") {KINESIS.format("")}')
     with pytest.raises(SqlError, match=r"property.schema.registry.url is a required property"):
         bench.sql(f'CREATE ROUTINE LOAD j ON t PROPERTIES("format"="avro") {KAFKA.format("")}')
-    more = ', "property.schema.registry.url"="http://r", "property.schema.registry.basic.auth.user.info"="u:p"'
+    more = f', "property.schema.registry.url"="http://r", "property.schema.registry.basic.auth.user.info"="{LOGIN}"'
     bench.sql(f'CREATE ROUTINE LOAD j ON t PROPERTIES("format"="avro") {KAFKA.format(more)}')
     spec = bench.world.specs[-1]
     assert spec.format.registry.url == "http://r"
-    assert spec.format.registry.settings == {"basic.auth.user.info": "u:p"}
+    assert spec.format.registry.settings == {"basic.auth.user.info": LOGIN}
     assert not [name for name in spec.client if name.startswith("schema.")]
 
 

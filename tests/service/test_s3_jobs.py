@@ -9,10 +9,12 @@ import boto3
 import pytest
 
 from lading.errors import LadingError
+from lading.testing.marked import secret
 from tests.service.conftest import Desk
 from tests.tables.s3_server import S3Server
 
-SECRET = "a-secret-that-nobody-may-see"
+SECRET = secret("nobody-may-see")
+KEY = secret("access")
 
 
 def put(s3: S3Server, bucket: str, key: str, text: str) -> None:
@@ -20,8 +22,8 @@ def put(s3: S3Server, bucket: str, key: str, text: str) -> None:
         "s3",
         endpoint_url=s3.endpoint,
         region_name="us-east-1",
-        aws_access_key_id="testing",
-        aws_secret_access_key="testing",
+        aws_access_key_id=secret("owner"),
+        aws_secret_access_key=secret("owner"),
     )
     client.put_object(Bucket=bucket, Key=key, Body=text.encode())
 
@@ -29,7 +31,7 @@ def put(s3: S3Server, bucket: str, key: str, text: str) -> None:
 def statement(s3: S3Server, bucket: str, *, name: str = "j", format: str = "json", glob: str = "in/*.json") -> str:
     return f"""CREATE JOB {name} ON STREAMING DO INSERT INTO orders SELECT id, city, amount FROM S3(
         "uri"="s3://{bucket}/{glob}", "format"="{format}", "s3.endpoint"="{s3.endpoint}", "s3.region"="us-east-1",
-        "s3.access_key"="testing", "s3.secret_key"="{SECRET}", "use_path_style"="true")"""
+        "s3.access_key"="{KEY}", "s3.secret_key"="{SECRET}", "use_path_style"="true")"""
 
 
 def test_objects_become_rows_once(desk: Desk, s3: S3Server) -> None:
@@ -105,7 +107,7 @@ def test_a_table_may_be_in_s3_and_its_keys_are_sealed(desk: Desk, s3: S3Server, 
     desk.sql(
         f"""CREATE TABLE orders (id BIGINT, city STRING, amount DECIMAL(10,2)) USING {form}
         LOCATION 's3://{bucket}/lake/orders' TBLPROPERTIES ("s3.endpoint"="{s3.endpoint}", "s3.region"="us-east-1",
-        "s3.access_key"="testing", "s3.secret_key"="{SECRET}", "use_path_style"="true")"""
+        "s3.access_key"="{KEY}", "s3.secret_key"="{SECRET}", "use_path_style"="true")"""
     )
     desk.put_orders("a.csv", 0, 10)
     desk.create(properties='"session.enable_insert_strict"="false"')

@@ -68,6 +68,25 @@ def test_a_job_may_be_created_before_the_first_file(desk: Desk) -> None:
     assert desk.ids() == list(range(5))
 
 
+def test_the_first_file_of_a_job_is_loaded_at_the_first_look(desk: Desk) -> None:
+    """Its columns are learnt in the same turn: one that only learnt them waited another interval."""
+    desk.table()
+    desk.create()
+    runner = desk.lading.runner(desk.lading.job("j").job_id)
+    assert not runner.run_once()
+    assert runner.is_idle()
+    desk.put_orders("a.csv", 1, 3)
+    assert not runner.is_idle()
+    runner.run_once()
+    assert desk.ids() == [1, 2, 3]
+
+
+def test_a_warm_up_changes_nothing(desk: Desk) -> None:
+    desk.lading.warm_up()
+    desk.lading.warm_up()
+    assert desk.lading.store.list_jobs() == []
+
+
 def test_in_strict_mode_one_bad_row_commits_nothing_and_pauses_the_job(desk: Desk) -> None:
     desk.table()
     desk.put("a.csv", ["1,essen,1.0", "x,essen,2.0"])

@@ -25,6 +25,7 @@ from lading.sources.files.spec import FilesSpec
 from lading.sql.file_properties import read_file_source
 from lading.sql.job_properties import JOB_PROPERTY_NAMES, read_job_properties
 from lading.sql.parts import SourceFunction
+from lading.testing.marked import secret
 from tests.tables.s3_server import S3Server
 
 Row = dict[str, Any]
@@ -169,15 +170,15 @@ class Place:
             "s3",
             endpoint_url=root.endpoint,
             region_name="us-east-1",
-            aws_access_key_id="testing",
-            aws_secret_access_key="testing",
+            aws_access_key_id=secret("owner"),
+            aws_secret_access_key=secret("owner"),
         )
         self.uri = f"s3://{self._bucket}/in"
         self.properties = {
             "s3.endpoint": root.endpoint,
             "s3.region": "us-east-1",
-            "s3.access_key": "testing",
-            "s3.secret_key": "testing",
+            "s3.access_key": secret("access"),
+            "s3.secret_key": secret("key"),
             "use_path_style": "true",
         }
 

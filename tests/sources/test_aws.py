@@ -17,6 +17,7 @@ from lading.sources.files.s3_clients import client_of
 from lading.sources.files.spec import S3Access
 from lading.sources.files.store_s3 import S3Store
 from lading.testing.clock import ManualClock
+from lading.testing.marked import secret
 from tests.guarded_s3 import GuardedStore
 from tests.tables.s3_server import S3Server
 
@@ -43,7 +44,7 @@ def test_a_store_of_its_own_gives_its_own_roles(endpoint: str, given: str, asked
 
 def test_a_role_is_assumed_once_and_renewed_before_it_expires(s3: S3Server) -> None:
     clock = ManualClock(SystemClock().now())
-    asked = Credentials(access_key="testing", secret_key="testing", role_arn=ROLE, sts_endpoint=s3.endpoint)
+    asked = Credentials(access_key=secret("access"), secret_key=secret("key"), role_arn=ROLE, sts_endpoint=s3.endpoint)
     held = open_session(asked, "us-east-1", now=clock.now).get_credentials()
     first = held.get_frozen_credentials()
     assert first.token
@@ -56,7 +57,7 @@ def test_a_role_is_assumed_once_and_renewed_before_it_expires(s3: S3Server) -> N
 def test_credentials_that_come_expired_say_to_look_at_the_clock(s3: S3Server) -> None:
     clock = ManualClock(SystemClock().now())
     clock.sleep(10 * 60 * MINUTE)
-    asked = Credentials(access_key="testing", secret_key="testing", role_arn=ROLE, sts_endpoint=s3.endpoint)
+    asked = Credentials(access_key=secret("access"), secret_key=secret("key"), role_arn=ROLE, sts_endpoint=s3.endpoint)
     with pytest.raises(ConfigError, match="had expired when they came"):
         open_session(asked, "us-east-1", now=clock.now).get_credentials().get_frozen_credentials()
 

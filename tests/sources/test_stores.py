@@ -21,6 +21,7 @@ from lading.sources.files.source import FilesSource
 from lading.sources.files.spec import S3Access
 from lading.sources.files.store import ObjectStore, open_store
 from lading.sources.files.store_local import LocalStore
+from lading.testing.marked import secret
 from tests.sources.support import BIG, Place, with_columns
 from tests.tables.s3_server import S3Server
 
@@ -128,7 +129,7 @@ def test_a_bucket_that_is_not_there_is_an_error_and_not_an_empty_answer(s3: S3Se
 
 def test_an_endpoint_that_does_not_answer_is_an_error(s3: S3Server) -> None:
     spec = Place(s3).bare("*.csv")
-    access = S3Access(endpoint="http://127.0.0.1:9", region="us-east-1", access_key="a", secret_key="b")
+    access = S3Access(endpoint="http://127.0.0.1:9", region="us-east-1", access_key=secret("a"), secret_key=secret("b"))
     with pytest.raises(ListingError, match=r"127\.0\.0\.1:9"):
         next(open_store(spec.place, access).list("in/", ""))
     with pytest.raises(ConfigError, match="Can not build s3"):

@@ -13,6 +13,7 @@ import pytest
 
 from lading.errors import ConfigError, StorageError
 from lading.tables.storage import Storage, StorageOptions, open_storage
+from lading.testing.marked import secret
 from tests.tables.s3_server import S3Server
 
 AWKWARD = ("with space.json", "größe 東京 🚚", 'it\'s "quoted"', "100% %2F", "a+b&c=d?e#f", "deep/er/still")
@@ -133,7 +134,9 @@ def test_a_local_put_into_something_that_is_no_folder_is_certainly_not_written(t
 
 
 def test_a_store_that_cannot_be_reached_leaves_the_outcome_unknown() -> None:
-    options = StorageOptions(endpoint="http://127.0.0.1:9", region="us-east-1", access_key="a", secret_key="b")
+    options = StorageOptions(
+        endpoint="http://127.0.0.1:9", region="us-east-1", access_key=secret("a"), secret_key=secret("b")
+    )
     with pytest.raises(StorageError) as caught:
         open_storage("s3://bucket/root", options).put_if_absent("key", b"x")
     assert caught.value.facts["unknown"] is True

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 import boto3
 
 from lading.tables.storage import StorageOptions
+from lading.testing.marked import secret
 
 
 class S3Server:
@@ -23,15 +24,19 @@ class S3Server:
     def __init__(self, endpoint: str) -> None:
         self.endpoint = endpoint
         self.options = StorageOptions(
-            endpoint=endpoint, region="us-east-1", access_key="testing", secret_key="testing", path_style=True
+            endpoint=endpoint,
+            region="us-east-1",
+            access_key=secret("access"),
+            secret_key=secret("key"),
+            path_style=True,
         )
         self._numbers = itertools.count()
         self._s3 = boto3.client(
             "s3",
             endpoint_url=endpoint,
             region_name="us-east-1",
-            aws_access_key_id="testing",
-            aws_secret_access_key="testing",
+            aws_access_key_id=secret("owner"),
+            aws_secret_access_key=secret("owner"),
         )
 
     def make_bucket(self) -> str:

@@ -33,7 +33,9 @@ def main() -> None:
         arm_from_environment(os.environ)
         app()
     except LadingError as error:
+        from lading.service.hidden import hide
+
         console = Console(stderr=True, highlight=False)
         console.print(error.code, style="red", end=": ")
-        console.print(str(error), markup=False, soft_wrap=True)
+        console.print(hide(str(error)), markup=False, soft_wrap=True)
         sys.exit(error.exit_code)

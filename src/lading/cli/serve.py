@@ -73,9 +73,18 @@ def serve(
         _light(stack, home, access, f"{'https' if tls else 'http'}://{_shown(host)}:{http}", mysql)
         log.info("ready: mysql -h %s -P %d -u root; console http://%s:%d", _shown(host), mysql, _shown(host), http)
         typer.echo(f"Lading is ready: MySQL on {host}:{mysql}, HTTP on {host}:{http} (pid {os.getpid()})")
+        threading.Thread(target=_warm_up, args=(lading, log), name="lading-warm-up", daemon=True).start()
         ending.wait()
         log.info("ending: running batches may finish; another signal ends at once")
     log.info("ended")
+
+
+def _warm_up(lading: Lading, log: logging.Logger) -> None:
+    """Start Spark while nobody waits for it. What fails here fails again, and is told, where Spark is needed."""
+    try:
+        lading.warm_up()
+    except Exception as error:  # noqa: BLE001 - logged; every batch says it again in the record of its job
+        log.warning("Spark could not be started: %s", error)
 
 
 def _http(

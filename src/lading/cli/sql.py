@@ -88,6 +88,8 @@ def _talk(lading: Answers, history: Path, form: OutputFormat, console: Console) 
             for result in lading.sql(text):
                 show(result, form, console)
         except LadingError as error:
-            console.print(str(error), style="red", markup=False)
+            from lading.service.hidden import hide
+
+            console.print(hide(str(error)), style="red", markup=False)
         text = ""
     readline.write_history_file(history)

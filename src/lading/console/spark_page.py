@@ -12,6 +12,7 @@ from lading.console.frame import Page, frame, to_login
 from lading.console.parts.basic import Banner, Tiles, box, text
 from lading.console.parts.live import Column, LiveTable
 from lading.console.spark_glance import SparkGlance, glance_or_none
+from lading.service.show_sights import said
 
 _EXECUTORS = (
     Column(name="address", label="Executor"),
@@ -64,7 +65,7 @@ class _SparkView:
         try:
             found = await console.ask(glance_or_none)
         except Exception as error:  # noqa: BLE001 - shown: what py4j raises when the JVM is gone has no common class
-            self._said.show("Spark does not answer", f"{type(error).__name__}: {error}", "bad")
+            self._said.show("Spark does not answer", said(f"{type(error).__name__}: {error}"), "bad")
             return
         self._running.set_visibility(found is not None)
         if found is None:

@@ -14,7 +14,8 @@ from starlette.responses import Response
 
 from lading.errors import AuthError, LadingError, SqlError
 from lading.http.plain import plain
-from lading.sql.spans import is_secret, mask_text
+from lading.service.hidden import hide
+from lading.sql.spans import is_secret
 
 
 class RequestError(LadingError):
@@ -128,9 +129,9 @@ def describe(error: LadingError) -> dict[str, Any]:
     return {
         "error": {
             "code": error.code,
-            "message": mask_text(error.what),
-            "left": mask_text(error.left),
-            "todo": mask_text(error.todo),
+            "message": hide(error.what),
+            "left": hide(error.left),
+            "todo": hide(error.todo),
             "facts": facts,
         }
     }

@@ -10,8 +10,8 @@ from lading.errors import LadingError
 from lading.http.desk import Desk, TheCaller, TheDesk
 from lading.http.faults import ERRORS, NotReadyError
 from lading.http.models import Health, Readiness
+from lading.service.hidden import hide
 from lading.service.metrics import CONTENT_TYPE
-from lading.sql.spans import mask_text
 from lading.sql.user_statements import Privilege
 
 router = APIRouter(tags=["service"])
@@ -56,7 +56,7 @@ def _store(desk: Desk) -> str:
     try:
         desk.lading.store.read_setting("readyz")
     except LadingError as error:
-        return mask_text(error.what)
+        return hide(error.what)
     return "ok"
 
 

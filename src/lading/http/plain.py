@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from typing import Any
 
-from lading.service.show_sights import said
+from lading.service.show_sights import printable, said
 
 _MOST_EXACT = 2**53
 
 
-def plain(value: Any) -> Any:
+def plain_data(value: Any) -> Any:
+    """A value of a row. What people have in their tables is theirs and is not changed, whatever it looks like."""
+    return plain(value, printable)
+
+
+def plain(value: Any, told: Callable[[str], str] = said) -> Any:
     """A value of an answer, without secrets.
 
     Decimals, and integers that a JavaScript number cannot hold, become text, so that no digit is lost; what JSON has
@@ -29,17 +34,17 @@ def plain(value: Any) -> Any:
         case float():
             return value if math.isfinite(value) else str(value)
         case str():
-            return said(value)
+            return told(value)
         case bytes() | bytearray():
             return base64.b64encode(value).decode()
         case datetime() | date() | time():
             return value.isoformat()
         case Enum():
-            return plain(value.value)
+            return plain(value.value, told)
         case Mapping():
-            return {said(str(name)): plain(item) for name, item in value.items()}
+            return {told(str(name)): plain(item, told) for name, item in value.items()}
         case list() | tuple() | set() | frozenset():
-            return [plain(item) for item in value]
+            return [plain(item, told) for item in value]
         case Decimal() | timedelta():
             return str(value)
-    return said(str(value))
+    return told(str(value))

@@ -10,7 +10,7 @@ from lading.http.callers import Caller
 from lading.http.desk import Desk, TheCaller, TheDesk
 from lading.http.faults import ERRORS
 from lading.http.models import SqlAnswer, SqlRequest, SqlResult
-from lading.http.plain import plain
+from lading.http.plain import plain_data
 from lading.http.sessions import open_session
 from lading.service.result import Result
 from lading.sql.parse import parse_statements
@@ -52,7 +52,7 @@ def _run(desk: Desk, caller: Caller, body: SqlRequest) -> SqlAnswer:
 def _show(result: Result, most: int) -> SqlResult:
     return SqlResult(
         columns=list(result.columns),
-        rows=[[plain(value) for value in row] for row in result.rows[:most]],
+        rows=[[plain_data(value) for value in row] for row in result.rows[:most]],
         message=result.message,
         is_cut=len(result.rows) > most,
     )

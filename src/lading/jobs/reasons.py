@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -79,9 +80,12 @@ def render_reason(reason: Reason | None) -> str:
     return f"ErrorReason{{code=errCode = {reason.code.value}, msg='{reason.message}'}}"
 
 
-def failure_of(error: Exception) -> Failure:
-    """What an error means for the job it happened to. An error that is not Lading's own may pass by itself."""
-    message = str(error) or type(error).__name__
+def failure_of(error: Exception, hide: Callable[[str], str] = str) -> Failure:
+    """What an error means for the job it happened to. An error that is not Lading's own may pass by itself.
+
+    `hide` takes the secrets out of its text: a record is shown to everybody who may see the job.
+    """
+    message = hide(str(error)) or type(error).__name__
     return Failure(
         reason=Reason(code=_code_of(error, message), message=message),
         retry=error.retry if isinstance(error, LadingError) else True,

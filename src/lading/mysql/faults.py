@@ -16,6 +16,7 @@ from lading.errors import (
     TableExistsError,
     TableNotFoundError,
 )
+from lading.service.hidden import hide
 
 _log = logging.getLogger(__name__)
 TOO_LARGE = 1153
@@ -51,7 +52,7 @@ def fault_of(error: Exception) -> Fault:
     if isinstance(error, Fault):
         return error
     if isinstance(error, LadingError):
-        return Fault(*_code_of(error), str(error))
+        return Fault(*_code_of(error), hide(str(error)))
     _log.error("A statement failed in a way that nobody expected", exc_info=error)
     return Fault(1105, "HY000", f"Lading failed inside ({type(error).__name__}). Its log says more.")
 

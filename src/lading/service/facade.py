@@ -133,8 +133,9 @@ class Lading:
             runners = list(self._runners.values())
         for runner in runners:
             runner.goodbye()
-        if self._spark is not None and self._owns_spark:
-            self._spark.stop()
+        with self._spark_lock:  # It may be starting.
+            if self._spark is not None and self._owns_spark:
+                self._spark.stop()
         self.store.close()
         self._lock.close()
 
@@ -305,6 +306,12 @@ class Lading:
             if self._spark.conf.get(NO_SUBSTITUTION) != "false":
                 self._spark.conf.set(NO_SUBSTITUTION, "false")  # Also in a session that somebody else made.
             return self._spark
+
+    def warm_up(self) -> None:
+        """Start Spark and let it do once what every batch does, so that the first batch need not wait for that."""
+        from lading.pipeline.warm import warm_up
+
+        warm_up(self.spark())
 
     # Inside.
 

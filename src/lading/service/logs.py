@@ -11,6 +11,7 @@ from enum import Enum
 
 from lading.jobs.record import JobRecord
 from lading.model.bill import Bill
+from lading.service.hidden import hide
 from lading.status.outcomes import Outcome
 
 _FIELDS = ("job", "seq", "batch")
@@ -23,7 +24,9 @@ class LogFormat(Enum):
     JSON = "json"
 
 
-class _Json(logging.Formatter):
+class JsonLines(logging.Formatter):
+    """For machines. No line holds a secret that this service knows."""
+
     def format(self, record: logging.LogRecord) -> str:
         at = datetime.fromtimestamp(record.created, UTC)
         body: dict[str, object] = {
@@ -35,21 +38,24 @@ class _Json(logging.Formatter):
         body.update({name: getattr(record, name) for name in _FIELDS if hasattr(record, name)})
         if record.exc_info:
             body["error"] = self.formatException(record.exc_info)
-        return json.dumps(body, ensure_ascii=False)
+        hidden = {name: hide(value) if isinstance(value, str) else value for name, value in body.items()}
+        return json.dumps(hidden, ensure_ascii=False)
 
 
-class _Text(logging.Formatter):
+class TextLines(logging.Formatter):
+    """For people. No line holds a secret that this service knows."""
+
     def format(self, record: logging.LogRecord) -> str:
         at = datetime.fromtimestamp(record.created, UTC).strftime("%Y-%m-%d %H:%M:%S")
         marks = " ".join(f"{name}={getattr(record, name)}" for name in _FIELDS if hasattr(record, name))
         line = f"{at} {record.levelname:7} {record.getMessage()}{f' ({marks})' if marks else ''}"
-        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+        return hide(f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line)
 
 
 def set_up_logs(form: LogFormat, level: int = logging.INFO) -> None:
     """Send the logs of Lading to standard error. Those of libraries only when something is wrong."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_Json() if form is LogFormat.JSON else _Text())
+    handler.setFormatter(JsonLines() if form is LogFormat.JSON else TextLines())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logging.getLogger("lading").setLevel(level)
 

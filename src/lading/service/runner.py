@@ -42,6 +42,7 @@ from lading.model.bill import Bill
 from lading.plan.planner import Planner
 from lading.service.compiled import Compiled
 from lading.service.cut_off import check_not_cut_off
+from lading.service.hidden import hide
 from lading.service.running import CancellableStager, Tools, is_full
 from lading.status.outcomes import Outcome, outcome_of
 from lading.store.records import AuditEntry
@@ -150,13 +151,13 @@ class JobRunner:
         except (FencedError, RolledBackError) as error:
             self._let_go()
             kind = Fenced if isinstance(error, FencedError) else RolledBack
-            record = self.apply(kind(message=str(error), at=self._now()))
+            record = self.apply(kind(message=hide(str(error)), at=self._now()))
             for watch in self._tools.watches:
                 watch.fenced(record)
             self._tell_ended(record, outcome_of(error))
         except TableNotFoundError as error:
             self._let_go()
-            self.apply(TargetGone(message=str(error), at=self._now()))
+            self.apply(TargetGone(message=hide(str(error)), at=self._now()))
         except LadingError as error:
             if isinstance(error, UnknownOutcomeError):
                 self._let_go()  # Only a new start can tell what the table has.
@@ -175,7 +176,7 @@ class JobRunner:
             self._tell_ended(self.apply(BatchCancelled(task_id=task.task_id, at=self._now())), "cancelled")
             return False
         task_id = task.task_id if task else None
-        record = self.apply(BatchFailed(task_id=task_id, failure=failure_of(error), at=self._now()))
+        record = self.apply(BatchFailed(task_id=task_id, failure=failure_of(error, hide), at=self._now()))
         self._tell_ended(record, outcome_of(error))
         if record.state is JobState.PAUSED:
             self.goodbye()
@@ -241,14 +242,14 @@ class JobRunner:
         return opened
 
     def _batch(self, opened: _Open) -> bool:
-        if opened.compiled.stage is None:
-            if not opened.compiled.can_learn_columns():
-                self.apply(NothingToDo(at=self._now()))
-                self._remark_due_s = self._tools.clock.monotonic_s() + REMARK_EVERY_S
-                return False
+        if opened.compiled.stage is None and opened.compiled.can_learn_columns():
             # A file has come to learn the columns from: the job is opened anew. Nobody is left to fence.
             self.goodbye()
-            return True
+            opened = self._open(self.record())
+        if opened.compiled.stage is None:
+            self.apply(NothingToDo(at=self._now()))
+            self._remark_due_s = self._tools.clock.monotonic_s() + REMARK_EVERY_S
+            return False
         steps, task_id, since = opened.coordinator.run_batch(), 0, self._tools.clock.monotonic_s()
         is_sent = False
         self._began_s = since

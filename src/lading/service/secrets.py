@@ -14,6 +14,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from lading.errors import ConfigError, PropertyError, SecretError
+from lading.service.hidden import HIDDEN
 from lading.service.key_file import KEY_BYTES, KEY_FILE, KEY_VARIABLE, load_keys
 from lading.settings import environment
 from lading.sql.spans import MASK, is_reference, is_secret
@@ -96,6 +97,7 @@ def seal_secrets(vault: Vault, properties: Mapping[str, str]) -> str:
             msg = f"The value of {name} is {MASK}, which is what is shown instead of it"
             todo = f'Write the value itself, or where it is kept: "{name}"="env:NAME" or "file:/path".'
             raise PropertyError(msg, todo=todo, name=name)
+    HIDDEN.learn(properties.values())
     return vault.seal(json.dumps(dict(properties)))
 
 
@@ -113,7 +115,9 @@ def open_secrets(vault: Vault, kept: str | None, *, job: str = "") -> dict[str, 
     except ValueError as error:
         msg = f"{what} cannot be read: the store has something else there"
         raise SecretError(msg, left=_LEFT, todo=f"{todo[0].upper()}{todo[1:]}.") from error
-    return {str(name): str(value) for name, value in found.items()}
+    opened = {str(name): str(value) for name, value in found.items()}
+    HIDDEN.learn(opened.values())
+    return opened
 
 
 def find_lost(vault: Vault, kept: Mapping[str, str | None]) -> list[str]:
@@ -131,10 +135,12 @@ def resolve_properties(
     properties: Mapping[str, str], *, variables: Mapping[str, str] | None = None, home: Path | None = None
 ) -> dict[str, str]:
     """Properties with secrets in the place of references to them. Other properties may begin with file: themselves."""
-    return {
+    known = {
         name: resolve_reference(value, name=name, variables=variables, home=home) if is_secret(name) else value
         for name, value in properties.items()
     }
+    HIDDEN.learn(value for name, value in known.items() if is_secret(name))
+    return known
 
 
 def resolve_reference(

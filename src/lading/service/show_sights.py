@@ -8,6 +8,7 @@ from lading.jobs.record import JobRecord
 from lading.jobs.tasks import TaskRecord
 from lading.model.bill import Bill
 from lading.model.tally import Tally
+from lading.service.hidden import hide
 from lading.service.sight_records import (
     AuditSight,
     BatchSight,
@@ -20,7 +21,6 @@ from lading.service.sight_records import (
     ReasonSight,
 )
 from lading.sql.masking import mask_properties
-from lading.sql.spans import mask_text
 from lading.status.lag import Lag
 from lading.status.rates import Beat, Rates
 from lading.store.records import AuditEntry, BillEntry
@@ -160,7 +160,12 @@ def show_audit(entry: AuditEntry) -> AuditSight:
 
 def said(text: str) -> str:
     """A text without secrets, and without what UTF-8 cannot carry."""
-    return mask_text(text.encode("utf-8", "backslashreplace").decode())
+    return hide(printable(text))
+
+
+def printable(text: str) -> str:
+    """A text without what UTF-8 cannot carry."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def without_secrets_deep(value: Any) -> Any:

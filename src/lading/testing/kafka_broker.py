@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from lading.clock import SystemClock
+from lading.testing.marked import secret
 
 KAFKA_VERSION = "3.9.1"
-KAFKA_USER, KAFKA_PASSWORD = "alice", "alice-opens-sesame"
+KAFKA_USER, KAFKA_PASSWORD = "alice", secret("sesame")
 """Who may sign in where `KafkaBroker.secure_bootstrap` listens."""
 _CLUSTER_ID = "TGFkaW5nVGVzdEthZmthMQ"
 _START_S = 60.0

@@ -46,6 +46,7 @@ from lading.tables.delta.create import create_delta_table, open_delta_table
 from lading.tables.iceberg.catalog import sqlite_catalog
 from lading.tables.iceberg.table import create_iceberg_table, open_iceberg_table
 from lading.tables.writers import open_writer
+from lading.testing.marked import secret
 
 JOB = JobId("57eea000-0000-4000-8000-000000000003")
 MIDDLE = "stage.middle"
@@ -204,7 +205,7 @@ def _kinesis(job: StreamJob) -> KinesisSpec:
         stream=job.stream,
         region="us-east-1",
         endpoint=job.address,
-        credentials=Credentials(access_key="test", secret_key="test"),  # noqa: S106 - the local server wants some
+        credentials=Credentials(access_key=secret("kinesis"), secret_key=secret("kinesis")),
         format=RecordFormat(kind=RecordKind.JSON, columns=("key", "n")),
         meta=("_shard", "_sequence"),
         max_records=job.max_records,

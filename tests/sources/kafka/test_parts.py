@@ -23,9 +23,10 @@ from lading.sources.kafka.source import KafkaSource
 from lading.sources.kafka.spec import METADATA
 from lading.sources.kafka.starts import OFFSET_END, Start, parse_start, render_start
 from lading.sources.records.parser import RecordParser
+from lading.testing.marked import secret
 from tests.sources.kafka.support import FORMAT, spec_of
 
-SECRET = "hunter2-very-secret"
+SECRET = secret("hunter2")
 NOWHERE = "127.0.0.1:1"
 
 

@@ -15,10 +15,11 @@ from typing import Any
 
 from lading.clock import SystemClock
 from lading.errors import ConfigError
+from lading.testing.marked import secret
 
 VERSION = "0.6.2"
 _START_S, _POLL_S = 60.0, 0.05
-REGION, KEY = "us-east-1", "test"
+REGION, KEY = "us-east-1", secret("kinesis")
 
 
 class NoNodeError(ConfigError):
