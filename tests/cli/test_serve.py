@@ -21,7 +21,9 @@ from confluent_kafka.cimpl import NewTopic
 from playwright.sync_api import expect
 
 from lading.testing.kafka_broker import KafkaBroker
+from lading.testing.marked import MARK, secret
 from tests.console.service import open_browser
+from tests.hush.watch import WATCH
 from tests.mysql.client import run_mysql
 
 LIMIT_S = 120.0
@@ -53,6 +55,7 @@ class Service:
         assert self.process.stdout is not None
         for line in self.process.stdout:
             self.lines.append(line)
+            WATCH.look(line, "log of the service")
             if line.startswith("Lading is ready"):
                 self._ready.set()
         self._ready.set()
@@ -171,7 +174,8 @@ def test_a_person_who_knows_doris(tmp_path: Path, broker: KafkaBroker) -> None:
         COLUMNS(id, city), WHERE id >= 10
         PROPERTIES ("format" = "json", "max_batch_interval" = "1", "max_error_number" = "5")
         FROM KAFKA ("kafka_broker_list" = "{broker.bootstrap}", "kafka_topic" = "{topic}",
-        "property.kafka_default_offsets" = "OFFSET_BEGINNING");""",
+        "property.kafka_default_offsets" = "OFFSET_BEGINNING",
+        "property.client.id" = "lading", "property.sasl.password" = "{secret("not needed")}");""",
     )
     send(0, 110)
     with open_browser() as browser:
@@ -180,6 +184,7 @@ def test_a_person_who_knows_doris(tmp_path: Path, broker: KafkaBroker) -> None:
         expect(page.locator(".ld-tile", has_text="Rows loaded").locator("dd").first).to_have_text("100", timeout=90_000)
         shown = mysql(first, "SHOW ROUTINE LOAD FOR sales.clicks_load\\G")
         assert "RUNNING" in shown
+        assert MARK not in page.content()
         first.end(signal.SIGKILL)
         second = Service(home)
         send(110, 50)

@@ -2,7 +2,7 @@
 
     python -m tests.console.server FOLDER PORT [--users] [--history]
 
-It says `ready PORT` when it answers, and ends when its input does.
+It says `ready PORT` when it answers, and ends when its input does. What it shows of secrets it says at the end.
 """
 
 from __future__ import annotations
@@ -17,11 +17,14 @@ from lading.service.metrics import Metrics
 from lading.service.scheduler import Scheduler
 from tests.console.history import make_history
 from tests.console.local import LocalLading, PastClock
+from tests.hush.hooks import watching
+from tests.hush.pages import Overheard
+from tests.hush.watch import WATCH
 
 
 def main(folder: str, port: str, *flags: str) -> None:
     clock = PastClock()
-    with LocalLading(Path(folder) / "home", user="anna", clock=clock) as lading:
+    with watching(WATCH), LocalLading(Path(folder) / "home", user="anna", clock=clock) as lading:
         access = lading.access if "--users" in flags else None
         metrics = Metrics(lading.store, lading.clock)
         lading.watches.append(metrics)
@@ -30,11 +33,13 @@ def main(folder: str, port: str, *flags: str) -> None:
         mount_console(app, lading, access=access, metrics=metrics, scheduler=scheduler)
         if "--history" in flags:
             make_history(lading, metrics, clock, Path(folder) / "in")
-        with HttpServer(app).start("127.0.0.1", int(port)) as server:
+        with HttpServer(Overheard(app, WATCH)).start("127.0.0.1", int(port)) as server:
             scheduler.start()
             print(f"ready {server.port}", flush=True)
             sys.stdin.read()
             scheduler.close(5.0)
+    for leak in WATCH.take():
+        print(f"A secret was shown: {leak}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -75,6 +75,7 @@ def run_service(folder: Path, *flags: str) -> Iterator[Service]:
             process.wait(30)
             said = (folder / "service.log").read_text()
             assert "Traceback" not in said, said
+            assert "A secret was shown" not in said, said
 
 
 def find_chromium() -> str:

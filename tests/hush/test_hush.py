@@ -26,6 +26,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pymysql.connections import Connection
+from starlette.testclient import TestClient
+from starlette.types import Receive, Scope, Send
 
 from lading.errors import LadingError
 from lading.service.access import ROOT
@@ -34,6 +36,7 @@ from lading.testing.marked import secret
 from tests.hush.buckets import look_at_buckets
 from tests.hush.files import look_at_files
 from tests.hush.hooks import watching
+from tests.hush.pages import Overheard
 from tests.hush.watch import Watch
 from tests.tables.s3_server import S3Server
 
@@ -183,6 +186,32 @@ def test_words_in_answers_of_http_are_found(watch: Watch) -> None:
             with httpx.Client(transport=transport) as client:
                 client.get("http://service/a")
             assert where in found(watch)
+
+
+async def _app(scope: Scope, receive: Receive, send: Send) -> None:
+    if scope["type"] == "http":
+        packed = scope["path"] == "/packed"
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        body = gzip.compress(WORD.encode() * 9) if packed else WORD.encode()
+        await send({"type": "http.response.body", "body": body[:5], "more_body": True})
+        await send({"type": "http.response.body", "body": body[5:]})
+    elif scope["type"] == "websocket":
+        await receive()
+        await send({"type": "websocket.accept"})
+        await receive()
+        await send({"type": "websocket.send", "text": f"key {WORD}"})
+        await send({"type": "websocket.close"})
+
+
+def test_words_in_pages_and_frames_are_found(watch: Watch) -> None:
+    client = TestClient(Overheard(_app, watch))
+    for path in ("/plain", "/packed"):
+        client.get(path)
+        assert f"http {path}" in found(watch)
+    with client.websocket_connect("/live") as live:
+        live.send_text("what was typed")
+        live.receive_text()
+    assert "frame of websocket /live" in found(watch)
 
 
 def test_words_in_packets_are_found(watch: Watch) -> None:

@@ -7,6 +7,8 @@ import struct
 from hashlib import sha1
 from typing import Any
 
+from tests.hush.watch import WATCH
+
 CAPABILITIES = 0x0000_0200 | 0x0000_8000 | 0x0008_0000  # protocol 4.1, secure connection, plugins
 MULTI = 0x0001_0000 | 0x0002_0000
 DEPRECATE_EOF = 0x0100_0000
@@ -36,6 +38,7 @@ class Raw:
             if not part:
                 raise EOFError
             parts += part
+        WATCH.look(parts, "packet of MySQL")
         return parts
 
     def read(self) -> bytes:
