@@ -4,39 +4,16 @@ from __future__ import annotations
 
 import json
 import threading
-from dataclasses import replace
 
 import pytest
 
-from lading.errors import AlterError, JobExistsError, JobNotFoundError, JobStateError, LadingError, SqlError
+from lading.errors import JobExistsError, JobNotFoundError, JobStateError, LadingError, SqlError
 from lading.jobs.routine_views import ROUTINE_COLUMNS
-from lading.service.edits import edit_positions, plan_edit
 from lading.service.routine_views import views_of
-from lading.testing.clock import ManualClock
-from lading.testing.marked import secret
 from tests.service.routine_fakes import Desk, bench
-
-SECRET1, SECRET2, LOGIN = secret("1"), secret("2"), f"u:{secret('p')}"
+from tests.service.routine_words import KAFKA, KINESIS, LOGIN, SECRET1, create, paused, progress
 
 __all__ = ["bench"]
-
-KAFKA = 'FROM KAFKA("kafka_broker_list"="b:1", "kafka_topic"="clicks"{})'
-KINESIS = 'FROM KINESIS("aws.region"="eu-west-1", "kinesis_stream"="views"{})'
-
-
-def create(bench: Desk, more: str = "", *, name: str = "j", clauses: str = "", source: str = KAFKA) -> None:
-    bench.sql(f"CREATE ROUTINE LOAD {name} ON t {clauses} {source.format(more)} COMMENT 'c'")
-
-
-def paused(bench: Desk, more: str = "", **options: str) -> None:
-    create(bench, more, **options)
-    bench.run()
-    bench.sql("PAUSE ROUTINE LOAD FOR j")
-
-
-def progress(bench: Desk, name: str = "j") -> dict[str, str]:
-    found: dict[str, str] = json.loads(bench.show(name)["Progress"])
-    return found
 
 
 def test_a_created_job_is_shown_with_24_columns(bench: Desk) -> None:
@@ -165,6 +142,16 @@ def test_show_survives_brokers_that_are_down_or_hang(bench: Desk) -> None:
     bench.world.hangs.set()
 
 
+def test_what_was_seen_of_jobs_is_not_kept_for_ever(bench: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lading.service.routine_views.MOST_SEEN", 2)
+    for number in range(5):
+        create(bench, name=f"j{number}")
+    bench.run()
+    shown = [bench.show(f"j{number}")["Progress"] for number in range(5)]
+    assert len(set(shown)) == 1
+    assert len(views_of(bench.lading)._seen) == 2
+
+
 def test_tasks_and_the_information_schema(bench: Desk) -> None:
     create(bench)
     bench.run()
@@ -175,159 +162,6 @@ def test_tasks_and_the_information_schema(bench: Desk) -> None:
     assert bench.sql(f"{query} WHERE r.job_name = 'x'") == []
     with pytest.raises(LadingError, match=r"information_schema.tables does not exist"):
         bench.sql("SELECT * FROM information_schema.tables")
-
-
-def test_alter_wants_a_paused_job(bench: Desk) -> None:
-    create(bench)
-    with pytest.raises(JobStateError, match="Only supports modification of PAUSED jobs"):
-        bench.sql('ALTER ROUTINE LOAD FOR j PROPERTIES("max_error_number"="3")')
-    with pytest.raises(JobNotFoundError, match="There is not operable"):
-        bench.sql('ALTER ROUTINE LOAD FOR k PROPERTIES("max_error_number"="3")')
-
-
-def test_altered_properties_and_clauses_survive_a_restart(bench: Desk) -> None:
-    paused(bench, f', "property.sasl.password"="{SECRET1}"')
-    bench.sql(
-        'ALTER ROUTINE LOAD FOR j COLUMNS (id, city), WHERE id > 7 PROPERTIES("max_error_number"="3") '
-        'FROM KAFKA("kafka_broker_list"="b:2", "property.client.id"="x")'
-    )
-    bench.restart()
-    row = bench.show()
-    properties = json.loads(row["JobProperties"])
-    assert (properties["whereExpr"], properties["max_error_number"]) == ("(`id` > 7)", "3")
-    assert json.loads(row["DataSourceProperties"])["brokerList"] == "b:2"
-    assert json.loads(row["CustomProperties"])["client.id"] == "x"
-    record = bench.lading.any_job("shop.j")
-    assert record.window is not None
-    assert record.window.max_errors == 3
-    bench.lading.compile(record)
-    assert bench.world.specs[-1].client["sasl.password"] == SECRET1
-
-
-def test_offsets_are_moved_in_one_commit(bench: Desk) -> None:
-    paused(bench)
-    bench.sql(
-        'ALTER ROUTINE LOAD FOR j FROM KAFKA("kafka_partitions"="0,1", "kafka_offsets"="10,OFFSET_BEGINNING") '
-        "COMMENT 'again'"
-    )
-    assert progress(bench) == {"0": "9", "1": "OFFSET_ZERO"}
-    bill = bench.lading.bills(bench.lading.any_job("shop.j"), 1)[0]
-    assert (bill.kind.value, bill.epoch, bill.reason) == ("edit", 1, "ALTER by ann: again")
-    bench.restart()
-    bench.sql("RESUME ROUTINE LOAD FOR j")
-    bench.run()
-    assert progress(bench) == {"0": "9", "1": "OFFSET_ZERO"}
-    audit = [(row[2], json.loads(row[4])) for row in bench.sql("SHOW LOAD AUDIT FOR shop.j")]
-    assert [action for action, _ in audit] == ["RESUME", "ALTER", "PAUSE", "CREATE"]
-    facts = audit[1][1]
-    assert facts["positions"] == {"0": ["100", "10"], "1": ["50", "0"]}
-    assert facts["why"] == "again"
-
-
-@pytest.mark.parametrize(
-    ("change", "fragment"),
-    [
-        ('FROM KAFKA("kafka_partitions"="7", "kafka_offsets"="1")', "is not in the consumed partitions"),
-        ('FROM KAFKA("kafka_partitions"="0")', "Must set offset or default offset with partition property"),
-        ('PROPERTIES("format"="json")', "is invalid property"),
-        ('PROPERTIES("max_batch_rows"="1")', "should > 200000"),
-        ("WHERE nosuch = 1", "Unknown column 'nosuch'"),
-        ('FROM KAFKA("property.discovery"="OFF")', "should be ON, or OFF where partitions are named"),
-        ('PROPERTIES("max_error_number"="0")', "No properties or sql changed"),
-    ],
-)
-def test_a_refused_alter_changes_nothing(bench: Desk, change: str, fragment: str) -> None:
-    bench.sql(f'CREATE ROUTINE LOAD j ON t PROPERTIES("max_error_number"="0") {KAFKA.format("")}')
-    bench.run()
-    bench.sql("PAUSE ROUTINE LOAD FOR j")
-    before = bench.lading.any_job("shop.j")
-    bills = bench.lading.bills(before, 10)
-    with pytest.raises(LadingError) as caught:
-        bench.sql(f"ALTER ROUTINE LOAD FOR j {change}")
-    assert fragment in str(caught.value)
-    assert replace(bench.lading.any_job("shop.j"), goodbye=None) == replace(before, goodbye=None)
-    assert bench.lading.bills(before, 10) == bills
-
-
-def test_another_topic_begins_anew_at_the_default(bench: Desk) -> None:
-    paused(bench)
-    bench.world.topics["orders"] = {"0": 7, "1": 8, "2": 9}
-    bench.sql('ALTER ROUTINE LOAD FOR j FROM KAFKA("kafka_topic"="orders")')
-    assert progress(bench) == {"0": "6", "1": "7", "2": "8"}
-    assert bench.lading.bills(bench.lading.any_job("shop.j"), 1)[0].positions.incarnation == "orders"
-    bench.sql("UNDO ALTER ROUTINE LOAD FOR j")
-    assert progress(bench) == {"0": "99", "1": "49"}
-    assert json.loads(bench.show()["DataSourceProperties"])["topic"] == "clicks"
-    bench.sql("RESUME ROUTINE LOAD FOR j")
-    bench.run()
-    assert bench.show()["State"] == "RUNNING"
-
-
-def test_a_change_can_be_looked_at_before_it_is_made(bench: Desk) -> None:
-    paused(bench)
-    before = bench.lading.any_job("shop.j")
-    answer = bench.lading.sql(
-        'EXPLAIN ALTER ROUTINE LOAD FOR j PROPERTIES("max_error_number"="3") '
-        f'FROM KAFKA("kafka_partitions"="0,1", "kafka_offsets"="10,70", "property.sasl.password"="{SECRET1}")'
-    )[-1]
-    rows = [row[:6] for row in answer.rows]
-    assert rows == [
-        ("partition 0", "100", "10", "BACK", "90", "0"),
-        ("partition 1", "50", "70", "FORWARD", "0", "20"),
-        ("property max_error_number", "", "3", "", "", ""),
-        ("kafka property.sasl.password", "", "******", "", "", ""),
-    ]
-    assert bench.lading.any_job("shop.j") == before
-    assert progress(bench) == {"0": "99", "1": "49"}
-
-
-def test_an_edit_can_be_taken_back_and_that_too(bench: Desk) -> None:
-    paused(bench, f', "property.sasl.password"="{SECRET1}"')
-    with pytest.raises(JobStateError, match="There is no change of job"):
-        bench.sql("UNDO ALTER ROUTINE LOAD FOR j")
-    bench.sql(
-        'ALTER ROUTINE LOAD FOR j WHERE id > 7 PROPERTIES("max_error_number"="3") FROM KAFKA("kafka_partitions"="0", '
-        f'"kafka_offsets"="10", "property.sasl.password"="{SECRET2}")'
-    )
-    bench.sql("UNDO ALTER ROUTINE LOAD FOR j COMMENT 'wrong job'")
-    record = bench.lading.any_job("shop.j")
-    assert progress(bench) == {"0": "99", "1": "49"}
-    assert json.loads(bench.show()["JobProperties"])["whereExpr"] == "*"
-    assert "max_error_number" not in record.properties
-    bench.lading.compile(record)
-    assert bench.world.specs[-1].client["sasl.password"] == SECRET1
-    bench.sql("UNDO ALTER ROUTINE LOAD FOR j")
-    assert progress(bench) == {"0": "9", "1": "49"}
-    bench.lading.compile(bench.lading.any_job("shop.j"))
-    assert bench.world.specs[-1].client["sasl.password"] == SECRET2
-    audit = [(row[2], json.loads(row[4])) for row in bench.sql("SHOW LOAD AUDIT FOR j")]
-    assert [action for action, _ in audit[:3]] == ["UNDO ALTER", "UNDO ALTER", "ALTER"]
-    assert audit[1][1]["why"] == "wrong job"
-    assert "secret" not in str(audit).replace("'secrets': 'changed'", "")
-
-
-def test_positions_can_be_edited_without_sql(bench: Desk) -> None:
-    paused(bench)
-    session = bench.lading.session("bob", "shop")
-    plan = plan_edit(session, "shop.j", {"0": "90"})
-    move = plan.moves[0]
-    assert (plan.is_done, move.partition, move.start, move.end, move.again, move.skipped) == (
-        False,
-        "0",
-        "100",
-        "90",
-        10,
-        0,
-    )
-    assert progress(bench)["0"] == "99"
-    done = edit_positions(session, "shop.j", {"0": "90"}, reason="bad rows")
-    assert (done.is_done, done.epoch) == (True, 1)
-    assert progress(bench)["0"] == "89"
-    with pytest.raises(LadingError, match="does not read partition 9"):
-        plan_edit(session, "shop.j", {"9": "1"})
-    bench.sql("RESUME ROUTINE LOAD FOR j")
-    with pytest.raises(JobStateError, match="Only supports modification of PAUSED jobs"):
-        plan_edit(session, "shop.j", {"0": "90"})
 
 
 def test_show_create_makes_a_job_that_goes_on(bench: Desk) -> None:
@@ -358,35 +192,6 @@ def test_times_are_those_of_the_zone_of_the_job(bench: Desk) -> None:
     )
     compiled, _ = bench.lading.compile(bench.lading.any_job("shop.j"))
     assert json.loads(compiled.job.start)["default"] == "2026-01-01T00:00:00+00:00"
-
-
-def test_shards_in_alter_become_the_only_ones(bench: Desk) -> None:
-    paused(bench, source=KINESIS)
-    assert progress(bench) == {"a": "900", "b": "900", "c": "900"}
-    statistic = json.loads(bench.show()["Statistic"])
-    assert (statistic["openShardNum"], statistic["trackedShardNum"]) == (2, 3)
-    rows = bench.sql(
-        'EXPLAIN ALTER ROUTINE LOAD FOR j FROM KINESIS("kinesis_shards"="b", "kinesis_shards_pos"="TRIM_HORIZON")'
-    )
-    assert rows[0][:6] == ("partition b", "AFTER 900", "TRIM_HORIZON", "BACK", "unknown", "0")
-    bench.sql('ALTER ROUTINE LOAD FOR j FROM KINESIS("kinesis_shards"="b", "kinesis_shards_pos"="TRIM_HORIZON")')
-    assert progress(bench) == {"b": "TRIM_HORIZON"}
-    with pytest.raises(AlterError, match="is not in the consumed shards"):
-        bench.sql('ALTER ROUTINE LOAD FOR j FROM KINESIS("kinesis_shards"="z", "kinesis_shards_pos"="LATEST")')
-    with pytest.raises(AlterError, match=r"property.discovery cannot be changed"):
-        bench.sql('ALTER ROUTINE LOAD FOR j FROM KINESIS("property.discovery"="ON")')
-    bench.sql("RESUME ROUTINE LOAD FOR j")
-    bench.run()
-    assert (bench.show()["State"], progress(bench)) == ("RUNNING", {"b": "TRIM_HORIZON"})
-
-
-def test_a_shard_can_be_moved_while_all_are_read(bench: Desk) -> None:
-    paused(bench, source=KINESIS)
-    bench.sql(
-        'ALTER ROUTINE LOAD FOR j FROM KINESIS("kinesis_shards"="b", "kinesis_shards_pos"="77", '
-        '"property.discovery"="ON")'
-    )
-    assert progress(bench) == {"a": "900", "b": "77", "c": "900"}
 
 
 def test_a_recreated_job_does_not_read_finished_shards_again(bench: Desk) -> None:
@@ -431,26 +236,6 @@ def test_a_table_is_not_dropped_under_a_job(bench: Desk) -> None:
         bench.sql("DROP TABLE t")
 
 
-def test_lags_are_asked_for_once_in_a_while() -> None:
-    from lading.ids import JobId
-    from lading.service.lag_watch import FRESH_S, STALE_S, LagWatch
-    from lading.sources.streams import StreamSight
-
-    clock, asked = ManualClock(), list[int]()
-    watch, job = LagWatch(clock), JobId("j")
-
-    def ask() -> StreamSight:
-        asked.append(1)
-        return StreamSight(lag={"0": len(asked)})
-
-    assert watch.look({job: ask})[job].lag == {"0": 1}
-    assert watch.look({job: ask})[job].lag == {"0": 1}
-    clock.sleep(FRESH_S + 1)
-    assert watch.look({job: ask})[job].lag == {"0": 2}
-    clock.sleep(STALE_S + 1)
-    assert watch.look({}) == {}
-
-
 def test_shards_that_are_given_up_are_told_and_not_missed(bench: Desk) -> None:
     paused(bench, source=KINESIS)
     change = 'ALTER ROUTINE LOAD FOR j FROM KINESIS("kinesis_shards"="b")'
@@ -486,10 +271,3 @@ def test_a_recreated_job_does_not_read_partitions_that_were_given_up(bench: Desk
     bench.sql("RESUME ROUTINE LOAD FOR j")
     bench.run()
     assert bench.lading.bills(bench.lading.any_job("shop.j"), 1)[0].positions.partitions == states
-
-
-def test_shards_at_their_end_stay_there_when_the_default_is_altered(bench: Desk) -> None:
-    paused(bench, ', "kinesis_shards"="a,b", "kinesis_shards_pos"="SHARD_END,AT 5"', source=KINESIS)
-    bench.sql('ALTER ROUTINE LOAD FOR j FROM KINESIS("property.kinesis_default_pos"="TRIM_HORIZON")')
-    bench.lading.compile(bench.lading.any_job("shop.j"))
-    assert bench.world.specs[-1].shards == ("b",)

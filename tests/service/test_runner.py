@@ -7,7 +7,7 @@ import pytest
 from lading.jobs.record import JobState
 from tests.service import routine_fakes
 from tests.service.routine_fakes import Desk, FakeKafka
-from tests.service.test_routine_statements import KAFKA
+from tests.service.routine_words import KAFKA
 
 bench = routine_fakes.bench
 

@@ -53,6 +53,9 @@ class LagWatch:
             waiting = wanted & self._asked
             self._changed.wait_for(lambda: not waiting & self._asked, timeout=self._patience_s)
             now = self._clock.monotonic_s()
+            # What is too old to be shown is of no use to anybody: the jobs that nobody asks about may have ended.
+            for job_id in [each for each in self._answers if not self._is_younger(each, now, STALE_S)]:
+                del self._answers[job_id]
             found = {job_id: self._answers[job_id].sight for job_id in asks if self._is_younger(job_id, now, STALE_S)}
         return {job_id: sight for job_id, sight in found.items() if sight is not None}
 
@@ -60,6 +63,12 @@ class LagWatch:
         """The job was changed: what was known is not true any longer."""
         with self._changed:
             self._answers.pop(job_id, None)
+
+    @property
+    def remembered(self) -> int:
+        """How many answers are kept."""
+        with self._changed:
+            return len(self._answers)
 
     def _is_younger(self, job_id: JobId, now: float, age_s: float) -> bool:
         answer = self._answers.get(job_id)

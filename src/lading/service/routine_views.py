@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 NO_ROWS = Mapped(source_columns=(), metadata=(), mapping=RowMapping(columns=()))
 """For a source that is only asked how far it is."""
 MOST_URL_BILLS = 50
+MOST_SEEN = 2_000
+"""Jobs whose last bill is remembered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +129,10 @@ class RoutineViews:
                 known = self._read(record, head)
             except LadingError:
                 return known or _Seen(head, Positions(), ())
+            self._seen.pop(record.job_id, None)
             self._seen[record.job_id] = known
+            while len(self._seen) > MOST_SEEN:  # Those of jobs that nobody looks at any more are the oldest.
+                self._seen.pop(next(iter(self._seen), record.job_id), None)
         return known
 
     def _read(self, record: JobRecord, head: Head) -> _Seen:
