@@ -118,6 +118,17 @@ def test_a_quarantine_file_elsewhere_is_not_opened(loaded: Rig) -> None:
         said = loaded.client().get("/api/jobs/orders/errors").text
         assert "somebody else" not in said
         assert "not in this home" in said
+        shown = str(loaded.sql("SHOW LOAD ERRORS FOR orders"))
+        assert "somebody else" not in shown
+        assert "not in this home" in shown
+
+
+def test_a_quarantine_file_that_is_damaged_is_said(loaded: Rig) -> None:
+    for path in (loaded.path / "home" / "quarantine").rglob("*.jsonl"):
+        path.write_text("[1]\nno json\n")
+    for shown in (loaded.client().get("/api/jobs/orders/errors").text, str(loaded.sql("SHOW LOAD ERRORS FOR orders"))):
+        assert "is damaged" in shown
+        assert "cannot be read" in shown
 
 
 def test_a_quarantine_file_that_is_gone_is_said(loaded: Rig) -> None:

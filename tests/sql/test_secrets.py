@@ -200,6 +200,25 @@ def test_bare_and_single_quoted_secrets_are_masked_too() -> None:
     assert mask_text(f"'aws.secret_key' = '{SECRET}'") == "'aws.secret_key' = '******'"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"PREPARE p FROM 'ALTER USER jack IDENTIFIED BY ''{SECRET}'''",
+        f'PREPARE p FROM "ALTER USER jack IDENTIFIED BY ""{SECRET}"""',
+        f"PREPARE p FROM 'ALTER JOB j FROM S3(''s3.secret_key''=''{SECRET}'', ''x''=''1'')'",
+        f'PREPARE p FROM \'ALTER JOB j FROM S3("s3.secret_key"="{SECRET}")\'',
+    ],
+)
+def test_a_secret_in_a_text_within_a_text_is_masked(text: str) -> None:
+    assert SECRET not in mask_text(text)
+    assert "******" in mask_text(text)
+
+
+def test_an_empty_secret_hides_nothing_else() -> None:
+    text = "'s3.secret_key'='', 'x'='', password = '' AND y = ''"
+    assert mask_text(text) == text
+
+
 def test_looking_for_secrets_takes_time_in_proportion_to_the_text() -> None:
     """A word of a megabyte once took hours, and held the interpreter all the while."""
     began = time.perf_counter()

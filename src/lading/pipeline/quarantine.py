@@ -34,6 +34,14 @@ def read_quarantine(paths: Iterator[str] | list[str]) -> Iterator[dict[str, obje
     for path in paths:
         try:
             with Path(path).open(encoding="utf-8") as lines:
-                yield from (json.loads(line) for line in lines)
+                for line in lines:
+                    row = json.loads(line)
+                    yield row if isinstance(row, dict) else _said(path, "the quarantine file is damaged")
         except FileNotFoundError:
-            yield {"file": path, "row": 0, "reason": "the quarantine file is gone", "raw": ""}
+            yield _said(path, "the quarantine file is gone")
+        except (OSError, ValueError):
+            yield _said(path, "the quarantine file cannot be read, or only its beginning")
+
+
+def _said(path: str, reason: str) -> dict[str, object]:
+    return {"file": path, "row": 0, "reason": reason, "raw": ""}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from lading.jobs.record import JobKind, JobName, JobRecord
 from lading.service.rights import Rights, denied
 from lading.sql.file_properties import is_s3_uri
+from lading.sql.masking import has_references
 from lading.sql.parts import InsertSelect, QualifiedName, SourceFunction
 from lading.sql.queries import is_about_jobs, read_query
 from lading.sql.statements import (
@@ -47,6 +48,9 @@ def check_allowed(session: Session, rights: Rights, statement: Statement) -> Non
     """Raise DeniedError for a statement that somebody may not run. Lists are shortened where they are made, and
     routine loads that may not be seen are not found.
     """
+    if has_references(statement):
+        # Whoever makes a job chooses where a secret is sent: what the machine keeps is not everybody's to send.
+        rights.require(Privilege.ADMIN, why="env:… and file:… name what the machine of the service keeps")
     match statement:
         case CreateJob():
             rights.require(Privilege.LOAD, *_target(session, statement.insert.table))
@@ -58,9 +62,9 @@ def check_allowed(session: Session, rights: Rights, statement: Statement) -> Non
             _check_alter(session, rights, statement)
         case ControlJob():
             _check_job(session, rights, statement.name)
-        case ShowCreateJob() | ExplainJob() | ShowLoad():
+        case ShowCreateJob() | ExplainJob() | ShowLoad() if statement.name.db is None:
             _check_job(session, rights, statement.name.name)
-        case UndoAlter() if statement.kind == "JOB":
+        case UndoAlter() if statement.kind == "JOB" and statement.name.db is None:
             _check_job(session, rights, statement.name.name)
         case ExplainAlter() if isinstance(statement.alter, AlterJob):
             _check_alter(session, rights, statement.alter)
@@ -75,7 +79,7 @@ def _check_catalog(session: Session, rights: Rights, statement: Statement) -> No
         case CreateTable():
             rights.require(Privilege.ADMIN, *_target(session, statement.name))
             if statement.location is not None and not is_s3_uri(statement.location):
-                rights.require(Privilege.ADMIN)  # The disk of the service is nobody's database.
+                rights.require(Privilege.ADMIN, why="the table would lie on the disk of the service")
         case DropTable():
             rights.require(Privilege.ADMIN, *_target(session, statement.name))
         case CreateDatabase():
@@ -113,7 +117,7 @@ def _check_alter(session: Session, rights: Rights, statement: AlterJob) -> None:
 def _check_source(rights: Rights, insert: InsertSelect) -> None:
     """LOAD is for files in an object store, which its own keys guard. The disk of the service is its owner's."""
     if is_local(insert.source):
-        rights.require(Privilege.ADMIN)
+        rights.require(Privilege.ADMIN, why="the job would read files of the machine of the service")
 
 
 def is_local(source: SourceFunction) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from lading.errors import JobNotFoundError
 from lading.jobs.record import JobKind, JobRecord
-from lading.pipeline.quarantine import read_quarantine
 from lading.service.edits import facts_text
+from lading.service.error_rows import read_error_rows
 from lading.service.result import Result, table
 from lading.service.routine import find_routine
 from lading.service.session import Session
@@ -62,14 +64,10 @@ def show_load(session: Session, statement: ShowLoad) -> Result:
         entries = session.lading.store.list_audit(job_id=record.job_id)
         rows = [(str(e.at), e.user, e.action, e.subject, facts_text(e.facts)) for e in entries]
         return table(("Time", "User", "Action", "Subject", "Facts"), rows)
-    bills = session.lading.bills(record, statement.limit or DEFAULT_ERRORS)
+    limit = statement.limit or DEFAULT_ERRORS
     if statement.what == "GAPS":
+        bills = session.lading.bills(record, limit)
         gaps = [(g.partition, g.start, g.end, g.reason, str(g.at)) for bill in bills for g in bill.gaps]
         return table(("Partition", "From", "To", "Reason", "Time"), gaps)
-    limit = statement.limit or DEFAULT_ERRORS
-    found: list[tuple[object, ...]] = []
-    for bill in bills:
-        for row in read_quarantine(list(bill.quarantine)):
-            if len(found) < limit:
-                found.append((bill.seq, row["file"], row["row"], row["reason"], row["raw"]))
-    return table(("Seq", "File", "Row", "Reason", "Raw"), found)
+    bad = islice(read_error_rows(session.lading, record), limit)
+    return table(("Seq", "File", "Row", "Reason", "Raw"), [(e.seq, e.file, e.row, e.reason, e.raw) for e in bad])

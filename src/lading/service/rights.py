@@ -47,10 +47,12 @@ class Rights:
         """Whether the user has any privilege on this table."""
         return self.identity.is_root or any(_covers(grant, database, table) for grant in self.grants)
 
-    def require(self, privilege: Privilege, database: str | None = None, table: str | None = None) -> None:
+    def require(
+        self, privilege: Privilege, database: str | None = None, table: str | None = None, *, why: str = ""
+    ) -> None:
         """Raise DeniedError where `allow` says no."""
         if not self.allow(privilege, database, table):
-            raise denied(self.identity.user, privilege, database, table)
+            raise denied(self.identity.user, privilege, database, table, why=why)
 
 
 def _covers(grant: GrantEntry, database: str | None, table: str | None) -> bool:
@@ -59,13 +61,15 @@ def _covers(grant: GrantEntry, database: str | None, table: str | None) -> bool:
     return grant.database == database and (not grant.table or grant.table == table)
 
 
-def denied(user: str, privilege: Privilege, database: str | None = None, table: str | None = None) -> DeniedError:
-    """The error for somebody who lacks a privilege."""
+def denied(
+    user: str, privilege: Privilege, database: str | None = None, table: str | None = None, *, why: str = ""
+) -> DeniedError:
+    """The error for somebody who lacks a privilege, and why it takes one where that is not plain."""
     where = "'*.*'"
     if database is not None:
         where = f"table '{database}.{table}'" if table is not None else f"database '{database}'"
     asked = Grant(privileges=(privilege,), scope=Scope(database=database, table=table), user=user)
-    msg = f"{privilege.value} command denied to user '{user}' for {where}"
+    msg = f"{privilege.value} command denied to user '{user}' for {where}{f': {why}' if why else ''}"
     todo = f"Somebody with ADMIN on everything can run: {render(asked)}."
     return DeniedError(msg, left="Nothing was changed.", todo=todo, user=user, privilege=privilege.value)
 

@@ -32,7 +32,7 @@ from lading.service.session import Session
 from lading.service.sourced import AnyJob
 from lading.service.streams import Stream, open_stream
 from lading.service.turns import turn_of
-from lading.sql.alter import AlteredRoutineLoad, alter_routine_load, names_same_source
+from lading.sql.alter import AlteredRoutineLoad, alter_routine_load, check_keys_stay, names_same_source
 from lading.sql.definitions import define_routine_load
 from lading.sql.masking import without_secrets
 from lading.sql.parts import QualifiedName
@@ -45,6 +45,7 @@ from lading.sql.statements import (
     ShowRoutineLoad,
     ShowRoutineLoadTask,
 )
+from lading.sql.user_statements import Privilege
 
 MAX_JOBS_SETTING = "max_routine_load_job_num"
 DEFAULT_MAX_JOBS = 10_000
@@ -173,6 +174,8 @@ def prepare_routine_alter(session: Session, statement: AlterRoutineLoad) -> Edit
     check_paused(record, session)
     whole = statement_to_alter(session, record, statement.source)
     old = _as_routine(record, whole.statement)
+    if session.rights is not None and not session.rights.allow(Privilege.ADMIN):
+        check_keys_stay(old, statement)  # Whoever may load into a table need not know the keys of its jobs.
     seen, positions = _positions(session, record, old)
     altered = _altered(session, record, old, statement, positions)
     new = altered.statement

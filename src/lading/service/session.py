@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lading.errors import AuthError
 from lading.jobs.record import JobRecord
 from lading.service.guard import check_allowed, sees
 from lading.service.result import Result
@@ -29,6 +30,7 @@ class Session:
         self.database = database
         self.identity = identity or ROOT
         self._is_guarded = identity is not None and not identity.is_root
+        self._since = lading.access.since(self.identity) if self._is_guarded else None
         self.rights: Rights | None = None
         """What its user may do, read anew for each statement; None: everything."""
 
@@ -59,6 +61,9 @@ class Session:
 
         self.rights = self.lading.access.rights(self.identity) if self._is_guarded else None
         if self.rights is not None:
+            if self.lading.access.since(self.identity) != self._since:
+                msg = f"User '{self.user}' was dropped since this session began"
+                raise AuthError(msg, left="Nothing was changed.", todo="Log in again.", user=self.user)
             check_allowed(self, self.rights, statement)
         try:
             if isinstance(statement, UserStatement):

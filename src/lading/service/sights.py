@@ -11,12 +11,11 @@ from datetime import timedelta
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from lading.errors import HeadLostError, JobNotFoundError, LadingError
+from lading.errors import JobNotFoundError, LadingError
 from lading.jobs.record import JobKind, JobName, JobRecord
-from lading.model.bill import Bill
 from lading.model.codec import encode
 from lading.model.tally import Tally
-from lading.pipeline.quarantine import read_quarantine
+from lading.service.error_rows import read_error_rows
 from lading.service.lookout import Lookout
 from lading.service.show_sights import (
     beat_of,
@@ -153,7 +152,7 @@ class Sights:
 
         Nothing is read before the first row is asked for, except the record of the job.
         """
-        return self._read_errors(self.record(name, may_see))
+        return read_error_rows(self._lading, self.record(name, may_see))
 
     def gaps(self, name: str, *, bills: int = 1000, may_see: MaySee = see_all) -> list[GapSight]:
         """Rows that the source no longer had, as the newest bills tell."""
@@ -224,36 +223,3 @@ class Sights:
                 return found, False
             before = entries[-1].seq
         return found, True
-
-    def _read_errors(self, record: JobRecord) -> Iterator[ErrorRow]:
-        folder = self._lading.home.quarantine(record.job_id)
-        for bill in self._bills_with_errors(record):
-            # A bill lies beside the table, where others may write; only what this home quarantined is opened.
-            ours = [path for path in bill.quarantine if _is_inside(path, folder)]
-            for path in set(bill.quarantine) - set(ours):
-                reason = "the quarantine file is not in this home"
-                yield ErrorRow(seq=bill.seq, file=said(path), row=0, reason=reason, raw="")
-            for row in read_quarantine(ours):
-                yield ErrorRow(
-                    seq=bill.seq,
-                    file=said(str(row.get("file", ""))),
-                    row=int(str(row.get("row", 0))),
-                    reason=said(str(row.get("reason", ""))),
-                    raw=said(str(row.get("raw", ""))),
-                )
-
-    def _bills_with_errors(self, record: JobRecord) -> Iterator[Bill]:
-        table, before = None, None
-        while entries := self._lading.store.list_bills(record.job_id, limit=500, before_seq=before):
-            for entry in entries:
-                if entry.tally.rows.error:
-                    table = table or self._lading.open_target(record)
-                    try:
-                        yield table.bills.read(record.job_id, entry.head)
-                    except HeadLostError:
-                        return  # Older bills than the retention keeps are gone, with their quarantine.
-            before = entries[-1].seq
-
-
-def _is_inside(path: str, folder: str) -> bool:
-    return path.startswith(f"{folder.rstrip('/')}/") and ".." not in path.split("/")

@@ -5,6 +5,7 @@ Whether the job exists and is paused is for others to say; here it is only about
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 
@@ -16,6 +17,7 @@ from lading.sql.kafka_properties import read_kafka_properties
 from lading.sql.kinesis_properties import read_kinesis_properties
 from lading.sql.parts import InsertSelect, LoadClauses, QualifiedName, SourceFunction
 from lading.sql.routine_properties import ALTERABLE_PROPERTY_NAMES, check_names, read_routine_properties
+from lading.sql.spans import is_secret
 from lading.sql.starts import SHARD_END
 from lading.sql.statements import AlterJob, AlterRoutineLoad, CreateJob, CreateRoutineLoad
 
@@ -29,6 +31,10 @@ class AlteredRoutineLoad:
     """Partitions that an operator sends elsewhere, and where, in the words of the source."""
     is_new_source: bool = False
     """Another topic or stream: nothing that was known about positions is true any longer."""
+
+
+_ADDRESS = re.compile(r"broker_list$|bootstrap|endpoint|\burl$|\.url$|brokers")
+"""Names of properties that say whom a stream or its registry is asked of."""
 
 
 def alter_streaming_job(old: CreateJob, alter: AlterJob, *, current_db: str | None = None) -> CreateJob:
@@ -90,6 +96,18 @@ def alter_routine_load(
     if old.source.name == "KINESIS":
         return _alter_kinesis(new, changed, consumed)
     return _alter_kafka(new, changed, consumed)
+
+
+def check_keys_stay(old: CreateRoutineLoad, alter: AlterRoutineLoad) -> None:
+    """Keys are sent to the address they were given for: raise AlterError when another one is named without them."""
+    changed = alter.source.properties if alter.source is not None else {}
+    known = old.source.properties
+    moved = [name for name, value in changed.items() if _ADDRESS.search(name) and known.get(name) != value]
+    kept = sorted(name for name in known if is_secret(name) and name not in changed)
+    if moved and kept:
+        msg = f"{', '.join(moved)} cannot be changed without the keys: they would be sent to another address"
+        todo = f"Write them in the same statement: {', '.join(kept)}."
+        raise AlterError(msg, todo=todo)
 
 
 def _begin_anew(new: CreateRoutineLoad, changed: Mapping[str, str]) -> AlteredRoutineLoad:

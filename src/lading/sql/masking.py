@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from lading.sql.parts import InsertSelect, SourceFunction
-from lading.sql.spans import MASK, is_hidden, mask_text
+from lading.sql.spans import MASK, is_hidden, is_reference, is_secret, mask_text
 from lading.sql.statements import (
     AlterJob,
     AlterRoutineLoad,
@@ -32,6 +32,18 @@ def mask(statement: AnyStatement) -> AnyStatement:
 def without_secrets(statement: AnyStatement) -> AnyStatement:
     """The statement without the properties that hold a secret, as bills keep it. References stay."""
     return _changed(statement, drop_secrets)
+
+
+def has_references(statement: Statement) -> bool:
+    """Whether a secret is only referred to, as `env:NAME` or `file:/path`, somewhere in the statement."""
+    found: list[str] = []
+
+    def look(properties: Mapping[str, str]) -> dict[str, str]:
+        found.extend(name for name, value in properties.items() if is_secret(name) and is_reference(value))
+        return dict(properties)
+
+    _changed(statement, look)
+    return bool(found)
 
 
 def mask_properties(properties: Mapping[str, str]) -> dict[str, str]:

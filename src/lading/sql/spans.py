@@ -20,16 +20,18 @@ _PLACE_NAME = re.compile(r"(location|file|endpoint\.ur[il])$")
 """Names of places where something is kept or asked for, whatever else is in them."""
 _LOGIN_IN_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://[^/\s:@]*:[^/\s@]+@")
 _STRING = r"""(?:'(?:[^'\\]|\\.|'')*(?:'|$)|"(?:[^"\\]|\\.|"")*(?:"|$))"""
+_DOUBLED = r"""(?:''(?![\s,;)])[^'\n]+''|""(?![\s,;)])[^"\n]+"")"""
+"""A string inside a string, as in PREPARE."""
 _PAIR = re.compile(
-    rf"""(?P<head>(?P<quote>['"`]?)(?<![\w.\-])(?P<key>[\w.\-]++)(?P=quote)\s*+=\s*)
-        (?P<value>{_STRING}|[^\s'",();]+)""",
+    rf"""(?P<head>(?P<quote>['"`]{{0,2}})(?<![\w.\-])(?P<key>[\w.\-]++)(?P=quote)\s*+=\s*)
+        (?P<value>{_DOUBLED}|{_STRING}|[^\s'",();]+)""",
     re.VERBOSE | re.DOTALL,
 )
 _GAP = r"(?:\s|--[^\n]*(?:\n|$)|\#[^\n]*(?:\n|$)|/\*(?:[^*]|\*(?!/))*\*/)"
 _STRINGS = rf"{_STRING}(?:{_GAP}*{_STRING})*"
 _PASSWORD = re.compile(
     rf"""\bIDENTIFIED{_GAP}+(?:WITH{_GAP}+\S+{_GAP}+)?(?:BY|AS)\b(?:{_GAP}+PASSWORD\b)?{_GAP}*
-         (?P<value>{_STRINGS}|[^'"\s][^\n]*)
+         (?P<value>{_DOUBLED}|{_STRINGS}|[^'"\s][^\n]*)
        | \b(?:PASSWORD|IDENTIFIED)(?:{_GAP}+|\s*\(\s*)(?P<string>{_STRINGS})
        | \b(?:CREATE|ALTER){_GAP}+USER{_GAP}+(?:IF{_GAP}+(?:NOT{_GAP}+)?EXISTS{_GAP}+)?
          (?:{_STRING}|`[^`]*`|[\w.\-]+)(?:\s*@\s*(?:{_STRING}|\S+))?{_GAP}+(?P<literal>{_STRING})""",
