@@ -7,6 +7,7 @@ holds is known here by its value, and what goes to logs, records and clients is 
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Iterable
 
 from lading.sql.spans import MASK, is_reference, mask_text
@@ -23,24 +24,41 @@ class Hidden:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._values: dict[str, None] = {}
+        self._heads: Counter[str] = Counter()
+        """How the values begin, and how many begin so."""
 
     def learn(self, values: Iterable[str]) -> None:
         """From now on these are not shown."""
         found = [value for value in values if len(value) >= SHORTEST and value != MASK and not is_reference(value)]
         with self._lock:
             for value in found:
-                self._values.pop(value, None)
+                if self._values.pop(value, self) is self:
+                    self._heads[value[:SHORTEST]] += 1
                 self._values[value] = None
             while len(self._values) > MOST:
-                del self._values[next(iter(self._values))]
+                self._forget(next(iter(self._values)))
 
     def hide(self, text: str) -> str:
         """The text with `******` for every secret that is known by its value or by the name that stands before it."""
         with self._lock:
-            found = [value for value in self._values if value in text]
+            found = self._found(text)
         for value in sorted(found, key=len, reverse=True):  # One may be the beginning of another.
             text = text.replace(value, MASK)
         return mask_text(text)
+
+    def _found(self, text: str) -> list[str]:
+        if len(self._values) > 2 * len(text):
+            # Many secrets, and a short text: only its own words are looked up.
+            last = len(text) - SHORTEST
+            if not any(text[at : at + SHORTEST] in self._heads for at in range(last + 1)):
+                return []
+        return [value for value in self._values if value in text]
+
+    def _forget(self, value: str) -> None:
+        del self._values[value]
+        self._heads[value[:SHORTEST]] -= 1
+        if not self._heads[value[:SHORTEST]]:
+            del self._heads[value[:SHORTEST]]
 
 
 HIDDEN = Hidden()
