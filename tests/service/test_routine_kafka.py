@@ -358,3 +358,24 @@ def test_a_broker_that_is_down_at_create_is_told_and_nothing_is_made(topic: Topi
     with pytest.raises(LadingError, match=r"127\.0\.0\.1:9 did not"):
         topic.desk.sql('CREATE ROUTINE LOAD j ON t FROM KAFKA("kafka_broker_list"="127.0.0.1:9", "kafka_topic"="t")')
     assert topic.desk.sql("SHOW ALL ROUTINE LOAD") == []
+
+
+def test_protobuf_with_a_schema_registry(topic: Topic) -> None:
+    from confluent_kafka.schema_registry import SchemaRegistryClient
+
+    from tests.sources.records.test_protobuf import FIELD, field, file_of, message, write
+
+    fields = field(1, "id", FIELD.TYPE_INT64), field(2, "city", FIELD.TYPE_STRING)
+    file = file_of("clicks.proto", message("Click", *fields))
+    with TestRegistry() as registry:
+        client = SchemaRegistryClient({"url": registry.url})
+        producer = Producer({"bootstrap.servers": topic.bootstrap, "log_level": 0})
+        for number in range(1, 5):
+            producer.produce(topic.name, write(client, file, "Click", id=number, city="essen"), partition=0)
+        producer.produce(topic.name, b"not protobuf", partition=0)
+        assert producer.flush(10) == 0
+        more = {"property__schema__registry__url": registry.url}
+        topic.create("", '"format"="protobuf", "max_error_number"="5"', **more)
+        topic.desk.run()
+        assert topic.ids() == [1, 2, 3, 4]
+        assert topic.show("Statistic")["errorRows"] == 1
