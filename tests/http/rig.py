@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from argon2 import PasswordHasher
 from fastapi import FastAPI
@@ -14,6 +15,7 @@ from lading.commit.coordinator import Coordinator, World
 from lading.commit.steps import run_steps
 from lading.http.app import create_app
 from lading.http.door import DoorRules
+from lading.http.hosts import Hosts
 from lading.ids import new_incarnation, new_job_id, new_token
 from lading.jobs.events import BatchCancelled, BatchCommitted, BatchStarted, Created, Opened
 from lading.jobs.record import JobKind, JobRecord
@@ -33,6 +35,15 @@ from lading.tables.delta.writer import DeltaWriter
 from lading.testing.csv_folder import CsvStager
 
 JSON = {"content-type": "application/json"}
+
+
+async def at_once(_delay_s: float) -> None:
+    """Wrong passwords are answered at once."""
+
+
+def rules(**changes: Any) -> DoorRules:
+    """Rules under which the client of a test gets in: it calls every app `testserver`."""
+    return replace(DoorRules(hosts=Hosts(names=frozenset({"testserver"})), sleep=at_once), **changes)
 
 
 class Rig:
@@ -145,8 +156,8 @@ class Rig:
     def entries(self, record: JobRecord) -> list[BillEntry]:
         return self.lading.store.list_bills(record.job_id)
 
-    def app(self, *, access: Access | None = None, rules: DoorRules | None = None) -> FastAPI:
-        return create_app(self.lading, access=access, metrics=self.metrics, rules=rules)
+    def app(self, *, access: Access | None = None, under: DoorRules | None = None) -> FastAPI:
+        return create_app(self.lading, access=access, metrics=self.metrics, rules=under or rules())
 
     def client(self, *, access: Access | None = None) -> TestClient:
         return TestClient(self.app(access=access), raise_server_exceptions=False)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from fastapi.testclient import TestClient
 
-from lading.http.door import DoorRules
 from lading.service.access import ROOT, Access, Privilege, Scope
 from lading.testing.marked import secret
-from tests.http.rig import JSON, Rig
+from tests.http.rig import JSON, Rig, rules
 
 PASSWORD = secret("horse")
 
@@ -35,6 +36,8 @@ def client(loaded: Rig, access: Access) -> TestClient:
         {"authorization": "Basic"},
         {"authorization": "Basic !!!"},
         {"authorization": "Basic //79"},
+        {"authorization": b"Basic \xe9\xe9"},
+        {"authorization": b"Bearer lading_\xe9_\xe9"},
         {"authorization": "Basic bm9jb2xvbg=="},
         {"authorization": "Basic cm9vdDp3cm9uZw=="},
         {"authorization": "Bearer"},
@@ -43,7 +46,7 @@ def client(loaded: Rig, access: Access) -> TestClient:
     ],
 )
 @pytest.mark.parametrize("path", ["/api/jobs", "/api/jobs/orders", "/metrics", "/api/nothing"])
-def test_nobody_gets_in_unproven(client: TestClient, path: str, headers: dict[str, str]) -> None:
+def test_nobody_gets_in_unproven(client: TestClient, path: str, headers: dict[str, Any]) -> None:
     answer = client.get(path, headers=headers)
     assert (answer.status_code, answer.json()["error"]["code"]) == (401, "Auth")
     assert "Basic" in answer.headers["www-authenticate"]
@@ -93,7 +96,7 @@ def test_metrics_name_jobs_so_they_need_load_on_everything(client: TestClient, a
 
 
 def test_metrics_may_be_open_and_nothing_else_with_them(loaded: Rig, access: Access) -> None:
-    app = loaded.app(access=access, rules=DoorRules(open_metrics=True))
+    app = loaded.app(access=access, under=rules(open_metrics=True))
     assert TestClient(app).get("/metrics").status_code == 200
     assert TestClient(app).get("/api/jobs").status_code == 401
 

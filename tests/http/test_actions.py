@@ -82,6 +82,20 @@ def test_a_move_that_makes_no_sense_is_refused(loaded: Rig) -> None:
     assert client.get("/api/jobs/orders").json()["epoch"] == 0
 
 
+def test_a_job_that_never_ran_is_not_moved_by_a_wrong_partition(rig: Rig) -> None:
+    rig.put("a.csv", "1.00")
+    rig.create()
+    client, partition = paused(rig)
+    for dry_run in (True, False):
+        body = {"positions": {"no-such-partition": "zzz"}, "dry_run": dry_run}
+        refused = client.post("/api/jobs/orders/position", json=body)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (400, "Config"), refused.text
+        assert partition in refused.json()["error"]["todo"]
+    assert client.get("/api/jobs/orders").json()["epoch"] is None
+    moved = client.post("/api/jobs/orders/position", json={"positions": {partition: f"{rig.inbox}/a.csv"}})
+    assert (moved.status_code, moved.json()["moves"][0]["partition"]) == (200, partition), moved.text
+
+
 def paused(rig: Rig) -> tuple[TestClient, str]:
     client = rig.client()
     client.post("/api/jobs/orders/pause", headers=JSON)

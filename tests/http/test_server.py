@@ -20,14 +20,14 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from lading.errors import ConfigError
-from lading.http.door import MOST_BODY_BYTES, DoorRules
+from lading.http.door import MOST_BODY_BYTES
 from lading.http.server import HttpServer, Tls
-from tests.http.rig import Rig
+from tests.http.rig import Rig, rules
 
 
 @pytest.fixture
 def server(loaded: Rig) -> Iterator[HttpServer]:
-    with HttpServer(loaded.app(rules=DoorRules(body_timeout_s=0.3))) as made:
+    with HttpServer(loaded.app(under=rules(body_timeout_s=0.3))) as made:
         yield made.start()
 
 
@@ -51,7 +51,7 @@ def _is_whole(answer: bytes) -> bool:
     return bool(found and lengths and len(body) >= int(lengths[0].split(b":")[1]))
 
 
-POST = "POST /api/sql HTTP/1.1\nHost: x\nContent-Type: application/json\n"
+POST = "POST /api/sql HTTP/1.1\nHost: localhost\nContent-Type: application/json\n"
 
 
 def test_a_body_that_is_not_json(server: HttpServer) -> None:

@@ -9,10 +9,9 @@ from fastapi.testclient import TestClient
 
 from lading.errors import StoreError
 from lading.http.app import create_app
-from lading.http.door import DoorRules
 from lading.http.plain import plain
 from lading.ids import JobId
-from tests.http.rig import JSON, Rig
+from tests.http.rig import JSON, Rig, rules
 
 SHAPE = {"code", "message", "left", "todo", "facts"}
 
@@ -31,6 +30,28 @@ SHAPE = {"code", "message", "left", "todo", "facts"}
         ("GET", "/api/jobs?limit=0", None, {}, 422, "InvalidRequest"),
         ("GET", "/api/jobs?kind=neither", None, {}, 422, "InvalidRequest"),
         ("GET", "/api/jobs/a%00b", None, {}, 422, "InvalidRequest"),
+        ("GET", "/api/jobs?after=a-job-id", None, {}, 422, "InvalidRequest"),
+        ("GET", f"/api/jobs/orders/quarantine?limit={10**25}", None, {}, 422, "InvalidRequest"),
+        ("POST", "/api/jobs/orders/position", b'{"positions": {"p": "\\u0000"}}', JSON, 422, "InvalidRequest"),
+        ("POST", "/api/jobs/orders/position", b'{"positions": {"p": "\\ud800"}}', JSON, 422, "InvalidRequest"),
+        ("POST", "/api/jobs/orders/position", b'{"positions": {"\\ud800": "x"}}', JSON, 422, "InvalidRequest"),
+        (
+            "POST",
+            "/api/jobs/orders/position",
+            rb'{"positions": {"p": "{\"fileName\": \"\\u0000\"}"}}',
+            JSON,
+            422,
+            "InvalidRequest",
+        ),
+        (
+            "POST",
+            "/api/jobs/orders/position",
+            rb'{"positions": {"p": "{\"fileName\": \"\\ud800\"}"}}',
+            JSON,
+            422,
+            "InvalidRequest",
+        ),
+        ("POST", "/api/jobs/orders/pause", None, JSON | {"origin": "http://["}, 403, "CrossSite"),
         ("POST", "/api/sql", b"", JSON, 422, "InvalidRequest"),
         ("POST", "/api/sql", b"SHOW TABLES", JSON, 400, "NotJson"),
         ("POST", "/api/sql", b'{"sql": "x"', JSON, 400, "NotJson"),
@@ -73,7 +94,7 @@ def test_a_fault_of_ours_shows_nothing_of_itself(rig: Rig, monkeypatch: pytest.M
 
 
 def test_a_body_that_is_too_large_is_refused(rig: Rig) -> None:
-    client = TestClient(rig.app(rules=DoorRules(most_body_bytes=100)))
+    client = TestClient(rig.app(under=rules(most_body_bytes=100)))
     whole = client.post("/api/sql", json={"sql": "x" * 200})
     parts = client.post("/api/sql", content=(b"x" * 60 for _ in range(5)), headers=JSON)
     for answer in (whole, parts):
@@ -127,7 +148,7 @@ def test_readiness_follows_the_store_and_the_scheduler(rig: Rig, monkeypatch: py
             return {}
 
     assert rig.client().get("/readyz").json() == {"status": "ready", "checks": {"store": "ok"}}
-    still = TestClient(create_app(rig.lading, scheduler=Still())).get("/readyz")
+    still = TestClient(create_app(rig.lading, scheduler=Still()), base_url="http://127.0.0.1").get("/readyz")
     assert (still.status_code, still.json()["error"]["facts"]["scheduler"]) == (503, "it does not beat")
 
     def fail(_key: str) -> None:

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from lading.errors import LadingError
+from lading.testing.marked import secret
 from tests.guarded_s3 import GuardedStore
 from tests.service.conftest import Desk
 
@@ -44,8 +45,8 @@ def test_what_may_not_read_is_refused_at_create_and_leaves_nothing(desk: Desk, g
     role = {"s3.role_arn": guarded.closed_role}
     cases = [
         ({}, "Can not build s3: .*AccessDenied"),
-        ({"s3.access_key": "AKIANOBODY"}, "Can not build s3: .*InvalidAccessKeyId"),
-        ({"s3.secret_key": "wrong"}, "Can not build s3: .*SignatureDoesNotMatch"),
+        ({"s3.access_key": secret("nobody")}, "Can not build s3: .*InvalidAccessKeyId"),
+        ({"s3.secret_key": secret("wrong")}, "Can not build s3: .*SignatureDoesNotMatch"),
         (role, f"the role {guarded.closed_role} cannot be assumed"),
         ({**role_of(guarded), "s3.external_id": "another"}, f"the role {guarded.role} cannot be assumed"),
     ]

@@ -18,6 +18,7 @@ from lading.errors import ConfigError
 from lading.service.logs import LogFormat
 
 if TYPE_CHECKING:
+    from lading.http.door import DoorRules
     from lading.service.access import Access
     from lading.service.facade import Lading
     from lading.service.metrics import Metrics
@@ -31,6 +32,13 @@ def serve(
     host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
     mysql_port: Annotated[int, typer.Option(help="For MySQL clients; 0: any that is free.")] = 9030,
     http_port: Annotated[int, typer.Option(help="For the console and the API; 0: any that is free.")] = 8030,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(help="Another name by which the console and the API are called; repeatable."),
+    ] = None,
+    trust_proxy: Annotated[
+        list[str] | None, typer.Option(help="Address of a proxy whose X-Forwarded-For is believed; repeatable.")
+    ] = None,
     metrics: Annotated[bool, typer.Option(help="Serve /metrics without a password, for Prometheus.")] = False,
     store: STORE = "",
     tls_cert: Annotated[Path | None, typer.Option(help="Certificate, PEM.")] = None,
@@ -49,6 +57,11 @@ def serve(
         msg = "A certificate and its key go together"
         raise ConfigError(msg, left="Nothing was started.", todo="Give --tls-cert and --tls-key, or neither.")
     tls = (tls_cert, tls_key) if tls_cert is not None and tls_key is not None else None
+    from lading.http.door import DoorRules
+    from lading.http.hosts import Hosts
+    from lading.http.peers import check_proxies
+
+    hosts, proxies = Hosts.configured(host, allow_host or ()), check_proxies(trust_proxy or ())
     with ExitStack() as stack:
         from lading.service.facade import Lading
         from lading.service.lag_rounds import LagRounds
@@ -63,7 +76,8 @@ def serve(
         told = Metrics(lading.store, lading.clock)
         lading.watches.extend((told, LogWatch()))
         scheduler = Scheduler(lading)
-        http = _http(stack, lading, access, scheduler, told, (host, http_port), tls, open_metrics=metrics)
+        rules = DoorRules(access=access, open_metrics=metrics, hosts=hosts)
+        http = _http(stack, lading, rules, scheduler, told, (host, http_port), tls, proxies)
         mysql = _mysql(stack, lading, access, (host, mysql_port), tls)
         scheduler.start()
         stack.callback(lambda: scheduler.close(grace))
@@ -90,23 +104,21 @@ def _warm_up(lading: Lading, log: logging.Logger) -> None:
 def _http(
     stack: ExitStack,
     lading: Lading,
-    access: Access,
+    rules: DoorRules,
     scheduler: Scheduler,
     told: Metrics,
     place: tuple[str, int],
     tls: tuple[Path, Path] | None,
-    *,
-    open_metrics: bool,
+    proxies: tuple[str, ...],
 ) -> int:
     from lading.console.mount import mount_console
     from lading.http.app import create_app
-    from lading.http.door import DoorRules
     from lading.http.server import HttpServer, Tls
 
-    rules = DoorRules(access=access, open_metrics=open_metrics)
+    access = rules.access
     app = create_app(lading, access=access, scheduler=scheduler, metrics=told, rules=rules)
     mount_console(app, lading, access=access, metrics=told, scheduler=scheduler, is_https=tls is not None)
-    server = HttpServer(app)
+    server = HttpServer(app, trusted_proxies=proxies)
     certificate = Tls(certificate=str(tls[0]), key=str(tls[1])) if tls else None
     server.start(place[0], place[1], tls=certificate)
     stack.callback(server.close)

@@ -13,8 +13,10 @@ from lading.http.faults import ERRORS
 from lading.http.models import PositionRequest, VerdictBody
 from lading.http.sessions import open_session
 from lading.jobs.record import JobKind, JobRecord, JobState
+from lading.model.positions import PartitionState, Positions
 from lading.service.edits import edit_positions, plan_edit
 from lading.service.moves import EditPlan, check_partitions
+from lading.service.session import Session
 from lading.service.sight_records import JobDetail
 from lading.service.verify import verify_job
 from lading.sql.parts import QualifiedName
@@ -50,7 +52,7 @@ def position(desk: TheDesk, caller: TheCaller, name: TheName, body: PositionRequ
     session, name = open_session(desk.lading, caller, record.database or "default"), str(record.full_name)
     try:
         if record.kind is JobKind.STREAMING and record.state is JobState.PAUSED:
-            _check_file_move(desk, record, body)
+            _check_file_move(desk, session, record, body)
         if body.dry_run:
             return plan_edit(session, name, body.positions)
         return edit_positions(session, name, body.positions, reason=body.reason)
@@ -73,14 +75,20 @@ def verify(desk: TheDesk, caller: TheCaller, name: TheName) -> VerdictBody:
     )
 
 
-def _check_file_move(desk: Desk, record: JobRecord, body: PositionRequest) -> None:
+def _check_file_move(desk: Desk, session: Session, record: JobRecord, body: PositionRequest) -> None:
     """A job that loads files has one partition, which cannot be given up: nobody else would read its files."""
     if len(body.positions) > 1 or None in body.positions.values():
         msg = f"Job {record.name} loads files: it has one partition, which has a position"
         todo = "Name that partition and the last file that counts as loaded."
         raise ConfigError(msg, left="Nothing was changed.", todo=todo)
-    for bill in desk.lading.bills(record, 1):
-        check_partitions(bill.positions, body.positions)
+    if bills := desk.lading.bills(record, 1):
+        check_partitions(bills[0].positions, body.positions)
+        return
+    # A job that never ran has no bill; what it would read is in the plan, which names the one partition there is.
+    plan = plan_edit(session, str(record.full_name), body.positions)
+    check_partitions(
+        Positions(partitions={move.partition: PartitionState(at=move.start) for move in plan.moves}), body.positions
+    )
 
 
 def _control(desk: Desk, caller: Caller, name: str, verb: Verb) -> JobDetail:

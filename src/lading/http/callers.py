@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import base64
-import binascii
-from dataclasses import dataclass
-
-from starlette.requests import HTTPConnection
+from dataclasses import dataclass, field
 
 from lading.errors import AuthError
 from lading.jobs.record import JobRecord
-from lading.service.access import Access
 from lading.service.guard import sees
-from lading.service.rights import Identity, Rights
+from lading.service.rights import Rights
 from lading.sql.user_statements import Privilege
 
 OPEN_USER = "anonymous"
@@ -36,38 +32,44 @@ class Caller:
             self.rights.require(privilege)
 
 
-def identify(connection: HTTPConnection, access: Access | None) -> Caller:
-    """Prove who is asking, by `Authorization: Basic` or `Bearer`. Raises AuthError."""
-    if access is None:
-        return Caller(user=OPEN_USER)
-    identity = _prove(connection, access)
-    return Caller(user=identity.user, rights=access.rights(identity))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Password:
+    """What `Authorization: Basic` says."""
+
+    user: str
+    password: str = field(repr=False)
 
 
-def _prove(connection: HTTPConnection, access: Access) -> Identity:
-    scheme, _, given = connection.headers.get("authorization", "").partition(" ")
-    peer = connection.client.host if connection.client else ""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BearerToken:
+    """What `Authorization: Bearer` says."""
+
+    text: str = field(repr=False)
+
+
+def parse_proof(header: str) -> Password | BearerToken:
+    """What a request says about who is asking. Raises AuthError when it says nothing that can be looked at."""
+    scheme, _, given = header.partition(" ")
     match scheme.lower():
         case "basic":
-            user, password = _parse_basic(given)
-            return access.check_password(user, password, peer=peer)
+            return _parse_basic(given)
         case "bearer":
-            return access.check_token(given.strip(), peer=peer)
+            return BearerToken(text=given.strip())
     what = "The request does not say who is asking"
     raise _unproven(what)
 
 
-def _parse_basic(given: str) -> tuple[str, str]:
+def _parse_basic(given: str) -> Password:
     try:
         decoded = base64.b64decode(given.strip(), validate=True).decode()
-    except (binascii.Error, UnicodeDecodeError) as error:
+    except ValueError as error:  # Not base64, not even ASCII, or not UTF-8 inside.
         what = "The Basic header is not user:password in base64"
         raise _unproven(what) from error
     user, colon, password = decoded.partition(":")
     if not colon:
         what = "The Basic header has no colon between user and password"
         raise _unproven(what)
-    return user, password
+    return Password(user=user, password=password)
 
 
 def _unproven(what: str) -> AuthError:

@@ -1,29 +1,33 @@
 """What every request of the API passes before a path sees it.
 
-In this order: a page of another site may not write; who is asking is proven; the body comes whole, in time, not too
-large, and is JSON. What is refused here has cost neither a thread nor a read of the store.
+In this order: the request is for this service; a page of another site may not write; who is asking is proven; the body
+comes whole, in time, not too large, and is JSON. What is refused here has cost no thread of the paths.
 """
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from anyio import CapacityLimiter, to_thread
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from lading.errors import LadingError
-from lading.http.callers import Caller, identify
+from lading.http.callers import OPEN_USER, Caller
 from lading.http.faults import BodyTooLargeError, CrossSiteError, MediaTypeError, SlowBodyError, respond
+from lading.http.hosts import Hosts
+from lading.http.peers import place_peer
+from lading.http.proofs import Proofs, Sleep
 from lading.service.access import Access
 
-MOST_BODY_BYTES = 16 * 1024 * 1024
-MOST_PROOFS = 16
-"""Wrong passwords are answered late; who waits for that keeps no thread from the paths."""
+MOST_BODY_BYTES = 4 * 1024 * 1024
+"""Four times the largest statement. JSON grows in memory: two letters here are an empty list of 56 bytes there."""
 READS = frozenset({"GET", "HEAD", "OPTIONS"})
 METRICS = "/metrics"
+HEALTH = "/healthz"
+"""Answered under any name: it tells nothing, and whoever checks it may know no name."""
+_POLICY_VIOLATION = 1008
 PUBLIC = frozenset({"/api/openapi.json"})
 _LEFT = "Nothing was changed."
 
@@ -37,6 +41,10 @@ class DoorRules:
     """Whether /metrics is answered to everybody: it names jobs, and Prometheus may have no password."""
     most_body_bytes: int = MOST_BODY_BYTES
     body_timeout_s: float = 30.0
+    hosts: Hosts = field(default_factory=Hosts)
+    """By default it is called by the names of this machine alone."""
+    sleep: Sleep = asyncio.sleep
+    """How the answer to a wrong password waits."""
 
 
 class _Gone(Exception):
@@ -44,18 +52,37 @@ class _Gone(Exception):
 
 
 class Door:
-    """ASGI middleware for the paths of the API; others pass untouched."""
+    """ASGI middleware. Every path, also of a console and its sockets, is only for who calls the service by its name;
+    the rest is for the paths of the API.
+    """
 
     def __init__(self, app: ASGIApp, rules: DoorRules) -> None:
         self._app = app
         self._rules = rules
-        self._limiter: CapacityLimiter | None = None
+        self._proofs = Proofs(rules.access, rules.sleep) if rules.access is not None else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not _is_ours(scope["path"]):
+        if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
+        place_peer(scope)
         connection = HTTPConnection(scope)
+        try:
+            if scope["path"] != HEALTH:
+                self._rules.hosts.check(connection.headers.getlist("host"))
+        except LadingError as error:
+            if scope["type"] == "websocket":
+                await send({"type": "websocket.close", "code": _POLICY_VIOLATION})
+            else:
+                await respond(error)(scope, receive, send)
+            return
+        if scope["type"] == "websocket" or not _is_ours(scope["path"]):
+            await self._app(scope, receive, send)
+        else:
+            await self._let_in(connection, receive, send)
+
+    async def _let_in(self, connection: HTTPConnection, receive: Receive, send: Send) -> None:
+        scope = connection.scope
         try:
             if scope["method"] not in READS:
                 _refuse_other_sites(connection)
@@ -71,11 +98,9 @@ class Door:
 
     async def _identify(self, connection: HTTPConnection) -> Caller:
         is_open = self._rules.open_metrics and connection.scope["path"] == METRICS
-        if self._rules.access is None or is_open:
-            return identify(connection, None)
-        if self._limiter is None:
-            self._limiter = CapacityLimiter(MOST_PROOFS)
-        return await to_thread.run_sync(identify, connection, self._rules.access, limiter=self._limiter)
+        if self._proofs is None or is_open:
+            return Caller(user=OPEN_USER)
+        return await self._proofs.identify(connection)
 
     async def _read(self, connection: HTTPConnection, receive: Receive) -> bytes:
         most = self._rules.most_body_bytes
@@ -116,12 +141,19 @@ def _refuse_other_sites(connection: HTTPConnection) -> None:
     if scheme == "bearer":
         return
     origin = connection.headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc != connection.headers.get("host", ""):
+    if origin is not None and _site(origin) != connection.headers.get("host", ""):
         msg = f"The request comes from a page of {origin}"
         raise CrossSiteError(msg, left=_LEFT, todo="Use the console of this service, or a bearer token.")
     if scheme != "basic" and not _says_json(connection):
         msg = "The request could be a form of another site"
         raise MediaTypeError(msg, left=_LEFT, todo="Send it with Content-Type: application/json.")
+
+
+def _site(origin: str) -> str | None:
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        return None
 
 
 def _says_json(connection: HTTPConnection) -> bool:

@@ -70,6 +70,35 @@ class CrossSiteError(RequestError):
     http_status = 403
 
 
+class WrongHostError(RequestError):
+    """The request is for a host of another name."""
+
+    http_status = 421
+
+
+class NotHttpError(RequestError):
+    """What came is not HTTP."""
+
+
+class SlowHeadError(RequestError):
+    """The head of the request did not come in time."""
+
+    http_status = 408
+
+
+class CrowdedError(RequestError):
+    """There are too many connections."""
+
+    http_status = 503
+    retry = True
+
+
+class StatementTooLargeError(RequestError):
+    """Reading the statements would take memory or time from everybody."""
+
+    http_status = 413
+
+
 class NotReadyError(RequestError):
     """The service cannot do its work at this moment."""
 
@@ -106,14 +135,15 @@ STATUSES = {
     403: "Not allowed",
     404: "Not there, or not to be seen by this user",
     405: "The path does not know this method",
-    408: "The body did not come in time",
+    408: "The request did not come in time",
     409: "The state of the job or table does not allow it",
-    413: "The body is too large",
+    413: "The body or the statement is too large",
     415: "The body is not JSON",
+    421: "The request is for a host of another name",
     422: "The body or a parameter is not what the path takes",
     500: "Something in Lading is broken",
     502: "The source did not keep its promises",
-    503: "The store or the storage does not answer",
+    503: "The store or the storage does not answer, or there are too many connections",
 }
 ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": ErrorBody, "description": text} for status, text in STATUSES.items()

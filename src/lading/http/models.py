@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import suppress
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from lading.service.sight_records import (
     AuditSight,
@@ -75,10 +77,26 @@ class VerdictBody(BaseModel):
     findings: list[str]
 
 
+def _check_keepable(text: str) -> str:
+    """Refuse letters that the names of files and the texts of databases cannot have, also as escapes of JSON."""
+    texts = [text]
+    if text.lstrip().startswith("{"):
+        with suppress(ValueError, RecursionError):  # What is no JSON is refused later, in its own words.
+            texts += [value for value in json.loads(text).values() if isinstance(value, str)]
+    if any("\x00" in found or any("\ud800" <= letter <= "\udfff" for letter in found) for found in texts):
+        msg = "It has letters that no name has"
+        raise ValueError(msg)
+    return text
+
+
+_Place = Annotated[str, Field(pattern=r"^[^\x00]*$", max_length=4096), AfterValidator(_check_keepable)]
+"""A partition or a position."""
+
+
 class PositionRequest(_Body):
     """Move a job to other positions. The job must be PAUSED."""
 
-    positions: Annotated[dict[str, str | None], Field(min_length=1, max_length=10_000)] = Field(
+    positions: Annotated[dict[_Place, _Place | None], Field(min_length=1, max_length=10_000)] = Field(
         description="Next to read, by partition; null gives a partition up.", examples=[{"shard-0": "12345"}]
     )
     reason: Annotated[str, Field(max_length=1000)] = Field(default="", description="Why; it is kept in the audit.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
 from itertools import chain, islice
 from typing import Annotated, Any, Literal
 
@@ -24,12 +25,20 @@ from lading.http.models import (
     JobList,
 )
 from lading.http.plain import plain
-from lading.service.sight_records import ErrorRow, JobDetail, Series
+from lading.service.sight_records import ErrorRow, JobDetail, JobSight, Series
 
 router = APIRouter(prefix="/api/jobs", tags=["jobs"], responses=ERRORS)
 
 MOST_SEQ = 2**63 - 1
 Limit = Annotated[int, Query(ge=1, le=1000)]
+After = Annotated[
+    str | None,
+    Query(
+        max_length=100,
+        pattern=r"^[0-9]{1,18}-[0-9a-zA-Z-]{1,64}$",
+        description="`next_after` of the page before: the next one begins behind it, also when that job has ended.",
+    ),
+]
 Before = Annotated[int | None, Query(ge=0, le=MOST_SEQ)]
 
 
@@ -41,19 +50,21 @@ def list_jobs(
     kind: Literal["streaming", "routine"] | None = None,
     state: Annotated[str | None, Query(max_length=20)] = None,
     include_final: bool = False,
-    after: Annotated[str | None, Query(max_length=64, description="A job id: the page begins behind it.")] = None,
+    after: After = None,
     limit: Annotated[int, Query(ge=1, le=5000)] = 1000,
 ) -> JobList:
     """All jobs that the caller may see, oldest first."""
     found = desk.sights.list_jobs(caller.may_see, include_final=include_final)
-    ids = [job.job_id for job in found]
-    later = found[ids.index(after) + 1 :] if after in ids else found
+    begin = _parse_place(after) if after is not None else None
     chosen = [
         job
-        for job in later
-        if database in (None, job.database) and kind in (None, job.kind) and state in (None, job.state)
+        for job in found
+        if (begin is None or _place(job) > begin)
+        and database in (None, job.database)
+        and kind in (None, job.kind)
+        and state in (None, job.state)
     ]
-    return JobList(jobs=chosen[:limit], next_after=chosen[limit - 1].job_id if len(chosen) > limit else None)
+    return JobList(jobs=chosen[:limit], next_after=_render_place(chosen[limit - 1]) if len(chosen) > limit else None)
 
 
 @router.get("/{name}")
@@ -100,7 +111,7 @@ def errors(desk: TheDesk, caller: TheCaller, name: TheName, limit: Limit = 100) 
     responses={200: {"content": {"application/x-ndjson": {"schema": {"type": "string"}}}, "description": "Bad rows"}},
 )
 def quarantine(
-    desk: TheDesk, caller: TheCaller, name: TheName, limit: Annotated[int, Query(ge=1)] = 10_000_000
+    desk: TheDesk, caller: TheCaller, name: TheName, limit: Annotated[int, Query(ge=1, le=MOST_SEQ)] = 10_000_000
 ) -> StreamingResponse:
     """All bad rows that are kept, as lines of JSON. The last line is an error when not all could be read."""
     rows = desk.sights.read_errors(name, caller.may_see)
@@ -142,3 +153,18 @@ def _lines(rows: Iterator[ErrorRow]) -> Iterator[bytes]:
             yield json.dumps(asdict(row)).encode() + b"\n"
     except LadingError as error:
         yield json.dumps(describe(error)).encode() + b"\n"
+
+
+def _place(job: JobSight) -> tuple[int, str]:
+    """Where a job stands in lists, for ever: microseconds of its creation, then its id."""
+    return (job.created_at - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1), job.job_id
+
+
+def _render_place(job: JobSight) -> str:
+    created, job_id = _place(job)
+    return f"{created}-{job_id}"
+
+
+def _parse_place(text: str) -> tuple[int, str]:
+    created, _, job_id = text.partition("-")
+    return int(created), job_id

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
@@ -12,6 +13,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from lading.errors import ConfigError
+from lading.http.connections import ConnectionLimits, protocol_with
 
 STARTED_WITHIN_S = 30.0
 CLOSED_WITHIN_S = 30.0
@@ -29,8 +31,12 @@ class Tls:
 class HttpServer:
     """Start it once; `port` is known as soon as `start` returns, also when 0 was asked for."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(
+        self, app: ASGIApp, *, limits: ConnectionLimits | None = None, trusted_proxies: Sequence[str] = ()
+    ) -> None:
         self._app = app
+        self._limits = limits or ConnectionLimits()
+        self._trusted_proxies = list(trusted_proxies)
         self._server: _Server | None = None
         self._thread: threading.Thread | None = None
         self._socket: socket.socket | None = None
@@ -39,7 +45,7 @@ class HttpServer:
         """Listen, and return when requests are answered. Raises ConfigError when the address cannot be had."""
         bound = _listen(host, port)
         try:
-            server = _Server(_config(self._app, tls, drain_s))
+            server = _Server(self._config(tls, drain_s))
         except (OSError, ValueError) as error:
             bound.close()
             msg = f"HTTP cannot be served with this certificate: {error}"
@@ -71,6 +77,25 @@ class HttpServer:
             self._socket.close()
         self._server = self._thread = self._socket = None
 
+    def _config(self, tls: Tls | None, drain_s: int) -> uvicorn.Config:
+        config = uvicorn.Config(
+            self._app,
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            # What headers say about the client is believed of proxies that were named, and of nobody else.
+            proxy_headers=bool(self._trusted_proxies),
+            forwarded_allow_ips=self._trusted_proxies,
+            timeout_graceful_shutdown=drain_s,
+            http=protocol_with(self._limits),
+            ws="websockets-sansio",
+            ssl_certfile=tls.certificate if tls else None,
+            ssl_keyfile=tls.key if tls else None,
+            ssl_keyfile_password=tls.key_password if tls else None,
+        )
+        config.load()
+        return config
+
     def __enter__(self) -> Self:
         return self
 
@@ -90,22 +115,6 @@ class _Server(uvicorn.Server):
             await super().startup(sockets)
         finally:
             self.is_up.set()
-
-
-def _config(app: ASGIApp, tls: Tls | None, drain_s: int) -> uvicorn.Config:
-    config = uvicorn.Config(
-        app,
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=drain_s,
-        ws="websockets-sansio",
-        ssl_certfile=tls.certificate if tls else None,
-        ssl_keyfile=tls.key if tls else None,
-        ssl_keyfile_password=tls.key_password if tls else None,
-    )
-    config.load()
-    return config
 
 
 def _listen(host: str, port: int) -> socket.socket:

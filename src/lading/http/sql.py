@@ -8,11 +8,12 @@ from fastapi import APIRouter, Request
 from lading.errors import LadingError
 from lading.http.callers import Caller
 from lading.http.desk import Desk, TheCaller, TheDesk
-from lading.http.faults import ERRORS
+from lading.http.faults import ERRORS, StatementTooLargeError
 from lading.http.models import SqlAnswer, SqlRequest, SqlResult
 from lading.http.plain import plain_data
 from lading.http.sessions import open_session
 from lading.service.result import Result
+from lading.service.statement_size import why_too_large
 from lading.sql.parse import parse_statements
 
 router = APIRouter(prefix="/api", tags=["sql"], responses=ERRORS)
@@ -24,6 +25,9 @@ MOST_AT_ONCE = 8
 @router.post("/sql")
 async def sql(request: Request, desk: TheDesk, caller: TheCaller, body: SqlRequest) -> SqlAnswer:
     """Run statements, one after the other; the first that fails ends it."""
+    if why := why_too_large(body.sql):
+        msg = f"The statements of {len(body.sql)} letters are too large: {why}"
+        raise StatementTooLargeError(msg, left="Nothing was changed.", todo="Send fewer at a time.")
     return await to_thread.run_sync(_run, desk, caller, body, limiter=_limiter(request))
 
 

@@ -40,22 +40,31 @@ class Throttle:
 
     def admit(self, user: str, peer: str) -> None:
         """Wait until the next attempt may be looked at. Raises AuthError when too many are waiting."""
+        delay = self.reserve(user, peer)
+        if delay:
+            self._wait(delay)
+
+    def reserve(self, user: str, peer: str) -> float:
+        """Take a turn. Says how many seconds to wait before the attempt may be looked at. Raises AuthError as above."""
         with self._lock:
             now = self._clock.monotonic_s()
             record = self._live(user, peer, now)
             if record is None:
-                return
+                return 0.0
             delay = max(0.0, record.not_before - now)
             if delay > MOST_DELAY_S:
                 msg = f"Access denied for user '{user}': too many wrong passwords"
                 raise AuthError(msg, left="The password was not looked at.", todo=f"Try again in {delay:.0f} s.")
             record.not_before = now + delay + _delay_s(record.failures)
-        if delay:
-            self._wait(delay)
+        return delay
 
     def punish(self, user: str, peer: str) -> None:
         """Note a wrong password, and wait before it is answered."""
-        self._wait(self.note(user, peer))
+        self.wait(self.note(user, peer))
+
+    def wait(self, delay_s: float) -> None:
+        """Keep the thread for so long."""
+        self._wait(delay_s)
 
     def note(self, user: str, peer: str) -> float:
         """Note a wrong password. Says for how many seconds its answer is to wait."""

@@ -20,26 +20,14 @@ from typing import Any
 
 from lading.clock import SystemClock
 from lading.testing.marked import secret
+from lading.testing.maven import JarsMissingError, find_jars
 
 KAFKA_VERSION = "3.9.1"
 KAFKA_USER, KAFKA_PASSWORD = "alice", secret("sesame")
 """Who may sign in where `KafkaBroker.secure_bootstrap` listens."""
 _CLUSTER_ID = "TGFkaW5nVGVzdEthZmthMQ"
 _START_S = 60.0
-_POM = """\
-<project xmlns="http://maven.apache.org/POM/4.0.0">
-  <modelVersion>4.0.0</modelVersion>
-  <groupId>lading</groupId><artifactId>kafka-for-tests</artifactId><version>1</version><packaging>pom</packaging>
-  <dependencies>
-    <dependency>
-      <groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>{version}</version>
-    </dependency>
-    <dependency>
-      <groupId>org.slf4j</groupId><artifactId>slf4j-simple</artifactId><version>1.7.36</version>
-    </dependency>
-  </dependencies>
-</project>
-"""
+_ARTIFACTS = (f"org.apache.kafka:kafka_2.13:{KAFKA_VERSION}", "org.slf4j:slf4j-simple:1.7.36")
 _PROPERTIES = """\
 process.roles=broker,controller
 node.id=1
@@ -85,32 +73,11 @@ def find_kafka_jars() -> Path:
         raise KafkaMissingError(msg)
     if home := os.environ.get("LADING_TEST_KAFKA"):
         return Path(home) / "libs"
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lading" / f"kafka-{KAFKA_VERSION}"
-    if not cache.is_dir():
-        _fetch(cache)
-    return cache
-
-
-def _fetch(cache: Path) -> None:
-    """Ask Maven for the jars. They are put into place whole or not at all."""
-    maven = shutil.which("mvn")
-    if maven is None:
-        msg = "Kafka cannot be fetched: set LADING_TEST_KAFKA to an unpacked Apache Kafka, or install Maven"
-        raise KafkaMissingError(msg)
-    cache.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=cache.parent) as name:
-        folder = Path(name)
-        (folder / "pom.xml").write_text(_POM.format(version=KAFKA_VERSION))
-        command = [maven, "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=libs"]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600, check=False)  # noqa: S603
-        if done.returncode:
-            msg = f"Kafka cannot be fetched: Maven said {(done.stdout + done.stderr)[-500:]}"
-            raise KafkaMissingError(msg)
-        try:
-            (folder / "libs").rename(cache)
-        except OSError:
-            if not cache.is_dir():  # Otherwise another run was quicker.
-                raise
+    try:
+        return find_jars(f"kafka-{KAFKA_VERSION}", _ARTIFACTS)
+    except JarsMissingError as missing:
+        msg = f"{missing}; LADING_TEST_KAFKA can name an unpacked Apache Kafka"
+        raise KafkaMissingError(msg) from missing
 
 
 class KafkaBroker:

@@ -1,0 +1,61 @@
+"""Proving who is asking, beside the loop that answers.
+
+Wrong passwords are answered late. Whoever waits for that waits in the loop and holds no thread, so that nobody else
+waits with them; tokens, which are never late, do not even stand in line with passwords.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+from anyio import CapacityLimiter, to_thread
+from starlette.requests import HTTPConnection
+
+from lading.http.callers import Caller, Password, parse_proof
+from lading.service.access import Access
+from lading.service.login import Refusal
+from lading.service.rights import Identity
+
+MOST_PASSWORDS = 16
+MOST_TOKENS = 16
+
+Sleep = Callable[[float], Awaitable[None]]
+
+
+class Proofs:
+    """For one app."""
+
+    def __init__(self, access: Access, sleep: Sleep) -> None:
+        self._access = access
+        self._sleep = sleep
+        self._lines: tuple[CapacityLimiter, CapacityLimiter] | None = None
+
+    async def identify(self, connection: HTTPConnection) -> Caller:
+        """Prove who is asking, by `Authorization: Basic` or `Bearer`. Raises AuthError."""
+        peer = connection.client.host if connection.client else ""
+        proof = parse_proof(connection.headers.get("authorization", ""))
+        if self._lines is None:
+            self._lines = CapacityLimiter(MOST_PASSWORDS), CapacityLimiter(MOST_TOKENS)
+        slow, quick = self._lines
+        if isinstance(proof, Password):
+            identity = await self._check(proof, peer, slow)
+        else:
+            look = partial(self._access.check_token, proof.text, peer=peer)
+            identity = await to_thread.run_sync(look, limiter=quick)
+        rights = await to_thread.run_sync(self._access.rights, identity, limiter=quick)
+        return Caller(user=identity.user, rights=rights)
+
+    async def _check(self, proof: Password, peer: str, limiter: CapacityLimiter) -> Identity:
+        await self._wait(self._access.throttle.reserve(proof.user, peer))
+        look = partial(self._access.fits, proof.user, proof.password, peer=peer)
+        fits = await to_thread.run_sync(look, limiter=limiter)
+        settled = self._access.settle(proof.user, peer, fits=fits, used_password=bool(proof.password))
+        if isinstance(settled, Refusal):
+            await self._wait(settled.delay_s)
+            raise settled.error
+        return settled
+
+    async def _wait(self, delay_s: float) -> None:
+        if delay_s:
+            await self._sleep(delay_s)

@@ -1,0 +1,58 @@
+"""Jars for tests, from Maven, once, into the user's cache folder."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+_POM = """\
+<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>lading</groupId><artifactId>for-tests</artifactId><version>1</version><packaging>pom</packaging>
+  <dependencies>
+{dependencies}
+  </dependencies>
+</project>
+"""
+_DEPENDENCY = (
+    "    <dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version></dependency>"  # of the POM
+)
+
+
+class JarsMissingError(RuntimeError):
+    """This machine has no such jars and no way to get them."""
+
+
+def find_jars(name: str, artifacts: Sequence[str]) -> Path:
+    """A folder with these artifacts (`group:artifact:version`) and all they need. Raises JarsMissingError."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lading" / name
+    if not cache.is_dir():
+        _fetch(cache, artifacts)
+    return cache
+
+
+def _fetch(cache: Path, artifacts: Sequence[str]) -> None:
+    """Ask Maven. They are put into place whole or not at all."""
+    maven = shutil.which("mvn")
+    if maven is None:
+        msg = f"{cache.name} cannot be fetched: there is no Maven"
+        raise JarsMissingError(msg)
+    cache.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=cache.parent) as name:
+        folder = Path(name)
+        dependencies = "\n".join(_DEPENDENCY.format(*artifact.split(":")) for artifact in artifacts)
+        (folder / "pom.xml").write_text(_POM.format(dependencies=dependencies))
+        command = [maven, "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=libs"]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600, check=False)  # noqa: S603
+        if done.returncode:
+            msg = f"{cache.name} cannot be fetched: Maven said {(done.stdout + done.stderr)[-500:]}"
+            raise JarsMissingError(msg)
+        try:
+            (folder / "libs").rename(cache)
+        except OSError:
+            if not cache.is_dir():  # Otherwise another run was quicker.
+                raise
