@@ -23,6 +23,8 @@ NOTHING_TO_FETCH = [
     "START TRANSACTION READ ONLY",
     "COMMIT",
     "ROLLBACK",
+    "LOCK TABLES sales.orders READ",
+    "UNLOCK TABLES",
     "/*!40101 SET NAMES utf8 */",
     "USE sales",
     "USE information_schema",
@@ -93,6 +95,11 @@ def test_a_variable_that_was_set_is_read_back(connect: Connect) -> None:
         ("EXECUTE nothing", 1243),
         ("SHOW NONSENSE", 1064),
         ("SET nonsense", 1064),
+        ("EXPLAIN SELECT 1", 1235),
+        ("EXPLAIN WITH x AS (SELECT 1) SELECT * FROM x", 1235),
+        ("DESCRIBE `sales`.`nope`", 1146),
+        ("SELECT * FROM performance_schema.threads", 1146),
+        ("SHOW GRANTS FOR CURRENT_USER() nonsense", 1064),
     ],
 )
 def test_what_cannot_be_answered_has_the_number_that_clients_know(connect: Connect, text: str, code: int) -> None:
@@ -127,6 +134,16 @@ def test_what_cannot_be_answered_has_the_number_that_clients_know(connect: Conne
         "SHOW CREATE DATABASE sales",
         "SHOW DATABASES LIKE 'sa%'",
         "SHOW SCHEMAS",
+        "SHOW TABLES FROM information_schema",
+        "SHOW FULL TABLES FROM `information_schema` LIKE 'TAB%'",
+        "SHOW COLUMNS FROM information_schema.tables",
+        "SHOW FULL COLUMNS FROM `TABLES` FROM `information_schema`",
+        "SHOW GRANTS FOR CURRENT_USER()",
+        "SHOW GRANTS FOR CURRENT_USER",
+        "SELECT * FROM performance_schema.session_status",
+        "SELECT VARIABLE_VALUE FROM performance_schema.session_variables WHERE VARIABLE_NAME = 'sql_mode'",
+        "SELECT VARIABLE_VALUE FROM information_schema.session_status WHERE VARIABLE_NAME = 'Uptime'",
+        "DESCRIBE `sales`.`orders`",
         "SELECT * FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = 'sales'",
         "SELECT * FROM information_schema.ENGINES",
         "SELECT * FROM INFORMATION_SCHEMA.CHARACTER_SETS",
@@ -149,6 +166,9 @@ def test_shows_have_rows(connect: Connect, text: str) -> None:
         "SHOW PROCEDURE STATUS",
         "SHOW FUNCTION STATUS WHERE Db = 'sales'",
         "SHOW EVENTS",
+        "SHOW TABLES FROM performance_schema",
+        "SHOW FULL TABLES FROM mysql",
+        "SHOW TABLE STATUS FROM information_schema",
         "SHOW VARIABLES LIKE 'aurora\\\\_version'",
         "SELECT * FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = 'sales'",
         "SELECT * FROM information_schema.VIEWS",
@@ -207,6 +227,12 @@ def test_secrets_are_not_shown_to_those_who_list_processes(connect: Connect, ser
     text = "SHOW PROCESSLIST /* 'kinesis.secret_key'='hunter2' */"
     ((_, _, _, _, _, _, _, shown),) = [row for row in rows(connection, text) if row[7]]
     assert "hunter2" not in shown
+
+
+def test_tables_are_shown_after_use_of_information_schema(connect: Connect) -> None:
+    connection = connect(database="information_schema")
+    assert ("TABLES",) in rows(connection, "SHOW TABLES")
+    assert ("SCHEMATA", "SYSTEM VIEW") in rows(connection, "SHOW FULL TABLES")
 
 
 def test_information_schema_tells_of_routine_loads(connect: Connect) -> None:

@@ -204,7 +204,7 @@ def test_tables_that_a_user_may_not_know_of_are_not_told(guarded: MysqlServer, c
     told = "SELECT table_name FROM information_schema.tables WHERE table_type = 'BASE TABLE'"
     assert rows(connection, told) == [("clicks",)]
     assert rows(connection, "SHOW FULL TABLES FROM sales") == [("clicks", "BASE TABLE")]
-    for text in ("SHOW CREATE TABLE sales.orders", "SHOW FULL COLUMNS FROM sales.orders"):
+    for text in ("SHOW CREATE TABLE sales.orders", "SHOW FULL COLUMNS FROM sales.orders", "DESCRIBE sales.orders"):
         with pytest.raises(pymysql.ProgrammingError) as caught:
             rows(connection, text)
         assert caught.value.args[0] == 1146

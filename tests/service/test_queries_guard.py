@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -10,8 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from lading.errors import DeniedError, LadingError, NotSupportedError, ParseError, SqlError, TableNotFoundError
+from lading.errors import (
+    ConfigError,
+    DeniedError,
+    LadingError,
+    NotSupportedError,
+    ParseError,
+    SqlError,
+    TableNotFoundError,
+)
 from lading.service.facade import Lading
+from lading.service.stopping import Stop
 from lading.sql.parse import parse_statement
 from lading.sql.parts import QualifiedName
 from lading.sql.queries import TableQuery, read_query
@@ -236,6 +247,38 @@ def test_a_wrong_column_is_said_in_the_words_of_the_query(desk: Desk) -> None:
         desk.sql("SELECT nothing FROM orders")
     assert "nothing" in str(caught.value)
     assert "lading_" not in str(caught.value)
+
+
+def test_a_query_that_is_ended_ends_on_spark_too(desk: Desk) -> None:
+    desk.table()
+    desk.put_orders("a.csv", 0, 10)
+    desk.create()
+    desk.run()
+    context = desk.lading.spark().sparkContext
+    endless = "SELECT count(*) FROM " + ", ".join(f"orders o{number}" for number in range(13))
+    stop = Stop()
+
+    def ask() -> None:
+        assert desk.sql("SELECT count(*) FROM orders") == [(10,)]
+        with pytest.raises(ConfigError, match="was ended"):
+            stop.run(lambda: desk.sql(endless))
+        assert desk.sql("SELECT count(*) FROM orders") == [(10,)]
+        assert context.getLocalProperty("spark.jobGroup.id") is None
+
+    def is_counting() -> bool:
+        """The last of its jobs runs: those before it are short."""
+        stages = context.statusTracker().getActiveStageIds()
+        return bool(stages) and time.monotonic() - began > 3
+
+    with ThreadPoolExecutor(1) as pool:
+        began = time.monotonic()
+        asked = pool.submit(ask)
+        while not asked.done() and not is_counting():
+            time.sleep(0.05)
+        assert not asked.done()
+        stop.set()
+        asked.result(timeout=60)
+    assert not context.statusTracker().getActiveJobsIds()
 
 
 def test_a_query_is_one_query() -> None:

@@ -38,10 +38,17 @@ class Answers:
 
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
+        self.is_told = False
+        """Whether the last packet of an answer was written: from then on nothing may be added to it, not even that
+        the statement was killed. The client may not have taken it yet."""
 
     async def done(self, message: str = "", status: ServerStatus = READY) -> None:
         """No rows."""
-        await self._wire.send(packets.ok(status, message))
+        await self._last(packets.ok(status, message), status)
+
+    async def line(self, text: str) -> None:
+        """Nothing but a line of text."""
+        await self._last(text.encode(), READY)
 
     async def whole(self, rows: Rows, status: ServerStatus) -> None:
         """Columns and all rows."""
@@ -67,6 +74,7 @@ class Answers:
             self._wire.put(packets.column(ColumnHead(name="?", type=packets.TEXT), codec))
         if parameters:
             self._wire.put(packets.eof(READY))
+        self.is_told = True
         await self._wire.flush()
 
     async def fields(self, table: str, names: Sequence[str], codec: str) -> None:
@@ -78,7 +86,11 @@ class Answers:
 
     async def end(self, status: ServerStatus) -> None:
         """The end of rows or columns."""
-        await self._wire.send(packets.eof(status))
+        await self._last(packets.eof(status), status)
+
+    async def _last(self, packet: bytes, status: ServerStatus) -> None:
+        self.is_told = ServerStatus.SERVER_MORE_RESULTS_EXISTS not in status
+        await self._wire.send(packet)
 
     def _columns(self, rows: Rows) -> None:
         self._wire.put(packets.count(len(rows.heads)))

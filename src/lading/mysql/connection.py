@@ -6,27 +6,31 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from mysql_mimic.types import Capabilities, Commands, ComStmtExecuteFlags
 
 from lading.mysql import packets
 from lading.mysql.answers import MORE, READY, Answers, Rows
-from lading.mysql.faults import INTERRUPTED, TOO_LARGE, Fault, fault_of, malformed
+from lading.mysql.faults import INTERRUPTED, TOO_LARGE, Fault, fault_of, malformed, too_many_prepared
 from lading.mysql.login import Greeted, as_somebody_else
 from lading.mysql.options import MysqlOptions
 from lading.mysql.packets import Reader
 from lading.mysql.parameters import Prepared
 from lading.mysql.talk import Talk, refuse_several
-from lading.mysql.texts import check_size, cut
+from lading.mysql.texts import check_size, cut, is_short, is_urgent
 from lading.mysql.values import heads_of
 from lading.mysql.wire import ClosedError, Wire
 from lading.service.result import Result
+from lading.service.stopping import Stop
 
 T = TypeVar("T")
 SHOWN = 1000
 """Bytes of a statement that others may see while it runs."""
 _SWITCH_OFF = 1
+_GOODBYE_S = 1.0
+_FEW_VALUES = 10_000
+"""So many are looked at in a few thousandths of a second: no worker is waited for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +40,8 @@ class House:
     options: MysqlOptions
     pool: Callable[[Callable[[], Any]], asyncio.Future[Any]]
     """Runs something in a worker thread."""
+    desk: Callable[[Callable[[], Any]], asyncio.Future[Any]]
+    """The same for what is quick and must not wait for the statements of others."""
     become: Callable[[Greeted], Awaitable[Talk]]
     """Proves who a client is; raises when it cannot."""
 
@@ -56,6 +62,7 @@ class Connection:
         self._prepared: dict[int, Prepared] = {}
         self._last_prepared = 0
         self._work: asyncio.Future[Any] | None = None
+        self._stop = Stop()
         self.statement = ""
         """What runs now; empty while it waits for a command."""
         self.since_s = 0.0
@@ -80,12 +87,13 @@ class Connection:
             if self._ended is None or self._task is None:
                 raise
             self._task.uncancel()
-        with suppress(ClosedError):
-            await self._wire.send(packets.error(self._ended, self._codec))
+        with suppress(ClosedError, TimeoutError):
+            async with asyncio.timeout(_GOODBYE_S):  # It may take nothing any more.
+                await self._wire.send(packets.error(self._ended, self._codec))
 
     def interrupt(self) -> None:
-        """End what runs now; the connection stays. Nothing happens when nothing runs."""
-        if self.statement and self._task is not None:
+        """End what runs now; the connection stays. Nothing happens when nothing runs, or when all of it was told."""
+        if self.statement and not self._answers.is_told and self._task is not None:
             self._killing = True
             self._task.cancel()
 
@@ -122,6 +130,7 @@ class Connection:
             return False
         self.statement = _shown(data)
         self.since_s = self._clock.monotonic_s()
+        self._answers.is_told = False
         try:
             if not command:
                 msg = "a command is empty"
@@ -153,11 +162,13 @@ class Connection:
             case Commands.COM_STMT_EXECUTE:
                 await self._execute(rest)
             case Commands.COM_STMT_SEND_LONG_DATA:
-                self._long_data(Reader(rest))
+                with suppress(Fault):
+                    self._long_data(Reader(rest))
             case Commands.COM_STMT_FETCH:
                 await self._fetch(Reader(rest))
             case Commands.COM_STMT_CLOSE:
-                self._prepared.pop(Reader(rest).uint(4), None)
+                with suppress(Fault):  # It has no answer, not even a bad one.
+                    self._prepared.pop(Reader(rest).uint(4), None)
             case Commands.COM_STMT_RESET:
                 self._statement(Reader(rest)).reset()
                 await self._answers.done()
@@ -180,8 +191,7 @@ class Connection:
                 await self._answers.end(READY)
             case Commands.COM_STATISTICS:
                 told = dict(self.talk.peers.status())
-                line = f"Uptime: {told['Uptime']}  Threads: {told['Threads_connected']}"
-                await self._wire.send(line.encode())
+                await self._answers.line(f"Uptime: {told['Uptime']}  Threads: {told['Threads_connected']}")
             case Commands.COM_PROCESS_KILL:
                 self.talk.peers.kill(self.talk.user, Reader(rest).uint(4), whole=True)
                 await self._answers.done()
@@ -212,24 +222,32 @@ class Connection:
                 await self._answers.done(result.message, status)
 
     async def _result_of(self, statement: str) -> Result:
-        quick = self.talk.quick(statement)
-        return quick if quick is not None else await self._in_thread(lambda: self.talk.execute(statement))
+        quick = self.talk.quick(statement) if is_short(statement) else None
+        if quick is not None:
+            return quick
+        pool = self._house.desk if is_urgent(statement) else self._house.pool
+        return await self._in_thread(lambda: self.talk.answer(statement), pool)
 
     async def _rows(self, result: Result, *, binary: bool = False) -> Rows:
         codec, charset = self.talk.variables.writing
-        heads = await self._in_thread(lambda: heads_of(result, charset))
+        is_small = len(result.rows) * len(result.columns) <= _FEW_VALUES
+        heads = heads_of(result, charset) if is_small else await self._in_thread(lambda: heads_of(result, charset))
         return Rows(result=result, heads=heads, codec=codec, binary=binary)
 
     async def _prepare(self, rest: bytes) -> None:
         if len(self._prepared) >= self._options.max_prepared:
-            msg = f"Can't create more than {self._options.max_prepared} prepared statements on one connection"
-            raise Fault(1461, "42000", msg)
+            raise too_many_prepared(self._options.max_prepared)
         text = self._decoded(rest)
         check_size(text)
-        if len(cut(text)) > 1:
+        statements = cut(text)
+        if not statements:
+            raise Fault(1065, "42000", "Query was empty")
+        if len(statements) > 1:
             raise refuse_several()
+        if sum(len(each.text) for each in self._prepared.values()) + len(text) > self._options.max_packet_bytes:
+            raise too_many_prepared(len(self._prepared))
         self._last_prepared = self._last_prepared % 0xFFFFFFFF + 1
-        statement = Prepared(number=self._last_prepared, text=cut(text)[0] if text.strip() else text)
+        statement = Prepared(number=self._last_prepared, text=statements[0])
         if len(statement.marks) > 0xFFFF:
             raise Fault(1390, "HY000", "Prepared statement contains too many placeholders")
         self._prepared[statement.number] = statement
@@ -264,7 +282,8 @@ class Connection:
         statement = self._prepared.get(reader.uint(4))
         parameter = reader.uint(2)
         if statement is not None and parameter < len(statement.marks):
-            statement.append(parameter, reader.rest(), self._options.max_packet_bytes)
+            taken = sum(each.long_bytes for each in self._prepared.values())
+            statement.append(parameter, reader.rest(), self._options.max_packet_bytes - taken)
 
     def _statement(self, reader: Reader) -> Prepared:
         number = reader.uint(4)
@@ -277,22 +296,31 @@ class Connection:
         names = await self._in_thread(lambda: self.talk.columns_of(table))
         await self._answers.fields(table, names, self._codec)
 
-    async def _in_thread(self, work: Callable[[], T]) -> T:
+    async def _in_thread(
+        self, work: Callable[[], T], pool: Callable[[Callable[[], Any]], asyncio.Future[Any]] | None = None
+    ) -> T:
         """Run something in a worker thread.
 
-        A thread cannot be stopped. When the client's statement is killed its thread goes on alone, and the next
-        statement of the connection waits for it: a session is used by one thread at a time.
+        A thread cannot be stopped from outside. When the client's statement is killed, or the client is gone, its
+        thread is told; until it has heard of it it goes on alone, and the next statement of the connection waits for
+        it: a session is used by one thread at a time.
         """
         if self._work is not None and not self._work.done():
             await asyncio.wait([self._work])
-        future = self._house.pool(work)
-        self._work = future
-        return await asyncio.shield(future)
+        stop = self._stop = Stop()
+        future = self._work = (pool or self._house.pool)(lambda: stop.run(work))
+        with self._wire.watching(stop.set):
+            try:
+                return cast("T", await asyncio.shield(future))
+            except asyncio.CancelledError:
+                stop.set()
+                raise
 
     async def finish(self) -> None:
-        """Wait for a thread that still works for this connection."""
+        """End what a thread still does for this connection, and wait for it, but not for ever."""
+        self._stop.set()
         if self._work is not None and not self._work.done():
-            await asyncio.wait([self._work])
+            await asyncio.wait([self._work], timeout=self._options.close_grace_s)
 
     @property
     def _codec(self) -> str:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
 from lading.errors import SqlError
+from lading.mysql.arithmetic import OPERATORS, calculate, exact_of, number_of
+from lading.mysql.faults import Fault
 from lading.mysql.variables import VERSION, Variables
 from lading.service.result import Result
 from lading.sql.cursor import Cursor
@@ -18,6 +21,8 @@ from lading.sql.tokens import Kind
 
 LONGEST = 16 * 1024
 """Longer texts are no chatter."""
+MOST = 1024 * 1024
+"""Letters of an answer: it is made at once, of variables that can stand in it often."""
 
 
 class NotConstantError(Exception):
@@ -54,8 +59,10 @@ def select_constants(text: str, around: Surroundings) -> Result | None:
         if cursor.token.kind is not Kind.END:
             return None
         found = [_item(item, around) for item in items]
-    except (SqlError, NotConstantError):
+    except (SqlError, NotConstantError, RecursionError):
         return None
+    if sum(len(value) for _, value in found if isinstance(value, str)) > MOST:
+        raise Fault(1301, "HY000", f"The row is longer than allowed ({MOST})")
     return Result(columns=tuple(name for name, _ in found), rows=(tuple(value for _, value in found),))
 
 
@@ -79,7 +86,7 @@ def value_of(tree: exp.Expr, around: Surroundings) -> Any:
     """The value of a constant expression."""
     match tree:
         case exp.Literal():
-            return tree.name if tree.is_string else _number(tree.name)
+            return tree.name if tree.is_string else number_of(tree.name)
         case exp.Null():
             return None
         case exp.Boolean():
@@ -88,14 +95,24 @@ def value_of(tree: exp.Expr, around: Surroundings) -> Any:
             return value_of(tree.this, around)
         case exp.Neg():
             inner = value_of(tree.this, around)
-            return -inner if isinstance(inner, int | float) else _unknown()
+            return -inner if isinstance(inner, int | float | Decimal) else _unknown()
         case exp.SessionParameter():
             return around.variables.get(tree.name)
         case exp.Parameter():
             return around.variables.own.get(tree.name.lower())
         case exp.Concat():
             parts = [value_of(part, around) for part in tree.expressions]
-            return None if None in parts else "".join(map(str, parts))
+            return None if None in parts else _joined([str(part) for part in parts])
+        case exp.Coalesce():
+            values = (value_of(part, around) for part in (tree.this, *tree.expressions))
+            return next((value for value in values if value is not None), None)
+        case exp.Not():
+            inner = _operand(tree.this, around)
+            return None if inner is None else int(not inner)
+        case _ if isinstance(tree, OPERATORS):
+            return calculate(tree, _operand(tree.this, around), _operand(tree.expression, around))
+        case exp.Anonymous() if tree.name.upper() == "TIMEDIFF" and len(tree.expressions) == 2:
+            return _difference(*(value_of(part, around) for part in tree.expressions))
         case exp.Cast() if tree.to.is_type("char", "varchar", "text"):
             inner = value_of(tree.this, around)
             return None if inner is None else str(inner)
@@ -104,8 +121,24 @@ def value_of(tree: exp.Expr, around: Surroundings) -> Any:
     return _unknown()
 
 
-def _number(text: str) -> int | float:
-    return int(text) if text.isdecimal() else float(text)
+def _operand(tree: exp.Expr, around: Surroundings) -> int | float | Decimal | None:
+    """A number in a sum. What MySQL makes of text in its place is left to others."""
+    if isinstance(tree, exp.Literal) and not tree.is_string:
+        return exact_of(tree.name)
+    found = value_of(tree, around)
+    return found if found is None or isinstance(found, int | float | Decimal) else _unknown()
+
+
+def _joined(parts: list[str]) -> str:
+    if sum(map(len, parts)) > MOST:
+        raise Fault(1301, "HY000", f"Result of concat() was larger than allowed ({MOST})")
+    return "".join(parts)
+
+
+def _difference(later: Any, earlier: Any) -> timedelta | None:
+    if later is None or earlier is None:
+        return None
+    return later - earlier if isinstance(later, datetime) and isinstance(earlier, datetime) else _unknown()
 
 
 def _unknown() -> Any:
@@ -138,6 +171,8 @@ _FUNCTIONS: dict[str, Callable[[Surroundings], Any]] = {
     "SESSION_USER": _user,
     "SYSTEM_USER": _user,
     "CURRENT_USER": lambda around: f"{around.user}@%",
+    "CURRENT_ROLE": lambda _: "NONE",
+    "UNIX_TIMESTAMP": lambda around: int(around.now.timestamp()),
     "CURRENT_VERSION": lambda _: VERSION,
     "VERSION": lambda _: VERSION,
     "CONNECTION_ID": lambda around: around.connection_id,

@@ -80,6 +80,12 @@ def too_large(limit: int) -> Fault:
     return Fault(TOO_LARGE, "08S01", f"Got a packet bigger than 'max_allowed_packet' bytes ({limit})")
 
 
+def too_many_prepared(number: int) -> Fault:
+    """A connection keeps as much as it may."""
+    told = f"Can't create more than max_prepared_stmt_count statements (current value: {number}) on one connection"
+    return Fault(1461, "42000", told)
+
+
 def access_denied(user: str, host: str, *, with_password: bool) -> Fault:
     """Nobody is told whether the user is there."""
     used = "YES" if with_password else "NO"

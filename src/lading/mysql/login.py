@@ -26,7 +26,7 @@ from lading.mysql.packets import (
     parse_login,
 )
 from lading.mysql.variables import VERSION
-from lading.mysql.wire import ClosedError, Wire, frame, parse_head
+from lading.mysql.wire import ClosedError, Incoming, Wire, frame, parse_head
 
 LARGEST_LOGIN = 64 * 1024
 _ASK_ANEW = "?"
@@ -128,7 +128,7 @@ async def _receive(sock: socket.socket, size: int) -> bytes:
 
 async def _open_wire(sock: socket.socket, options: MysqlOptions, *, encrypted: bool) -> Wire:
     loop = asyncio.get_running_loop()
-    reader = asyncio.StreamReader(loop=loop)
+    reader = Incoming(loop=loop)
     protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
     try:
         transport, _ = await loop.connect_accepted_socket(

@@ -23,6 +23,8 @@ _NUMBERS = {
 }
 _TIMES = (ColumnType.DATE, ColumnType.DATETIME, ColumnType.TIMESTAMP)
 _EXACT = (ColumnType.DECIMAL, ColumnType.NEWDECIMAL)
+PART_BYTES = 128
+"""What a parameter that comes in pieces takes beside its bytes."""
 
 
 @dataclass(slots=True)
@@ -38,27 +40,41 @@ class Prepared:
     """What the client fetches little by little."""
     long_parts: dict[int, bytearray] = field(default_factory=dict)
     """Parameters that were sent in pieces before the run."""
+    long_bytes: int = 0
+    """What they take."""
+    is_too_long: bool = False
+    """Too much was sent for the next run. It has no answer: the run is refused."""
 
     def __post_init__(self) -> None:
         self.marks = question_marks(self.text)
 
     def reset(self) -> None:
         """Forget what was sent for the next run, and what is left of the last."""
-        self.long_parts.clear()
+        self._forget_parts()
         self.rows = None
 
-    def append(self, parameter: int, data: bytes, limit: int) -> None:
-        """Keep a piece of a long parameter. What is too much is kept as one byte too many, and refused when run."""
-        kept = self.long_parts.setdefault(parameter, bytearray())
-        kept += data[: limit + 1 - len(kept)]
+    def append(self, parameter: int, data: bytes, room: int) -> None:
+        """Keep a piece of a long parameter. When there is no room for it none is kept, and the run is refused."""
+        more = len(data) + (0 if parameter in self.long_parts else PART_BYTES)
+        if self.is_too_long or more > room:
+            self._forget_parts()
+            self.is_too_long = True
+            return
+        self.long_parts.setdefault(parameter, bytearray()).extend(data)
+        self.long_bytes += more
+
+    def _forget_parts(self) -> None:
+        self.long_parts, self.long_bytes, self.is_too_long = {}, 0, False
 
     def bound(self, reader: Reader, codec: str, limit: int) -> str:
         """The statement with its parameters in it."""
-        long_parts, self.long_parts = self.long_parts, {}
+        long_parts, is_too_long = self.long_parts, self.is_too_long
+        self._forget_parts()
+        if is_too_long:
+            told = f"The parameters that were sent in pieces take more than 'max_allowed_packet' bytes ({limit})"
+            raise Fault(1153, "08S01", told)
         if not self.marks:
             return self.text
-        if any(len(part) > limit for part in long_parts.values()):
-            raise Fault(1153, "08S01", f"A parameter is longer than 'max_allowed_packet' bytes ({limit})")
         number = len(self.marks)
         nulls = reader.take((number + 7) // 8)
         if reader.uint(1):

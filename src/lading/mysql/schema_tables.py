@@ -18,7 +18,9 @@ from lading.service.result import Result
 NAME = "information_schema"
 OF_LADING = frozenset(("routine_load_jobs",))
 """Tables of information_schema that tell of jobs."""
-SYSTEM = (NAME, "performance_schema", "mysql", "sys")
+PERFORMANCE = "performance_schema"
+SYSTEM = (NAME, PERFORMANCE, "mysql", "sys")
+_OF_PERFORMANCE = frozenset(("global_status", "session_status", "global_variables", "session_variables"))
 _COLLATION = "utf8mb4_general_ci"
 _MORE: dict[str, tuple[str, ...]] = {
     "engines": ("engine", "support", "comment", "transactions", "xa", "savepoints"),
@@ -70,16 +72,27 @@ def _tables_of(tree: exp.Expr) -> list[exp.Table]:
 class SchemaTables:
     """The tables of information_schema for one user."""
 
-    def __init__(self, catalog: Catalog, processes: Callable[[], Iterable[Sequence[Any]]]) -> None:
+    def __init__(
+        self,
+        catalog: Catalog,
+        processes: Callable[[], Iterable[Sequence[Any]]],
+        status: Callable[[], Iterable[Sequence[Any]]],
+    ) -> None:
         self._catalog = catalog
         self._processes = processes
+        self._status = status
 
     def answer(self, tree: exp.Expr, around: Surroundings) -> Result:
         """The answer to a query over them."""
+        tree = tree.copy()
         wanted = {table.name.lower(): table for table in _tables_of(tree)}
         for name, table in wanted.items():
-            if (table.db or NAME).lower() != NAME or _columns(name) is None:
-                raise Fault(1146, "42S02", f"Table '{(table.db or NAME)}.{table.name}' doesn't exist")
+            schema = (table.db or around.database).lower()
+            is_there = schema == NAME or (schema == PERFORMANCE and name in _OF_PERFORMANCE)
+            if not is_there or _columns(name) is None:
+                raise Fault(1146, "42S02", f"Table '{schema}.{table.name}' doesn't exist")
+        for table in _tables_of(tree):
+            table.set("db", exp.to_identifier(NAME))
         tables = {name: self._table(name, around) for name in wanted}
         return ask(tables, NAME, tree, around)
 
@@ -109,12 +122,14 @@ class SchemaTables:
                 return self._processes()
             case "global_variables" | "session_variables":
                 return around.variables.listed()
+            case "global_status" | "session_status":
+                return self._status()
             case _:
                 return ()
 
     def _tables(self) -> Iterable[Sequence[Any]]:
-        for table in sorted(_names()):
-            yield ("def", NAME, table.upper(), "SYSTEM VIEW", "MEMORY", 10)
+        for table in schema_names():
+            yield ("def", NAME, table, "SYSTEM VIEW", "MEMORY", 10)
         for entry in self._catalog.tables():
             made = entry.created_at.strftime("%Y-%m-%d %H:%M:%S")
             comment = entry.spec.properties.get("comment", "") if entry.spec else ""
@@ -125,10 +140,9 @@ class SchemaTables:
         for entry in self._catalog.tables():
             for number, column in enumerate(self._catalog.columns(entry), start=1):
                 yield _column_row(entry.database, entry.name, number, column)
-        for table in sorted(_names()):
-            for number, name in enumerate(_columns(table) or (), start=1):
-                known = KnownColumn(name=name.upper(), type="varchar(512)", nullable=True, comment="")
-                yield _column_row(NAME, table.upper(), number, known)
+        for table in schema_names():
+            for number, column in enumerate(schema_columns(table) or (), start=1):
+                yield _column_row(NAME, table, number, column)
 
 
 def _column_row(database: str, table: str, number: int, column: KnownColumn) -> tuple[Any, ...]:
@@ -145,8 +159,17 @@ def _column_row(database: str, table: str, number: int, column: KnownColumn) -> 
     )
 
 
-def _names() -> set[str]:
-    return {*INFO_SCHEMA[NAME], *_MORE}
+def schema_names() -> list[str]:
+    """The names of all of them."""
+    return sorted(name.upper() for name in {*INFO_SCHEMA[NAME], *_MORE})
+
+
+def schema_columns(table: str) -> list[KnownColumn] | None:
+    """The columns of one of them; None when there is none of that name."""
+    names = _columns(table.lower())
+    if names is None:
+        return None
+    return [KnownColumn(name=name.upper(), type="varchar(512)", nullable=True, comment="") for name in names]
 
 
 def _columns(name: str) -> tuple[str, ...] | None:

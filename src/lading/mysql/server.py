@@ -30,6 +30,9 @@ from lading.service.facade import Lading
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
 _BACKLOG = 1024
+_AT_THE_DESK = 4
+_LAST_S = 4.0
+"""How long connections may take to end when their statements were ended: a last packet, and TLS."""
 
 
 class MysqlServer:
@@ -50,6 +53,8 @@ class MysqlServer:
         self._executor = ThreadPoolExecutor(self._options.workers, thread_name_prefix="lading-mysql")
         # Whoever guesses passwords is made to wait, and must not do so in the place of somebody's statement.
         self._doormen = ThreadPoolExecutor(self._options.login_workers, thread_name_prefix="lading-mysql-login")
+        # Neither those statements nor those guesses keep people out, or keep them from ending a statement.
+        self._desk = ThreadPoolExecutor(_AT_THE_DESK, thread_name_prefix="lading-mysql-desk")
 
     def start(self) -> Self:
         """Listen. Returns when clients can connect; raises ConfigError when the port cannot be had."""
@@ -90,7 +95,7 @@ class MysqlServer:
         self.close()
 
     def _shut(self) -> None:
-        for pool in (self._executor, self._doormen):
+        for pool in (self._executor, self._doormen, self._desk):
             pool.shutdown(wait=False, cancel_futures=True)
 
     async def _main(self) -> None:
@@ -176,7 +181,7 @@ class MysqlServer:
     async def _known(self, greeted: Greeted, peers: PeerList, peer: Peer) -> None:
         async def become(somebody: Greeted) -> Talk:
             await check(somebody, peer.host, self._authenticator, self._at_the_door)
-            return await self._in_thread(lambda: self._open_talk(somebody, peers, peer))
+            return await self._at_the_desk(lambda: self._open_talk(somebody, peers, peer))
 
         try:
             talk = await become(greeted)
@@ -188,7 +193,7 @@ class MysqlServer:
             with suppress(ClosedError):
                 await greeted.wire.send(packets.error(fault_of(error)))
             return
-        house = House(options=self._options, pool=self._in_thread, become=become)
+        house = House(options=self._options, pool=self._in_thread, desk=self._at_the_desk, become=become)
         peer.connection = Connection(greeted, talk, house)
         with suppress(ClosedError):
             await greeted.wire.send(packets.ok(ServerStatus.SERVER_STATUS_AUTOCOMMIT))
@@ -220,12 +225,13 @@ class MysqlServer:
         return talk
 
     def _in_thread(self, work: Callable[[], T]) -> asyncio.Future[T]:
-        future = asyncio.get_running_loop().run_in_executor(self._executor, work)
-        future.add_done_callback(_looked_at)
-        return future
+        return _run_in(self._executor, work)
 
     def _at_the_door(self, work: Callable[[], T]) -> asyncio.Future[T]:
-        return asyncio.get_running_loop().run_in_executor(self._doormen, work)
+        return _run_in(self._doormen, work)
+
+    def _at_the_desk(self, work: Callable[[], T]) -> asyncio.Future[T]:
+        return _run_in(self._desk, work)
 
     async def _end_all(self, peers: PeerList) -> None:
         peers.end_unknown()
@@ -235,8 +241,15 @@ class MysqlServer:
             await asyncio.wait(self._tasks, timeout=self._options.close_grace_s)
         left = list(self._tasks)
         for task in left:
-            task.cancel()
-        await asyncio.gather(*left, return_exceptions=True)
+            task.cancel()  # What their threads do is ended, too.
+        if left:
+            await asyncio.wait(left, timeout=_LAST_S)
+
+
+def _run_in(pool: ThreadPoolExecutor, work: Callable[[], T]) -> asyncio.Future[T]:
+    future = asyncio.get_running_loop().run_in_executor(pool, work)
+    future.add_done_callback(_looked_at)
+    return future
 
 
 def _looked_at(future: asyncio.Future[Any]) -> None:

@@ -18,7 +18,10 @@ _TRANSACTIONS = (
     ("ROLLBACK",),
     ("SAVEPOINT",),
     ("RELEASE", "SAVEPOINT"),
+    ("LOCK", "TABLES"),
+    ("LOCK", "TABLE"),
     ("UNLOCK", "TABLES"),
+    ("UNLOCK", "TABLE"),
 )
 _NOT_OURS = ("PASSWORD", "ROLE", "DEFAULT", "PROPERTY")
 _SWITCHES = {"ON": 1, "OFF": 0, "TRUE": 1, "FALSE": 0}
@@ -27,7 +30,7 @@ _SWITCHES = {"ON": 1, "OFF": 0, "TRUE": 1, "FALSE": 0}
 def change_settings(text: str, around: Surroundings) -> Result | None:
     """Do what SET, BEGIN and the like ask; None when the text is something else.
 
-    Every statement is whole by itself in Lading, so transactions begin and end without any effect.
+    Every statement is whole by itself in Lading, so transactions and locks begin and end without any effect.
     """
     if len(text) > LONGEST:
         return None
@@ -81,7 +84,7 @@ def _assign(cursor: Cursor, around: Surroundings) -> None:
         msg = f"Variable {name} cannot be set for everybody. Nothing was changed. Set it for the connection."
         raise Fault(1235, "42000", msg)
     if marks == 1:
-        around.variables.own[name.lower()] = value
+        around.variables.set_own(name, value)
     else:
         around.variables.set(name, value)
 
@@ -93,5 +96,5 @@ def _value(cursor: Cursor, around: Surroundings) -> Any:
         return _SWITCHES[word.upper()]
     try:
         return value_of(parse(word), around)
-    except NotConstantError:
+    except (NotConstantError, RecursionError):
         return word

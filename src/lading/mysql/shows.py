@@ -9,7 +9,7 @@ from lading.errors import SqlError
 from lading.mysql.catalog import Catalog
 from lading.mysql.constants import Surroundings
 from lading.mysql.faults import Fault
-from lading.mysql.schema_tables import CHARACTER_SETS, COLLATIONS, ENGINES
+from lading.mysql.schema_tables import CHARACTER_SETS, COLLATIONS, ENGINES, NAME, SYSTEM, schema_columns, schema_names
 from lading.mysql.tabular import Table, narrowed
 from lading.service.result import Result
 from lading.sql.cursor import Cursor
@@ -118,14 +118,20 @@ class Shows:
         return None
 
     def _names(self, database: str, *, is_full: bool) -> Table:
-        self._catalog.require(database)
-        names = [entry.name for entry in self._catalog.tables(database)]
+        kind = "BASE TABLE"
+        if database.lower() in SYSTEM:
+            kind, names = "SYSTEM VIEW", schema_names() if database.lower() == NAME else []
+        else:
+            self._catalog.require(database)
+            names = [entry.name for entry in self._catalog.tables(database)]
         if is_full:
             heads = (f"Tables_in_{database}", "Table_type")
-            return Table(columns=heads, rows=[(name, "BASE TABLE") for name in names])
+            return Table(columns=heads, rows=[(name, kind) for name in names])
         return Table(columns=(f"Tables_in_{database}",), rows=[(name,) for name in names])
 
     def _states(self, database: str) -> Table:
+        if database.lower() in SYSTEM:
+            return Table(columns=_STATUS)
         self._catalog.require(database)
         rows: list[tuple[Any, ...]] = []
         for entry in self._catalog.tables(database):
@@ -138,7 +144,8 @@ class Shows:
 
     def _columns(self, database: str, name: str, *, is_full: bool) -> Table:
         rows: list[tuple[Any, ...]] = []
-        for column in self._catalog.columns(self._catalog.table(database, name)):
+        known = schema_columns(name) if database.lower() == NAME else None
+        for column in known or self._catalog.columns(self._catalog.table(database, name)):
             null = "YES" if column.nullable else "NO"
             if is_full:
                 collation = "utf8mb4_general_ci" if column.base_type in ("text", "varchar") else None

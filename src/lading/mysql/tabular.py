@@ -13,14 +13,12 @@ from sqlglot.errors import SqlglotError
 
 from lading.mysql.constants import NotConstantError, Surroundings, value_of
 from lading.mysql.faults import Fault, syntax
+from lading.service.bounded_sqlite import SmallTables, quoted
 from lading.service.result import Result
 from lading.sql.tokens import Kind, quote_string, tokenize
 
 _UNKNOWN_TABLE = re.compile(r"no such table: (?P<name>\S+)")
 _UNKNOWN_COLUMN = re.compile(r"no such column: (?P<name>\S+)")
-_STEPS = 1_000_000
-_MOST_ROUNDS = 200
-"""After so many million steps of SQLite a query is given up: nothing here is that large."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,19 +37,14 @@ class Table:
 def ask(tables: Mapping[str, Table], schema: str, tree: exp.Expr, around: Surroundings) -> Result:
     """The answer to a query of MySQL's SQL over tables of one schema."""
     text = tree.transform(lambda node: _known(node, around)).sql(dialect="sqlite", comments=False)
-    connection = sqlite3.connect(":memory:")
-    rounds = iter(range(_MOST_ROUNDS))
-    connection.set_progress_handler(lambda: next(rounds, None) is None, _STEPS)
-    try:
-        connection.execute(f"ATTACH ':memory:' AS {_name(schema)}")
-        for name, table in tables.items():
-            _fill(connection, f"{_name(schema)}.{_name(name)}", table)
-        cursor = connection.execute(text)
-        return Result(columns=tuple(column[0] for column in cursor.description or ()), rows=tuple(cursor.fetchall()))
-    except sqlite3.Error as error:
-        raise _fault(str(error)) from error
-    finally:
-        connection.close()
+    with SmallTables() as small:
+        try:
+            small.attach(schema)
+            for name, table in tables.items():
+                small.fill(f"{quoted(schema)}.{quoted(name)}", table.columns, table.rows)
+            return small.ask(text)
+        except sqlite3.Error as error:
+            raise _fault(str(error)) from error
 
 
 def narrowed(table: Table, like: str | None, where: str | None, around: Surroundings) -> Result:
@@ -98,17 +91,6 @@ def _known(node: exp.Expr, around: Surroundings) -> exp.Expr:
         except (NotConstantError, ValueError):
             return node
     return node
-
-
-def _fill(connection: sqlite3.Connection, name: str, table: Table) -> None:
-    listed = ", ".join(f"{_name(column)} COLLATE NOCASE" for column in table.columns)
-    connection.execute(f"CREATE TABLE {name} ({listed})")
-    marks = ", ".join("?" for _ in table.columns)
-    connection.executemany(f"INSERT INTO {name} VALUES ({marks})", table.rows)  # noqa: S608 - names are our own
-
-
-def _name(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _fault(said: str) -> Fault:

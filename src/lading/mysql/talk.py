@@ -10,24 +10,27 @@ from typing import Any, Protocol
 from lading.errors import SqlError
 from lading.mysql.catalog import Catalog
 from lading.mysql.constants import LONGEST, Surroundings, select_constants
-from lading.mysql.faults import Fault, syntax
+from lading.mysql.faults import Fault, syntax, too_many_prepared
 from lading.mysql.parameters import literal_of
 from lading.mysql.schema_tables import NAME, SYSTEM, SchemaTables, is_about_schema
 from lading.mysql.settings import change_settings
 from lading.mysql.shows import Shows
 from lading.mysql.tabular import parse_mysql
-from lading.mysql.texts import check_size, fill, question_marks
+from lading.mysql.texts import MOST_LETTERS, check_size, fill, is_short, question_marks
 from lading.mysql.variables import Variables
 from lading.service.result import Result, done
 from lading.service.session import Session
 from lading.sql.cursor import Cursor
 from lading.sql.parse import parse_statement
 from lading.sql.statements import Query
-from lading.sql.table_statements import UseDatabase
+from lading.sql.table_statements import DescribeTable, UseDatabase
 from lading.sql.tokens import Kind
+from lading.sql.user_statements import ShowGrants
 
 _MENTIONS_SYSTEM = re.compile(rf"\b(?:{'|'.join(SYSTEM)})\b", re.IGNORECASE)
 
+MOST_NAMED = 1000
+"""Statements that one connection prepares by name."""
 _BEGINS_QUERY = re.compile(r"(?:\s++|\(|--[^\n]*+\n|/\*(?:[^*]|\*(?!/))*+\*/)*+(?:SELECT|WITH)\b", re.IGNORECASE)
 
 
@@ -73,7 +76,7 @@ class Talk:
         catalog = Catalog(session.lading, lambda database, table: connected.sees(user, database, table))
         self._catalog = catalog
         self._shows = Shows(catalog, lambda: peers.processes(user), peers.status)
-        self._schema = SchemaTables(catalog, lambda: peers.processes(user))
+        self._schema = SchemaTables(catalog, lambda: peers.processes(user), peers.status)
 
     @property
     def database(self) -> str:
@@ -100,6 +103,11 @@ class Talk:
         around = self._around()
         return change_settings(text, around) or select_constants(text, around)
 
+    def answer(self, text: str) -> Result:
+        """The answer to one statement, whatever it needs. Raises LadingError or Fault."""
+        found = None if is_short(text) else self.quick(text)  # Who asks has tried it for a short one.
+        return found if found is not None else self.execute(text)
+
     def execute(self, text: str) -> Result:
         """The answer to one statement. Raises LadingError or Fault."""
         check_size(text)
@@ -109,6 +117,9 @@ class Talk:
             tree = _query_or_none(text)
             if tree is not None and is_about_schema(tree, self.database):
                 return self._schema.answer(tree, self._around())
+            # SHOW TABLES of what Lading's own SQL does not know as a database.
+            if tree is None and (found := self._shows.answer(text, self._around())) is not None:
+                return found
         try:
             statement = parse_statement(text)
         except SqlError:
@@ -120,6 +131,9 @@ class Talk:
             raise Fault(
                 1046, "3D000", f"No database is chosen but {NAME}. Write the database before the table, or USE it."
             )
+        if isinstance(statement, DescribeTable):
+            # Tools ask in this way whether a table is there. One that they may not know of is not.
+            self._catalog.table(statement.name.db or self.database, statement.name.name)
         return self.session.execute(statement)
 
     def columns_of(self, table: str) -> Sequence[str]:
@@ -149,6 +163,13 @@ class Talk:
             return done("")
         if cursor.accept("KILL"):
             return self._kill(cursor)
+        if cursor.sees("EXPLAIN") and cursor.look(1).upper in ("SELECT", "WITH", "FORMAT", "ANALYZE"):
+            msg = "EXPLAIN of a query is not supported. Nothing was changed. EXPLAIN JOB and EXPLAIN ALTER are."
+            raise Fault(1235, "42000", msg)
+        if cursor.accept("SHOW", "GRANTS", "FOR", "CURRENT_USER"):
+            if cursor.accept_symbol("("):
+                cursor.expect_symbol(")")
+            return self.session.execute(ShowGrants()) if cursor.is_done else None
         if (
             cursor.sees("PREPARE")
             or cursor.sees("EXECUTE")
@@ -170,7 +191,7 @@ class Talk:
         if cursor.accept("PREPARE"):
             name = cursor.identifier("a name").lower()
             cursor.expect("FROM")
-            self._named[name] = self._text_of(cursor)
+            self._name(name, self._text_of(cursor))
             return done("Statement prepared")
         if cursor.accept("EXECUTE"):
             name = cursor.identifier("a name").lower()
@@ -184,6 +205,12 @@ class Talk:
         if self._named.pop(name, None) is None:
             raise _no_statement(name, "DEALLOCATE PREPARE")
         return done("")
+
+    def _name(self, name: str, text: str) -> None:
+        kept = sum(map(len, self._named.values()))
+        if (name not in self._named and len(self._named) >= MOST_NAMED) or kept + len(text) > MOST_LETTERS:
+            raise too_many_prepared(MOST_NAMED)
+        self._named[name] = text
 
     def _text_of(self, cursor: Cursor) -> str:
         if cursor.accept_symbol("@"):

@@ -19,8 +19,20 @@ _SIGNS = "()[]{},;.*+-/<>=!|&%^~@:?$"
 _WORD = re.compile(r"[\w.\-]++")
 SHORT = 4096
 """Texts up to here are not looked at: nothing in them can take long."""
+SHORTEST, FEW = 2048, 64
+_URGENT = re.compile(r"\s*+(?:KILL|SHOW\s++(?:FULL\s++)?PROCESSLIST)\b", re.IGNORECASE)
 MOST_LETTERS = 1024 * 1024
 MOST_PARTS = 100_000
+
+
+def is_short(text: str) -> bool:
+    """Whether a text can be read while others wait: its reading takes a few thousandths of a second at most."""
+    return len(text) <= SHORTEST and text.count(",") <= FEW
+
+
+def is_urgent(text: str) -> bool:
+    """Whether it is a statement that looks at or ends those of others, and so must not wait for them."""
+    return _URGENT.match(text) is not None
 
 
 def check_size(text: str) -> None:

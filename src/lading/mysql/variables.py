@@ -95,6 +95,9 @@ _CODECS = {
     "binary": ("utf-8", BINARY),
 }
 CHARSETS = tuple(_CODECS)
+MOST_VARIABLES = 1000
+MOST_LETTERS = 256 * 1024
+"""What one connection may keep in variables."""
 
 
 class Variables:
@@ -121,7 +124,21 @@ class Variables:
             raise Fault(1238, "HY000", f"Variable '{name}' is a read only variable")
         if key in ("character_set_client", "character_set_results") and value is not None:
             charset_of(str(value))
+        self._check_room(self._set, key, value)
         self._set[key] = value
+
+    def set_own(self, name: str, value: Any) -> None:
+        """Set one of people's own."""
+        self._check_room(self.own, name.lower(), value)
+        self.own[name.lower()] = value
+
+    def _check_room(self, kept: Mapping[str, Any], name: str, value: Any) -> None:
+        letters = sum(len(each) for each in self.own.values() if isinstance(each, str))
+        letters += sum(len(each) for each in self._set.values() if isinstance(each, str))
+        letters += len(value) - len(str(kept.get(name, ""))) if isinstance(value, str) else 0
+        if letters > MOST_LETTERS or (name not in kept and len(kept) >= MOST_VARIABLES):
+            told = f"Memory capacity of {MOST_LETTERS} letters in {MOST_VARIABLES} variables exceeded"
+            raise Fault(3170, "HY000", f"{told}. The variable was not set. Use fewer of them.")
 
     def set_names(self, charset: str) -> None:
         """SET NAMES."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 
 from lading.mysql.faults import malformed, out_of_order, too_large
 
@@ -17,11 +18,31 @@ class ClosedError(Exception):
     """The client is gone, or reads nothing for too long."""
 
 
+class Incoming(asyncio.StreamReader):
+    """What a client sends. Tells somebody else than the one who reads when there will be no more."""
+
+    is_ended = False
+    on_end: Callable[[], None] | None = None
+
+    def feed_eof(self) -> None:
+        super().feed_eof()
+        self._ended()
+
+    def set_exception(self, exc: Exception) -> None:
+        super().set_exception(exc)
+        self._ended()
+
+    def _ended(self) -> None:
+        self.is_ended = True
+        if self.on_end is not None:
+            self.on_end()
+
+
 class Wire:
     """The packets of one connection. Written packets wait in a small buffer; `flush` waits for a slow reader."""
 
     def __init__(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, sequence: int, write_timeout_s: float
+        self, reader: Incoming, writer: asyncio.StreamWriter, *, sequence: int, write_timeout_s: float
     ) -> None:
         self._reader = reader
         self._writer = writer
@@ -77,6 +98,17 @@ class Wire:
         for payload in payloads:
             self.put(payload)
         await self.flush()
+
+    @contextmanager
+    def watching(self, gone: Callable[[], None]) -> Iterator[None]:
+        """Within this, `gone` is called when the client has gone; at once when it has gone already."""
+        self._reader.on_end = gone
+        if self._reader.is_ended:
+            gone()
+        try:
+            yield
+        finally:
+            self._reader.on_end = None
 
     async def close(self) -> None:
         """Say nothing more."""

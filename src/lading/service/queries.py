@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import secrets
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,8 +16,10 @@ from lading.errors import ConfigError, NotSupportedError
 from lading.jobs.record import JobKind
 from lading.jobs.routine_views import SCHEMA_COLUMNS
 from lading.jobs.views import JOB_COLUMNS, TASK_COLUMNS, render_jobs, render_tasks
+from lading.service.bounded_sqlite import SmallTables
 from lading.service.result import Result, table
 from lading.service.routine_views import schema_rows
+from lading.service.stopping import Stop, current_stop, stopped
 from lading.sql.queries import SCHEMA, is_about_jobs, read_query, rewrite_query
 from lading.sql.statements import Query
 from lading.sql.user_statements import Privilege
@@ -36,6 +40,9 @@ _CLOSED = {
     "spark.sql.variable.substitute": "false",
 }
 """What the check of a query refuses already; Spark must not know it either."""
+_GROUP = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
+"""What Spark keeps of a thread's jobs."""
+_AGAIN_S = 0.2
 
 
 def run_query(session: Session, query: Query) -> Result:
@@ -73,30 +80,20 @@ def _views(session: Session, query: Query) -> Result:
     jobs = render_jobs(alive, {str(key): value for key, value in totals.items()})
     tasks = render_tasks(task for task in session.lading.store.list_tasks() if task.job_id in seen)
     text = _without_schema(rewrite_query(query, FUNCTIONS, dialect="sqlite"))
-    connection = sqlite3.connect(":memory:")
-    try:
-        _fill(connection, "jobs", JOB_COLUMNS, jobs)
-        _fill(connection, "tasks", TASK_COLUMNS, tasks)
+    with SmallTables() as tables:
+        _fill(tables, "jobs", JOB_COLUMNS, jobs)
+        _fill(tables, "tasks", TASK_COLUMNS, tasks)
         if ROUTINE_TABLE in text.lower():
-            _fill(connection, ROUTINE_TABLE, SCHEMA_COLUMNS, schema_rows(session))
+            _fill(tables, ROUTINE_TABLE, SCHEMA_COLUMNS, schema_rows(session))
         try:
-            cursor = connection.execute(text)
+            return tables.ask(text)
         except sqlite3.Error as error:
             msg = f"The query cannot be answered: {error}"
             raise ConfigError(msg, todo="Check the names of its columns.") from error
-        return table([column[0] for column in cursor.description], cursor.fetchall())
-    finally:
-        connection.close()
 
 
-def _fill(
-    connection: sqlite3.Connection, name: str, columns: Sequence[str], rows: Iterable[Mapping[str, str | None]]
-) -> None:
-    listed = ", ".join(f'"{column}" TEXT COLLATE NOCASE' for column in columns)
-    connection.execute(f"CREATE TABLE {name} ({listed})")
-    marks = ", ".join("?" for _ in columns)
-    values = [tuple(row[column] for column in columns) for row in rows]
-    connection.executemany(f"INSERT INTO {name} VALUES ({marks})", values)  # noqa: S608 - names are our own
+def _fill(tables: SmallTables, name: str, columns: Sequence[str], rows: Iterable[Mapping[str, str | None]]) -> None:
+    tables.fill(name, columns, (tuple(row[column] for column in columns) for row in rows), kind="TEXT")
 
 
 def _tables(session: Session, query: Query) -> Result:
@@ -104,6 +101,7 @@ def _tables(session: Session, query: Query) -> Result:
 
     They stand in a Spark session of their own, which knows no files by their paths and no variables of the machine.
     """
+    from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
     checked = read_query(query)
@@ -115,19 +113,56 @@ def _tables(session: Session, query: Query) -> Result:
     lakes = {place: session.lading.shelf.open_table(*place) for place in set(owned.values())}
     views = {place: _new_name() for place in lakes}
     text = checked.render({name: views[place] for name, place in owned.items()}, _new_name)
+    stop = current_stop()
     spark = _reading_session(session.lading.spark())
     try:
-        for place, lake in lakes.items():
-            frame(spark, lake).createOrReplaceTempView(views[place])
-        found = spark.sql(text)
-        return table(found.columns, [tuple(row) for row in found.collect()])
-    except PySparkException as error:
+        with _stoppable(spark, stop):
+            for place, lake in lakes.items():
+                frame(spark, lake).createOrReplaceTempView(views[place])
+            found = spark.sql(text)
+            return table(found.columns, [tuple(row) for row in found.collect()])
+    except (PySparkException, Py4JError) as error:
+        if stop.is_set:
+            raise stopped() from error
+        if not isinstance(error, PySparkException):
+            raise
         said = _without_names(str(error).splitlines()[0], {view: name for (_, name), view in views.items()})
         msg = f"Spark cannot answer the query: {said}"
         raise ConfigError(msg, todo="Check the names of its columns.") from error
     finally:
         for view in views.values():
             spark.catalog.dropTempView(view)
+
+
+@contextmanager
+def _stoppable(spark: SparkSession, stop: Stop) -> Iterator[None]:
+    """Within this, jobs that this thread starts on Spark end soon after `stop` is set.
+
+    Spark forgets that a group was cancelled as soon as it has done so, and a query may start its next job after that:
+    it is told again until the query has ended.
+    """
+    from py4j.protocol import Py4JError
+
+    stop.check()
+    context = spark.sparkContext
+    before = {name: context.getLocalProperty(name) for name in _GROUP}
+    group, is_done = _new_name(), threading.Event()
+
+    def cancel() -> None:
+        with suppress(Py4JError, OSError):  # Spark itself was ended.
+            while not is_done.is_set():
+                context.cancelJobGroup(group)
+                is_done.wait(_AGAIN_S)
+
+    context.setJobGroup(group, "query", interruptOnCancel=True)
+    try:
+        with stop.ending(threading.Thread(target=cancel, name="lading-query-stop", daemon=True).start):
+            yield
+    finally:
+        is_done.set()
+        for name, value in before.items():
+            # Threads are used again, also for what nobody may cancel.
+            context.setLocalProperty(name, value)  # type: ignore[arg-type]  # None: it is not set
 
 
 def _new_name() -> str:

@@ -33,8 +33,8 @@ class Stop:
     def set(self) -> None:
         """End what runs. Never waits."""
         with self._lock:
+            enders = [] if self._is_set else list(self._enders)
             self._is_set = True
-            enders = list(self._enders)
         for end in enders:
             end()
 
