@@ -121,7 +121,7 @@ def test_types_and_letters_arrive_as_they_are(connect: Connect) -> None:
         cursor.execute("SELECT 1 AS i, 1.5 AS f, 'Zürich 🚢' AS s, NULL AS n, NOW() AS t, CURRENT_DATE AS d")
         kinds = [column[1] for column in cursor.description or ()]
         (row,) = cursor.fetchall()
-    assert kinds[:3] == [FIELD_TYPE.LONGLONG, FIELD_TYPE.DOUBLE, FIELD_TYPE.VAR_STRING]
+    assert kinds[:3] == [FIELD_TYPE.LONGLONG, FIELD_TYPE.NEWDECIMAL, FIELD_TYPE.VAR_STRING]
     assert kinds[4:] == [FIELD_TYPE.DATETIME, FIELD_TYPE.DATE]
     assert row[:4] == (1, 1.5, "Zürich 🚢", None)
     assert row[4].date() == row[5]

@@ -12,7 +12,7 @@ from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
 from lading.errors import SqlError
-from lading.mysql.arithmetic import OPERATORS, calculate, exact_of, number_of
+from lading.mysql.arithmetic import OPERATORS, calculate, exact_of
 from lading.mysql.faults import Fault
 from lading.mysql.variables import VERSION, Variables
 from lading.service.result import Result
@@ -86,7 +86,7 @@ def value_of(tree: exp.Expr, around: Surroundings) -> Any:
     """The value of a constant expression."""
     match tree:
         case exp.Literal():
-            return tree.name if tree.is_string else number_of(tree.name)
+            return tree.name if tree.is_string else exact_of(tree.name)
         case exp.Null():
             return None
         case exp.Boolean():

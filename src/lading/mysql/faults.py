@@ -15,6 +15,8 @@ from lading.errors import (
     SqlError,
     TableExistsError,
     TableNotFoundError,
+    UserExistsError,
+    UserNotFoundError,
 )
 from lading.service.hidden import hide
 
@@ -42,6 +44,8 @@ _CODES: tuple[tuple[type[LadingError], int, str], ...] = (
     (DatabaseExistsError, 1007, "HY000"),
     (TableNotFoundError, 1146, "42S02"),
     (TableExistsError, 1050, "42S01"),
+    (UserNotFoundError, 1396, "HY000"),
+    (UserExistsError, 1396, "HY000"),
     (AuthError, 1045, "28000"),
     (DeniedError, 1142, "42000"),
 )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from dataclasses import dataclass, field
+from decimal import Decimal
 
 from mysql_mimic.types import ColumnType
 
@@ -93,11 +95,24 @@ class Prepared:
         return fill(self.text, self.marks, literals)
 
 
-def literal_of(value: str | float | None) -> str:
+def literal_of(value: str | float | Decimal | None) -> str:
     """A value of a variable, as SQL."""
-    if value is None:
-        return "NULL"
-    return quote_string(value, "'") if isinstance(value, str) else _signed(repr(value))
+    match value:
+        case None:
+            return "NULL"
+        case str():
+            return quote_string(value, "'")
+        case Decimal():
+            return _signed(f"{value:f}")
+        case float():
+            return _signed(_double(value))
+    return _signed(repr(value))
+
+
+def _double(value: float) -> str:
+    """With an exponent: a number with only a point is an exact one."""
+    text = repr(value)
+    return text if "e" in text or not math.isfinite(value) else f"{text}e0"
 
 
 def _type(reader: Reader) -> tuple[ColumnType, bool]:
@@ -114,9 +129,9 @@ def _literal(reader: Reader, kind: ColumnType, codec: str, *, unsigned: bool) ->
         form = form.upper() if unsigned else form
         return _signed(str(struct.unpack(f"<{form}", reader.take(struct.calcsize(f"<{form}")))[0]))
     if kind is ColumnType.FLOAT:
-        return _signed(repr(struct.unpack("<f", reader.take(4))[0]))
+        return _signed(_double(struct.unpack("<f", reader.take(4))[0]))
     if kind is ColumnType.DOUBLE:
-        return _signed(repr(struct.unpack("<d", reader.take(8))[0]))
+        return _signed(_double(struct.unpack("<d", reader.take(8))[0]))
     if kind is ColumnType.NULL:
         return "NULL"
     if kind in _TIMES:

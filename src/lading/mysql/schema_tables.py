@@ -38,6 +38,14 @@ _MORE: dict[str, tuple[str, ...]] = {
     "applicable_roles": ("user", "host", "grantee", "role_name", "is_grantable"),
     "enabled_roles": ("role_name", "role_host", "is_default", "is_mandatory"),
 }
+_OF_MYSQL: dict[str, tuple[str, ...]] = {
+    "tables_priv": ("host", "db", "user", "table_name", "grantor", "timestamp", "table_priv", "column_priv"),
+    "columns_priv": ("host", "db", "user", "table_name", "column_name", "timestamp", "column_priv"),
+    "procs_priv": ("host", "db", "user", "routine_name", "routine_type", "grantor", "proc_priv", "timestamp"),
+    "proc": ("db", "name", "type", "specific_name", "comment"),
+    "func": ("name", "ret", "dl", "type"),
+}
+"""Tables of the schema mysql that drivers ask for. They have no rows: SHOW GRANTS tells who may do what."""
 ENGINES = (("lading", "DEFAULT", "Delta and Iceberg tables", "YES", "NO", "NO"),)
 COLLATIONS = (
     (_COLLATION, "utf8mb4", 45, "Yes", "Yes", 1),
@@ -89,7 +97,8 @@ class SchemaTables:
         for name, table in wanted.items():
             schema = (table.db or around.database).lower()
             is_there = schema == NAME or (schema == PERFORMANCE and name in _OF_PERFORMANCE)
-            if not is_there or _columns(name) is None:
+            is_there = is_there and _columns(name) is not None
+            if not is_there and not (schema == "mysql" and name in _OF_MYSQL):
                 raise Fault(1146, "42S02", f"Table '{schema}.{table.name}' doesn't exist")
         for table in _tables_of(tree):
             table.set("db", exp.to_identifier(NAME))
@@ -97,7 +106,7 @@ class SchemaTables:
         return ask(tables, NAME, tree, around)
 
     def _table(self, name: str, around: Surroundings) -> Table:
-        columns = _columns(name) or ()
+        columns = _columns(name) or _OF_MYSQL.get(name, ())
         rows = self._rows(name, around)
         upper = tuple(column.upper() for column in columns)
         return Table(columns=upper, rows=[(*row, *[None] * (len(columns) - len(row))) for row in rows])

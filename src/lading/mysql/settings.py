@@ -47,16 +47,15 @@ def change_settings(text: str, around: Surroundings) -> Result | None:
 
 
 def _set(cursor: Cursor, around: Surroundings) -> None:
-    if cursor.accept("NAMES"):
-        around.variables.set_names(_name(cursor.take()))
-        return
-    if cursor.accept("CHARACTER", "SET") or cursor.accept("CHARSET"):
-        around.variables.set_names(_name(cursor.take()))
-        return
     if cursor.look(0).upper == "TRANSACTION" or cursor.look(1).upper == "TRANSACTION":
         return
     while True:
-        _assign(cursor, around)
+        if cursor.accept("NAMES") or cursor.accept("CHARACTER", "SET") or cursor.accept("CHARSET"):
+            around.variables.set_names(_name(cursor.take()))
+            if cursor.accept("COLLATE"):
+                cursor.take()
+        else:
+            _assign(cursor, around)
         if not cursor.accept_symbol(","):
             break
     if cursor.token.kind is not Kind.END:

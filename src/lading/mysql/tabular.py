@@ -13,6 +13,7 @@ from sqlglot.errors import SqlglotError
 
 from lading.mysql.constants import NotConstantError, Surroundings, value_of
 from lading.mysql.faults import Fault, syntax
+from lading.mysql.having import without_lone_having
 from lading.service.bounded_sqlite import SmallTables, quoted
 from lading.service.result import Result
 from lading.sql.tokens import Kind, quote_string, tokenize
@@ -36,7 +37,7 @@ class Table:
 
 def ask(tables: Mapping[str, Table], schema: str, tree: exp.Expr, around: Surroundings) -> Result:
     """The answer to a query of MySQL's SQL over tables of one schema."""
-    text = tree.transform(lambda node: _known(node, around)).sql(dialect="sqlite", comments=False)
+    text = without_lone_having(tree).transform(lambda node: _known(node, around)).sql(dialect="sqlite", comments=False)
     with SmallTables() as small:
         try:
             small.attach(schema)

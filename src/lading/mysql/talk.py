@@ -11,6 +11,7 @@ from lading.errors import SqlError
 from lading.mysql.catalog import Catalog
 from lading.mysql.constants import LONGEST, Surroundings, select_constants
 from lading.mysql.faults import Fault, syntax, too_many_prepared
+from lading.mysql.literals import select_literals
 from lading.mysql.parameters import literal_of
 from lading.mysql.schema_tables import NAME, SYSTEM, SchemaTables, is_about_schema
 from lading.mysql.settings import change_settings
@@ -27,6 +28,7 @@ from lading.sql.table_statements import DescribeTable, UseDatabase
 from lading.sql.tokens import Kind
 from lading.sql.user_statements import ShowGrants
 
+_MENTIONS_LITERALS = re.compile(r"\b(?:DUAL|UNION)\b", re.IGNORECASE)
 _MENTIONS_SYSTEM = re.compile(rf"\b(?:{'|'.join(SYSTEM)})\b", re.IGNORECASE)
 
 MOST_NAMED = 1000
@@ -113,6 +115,10 @@ class Talk:
         check_size(text)
         if len(text) <= LONGEST and (found := self._own(text)) is not None:
             return found
+        if _MENTIONS_LITERALS.search(text) and (tree := _query_or_none(text)) is not None:
+            found = select_literals(tree, self._around())
+            if found is not None:
+                return found
         if _MENTIONS_SYSTEM.search(text) or self._in_schema:
             tree = _query_or_none(text)
             if tree is not None and is_about_schema(tree, self.database):
