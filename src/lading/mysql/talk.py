@@ -17,10 +17,11 @@ from lading.mysql.schema_tables import NAME, SYSTEM, SchemaTables, is_about_sche
 from lading.mysql.settings import change_settings
 from lading.mysql.shows import Shows
 from lading.mysql.tabular import parse_mysql
-from lading.mysql.texts import MOST_LETTERS, check_size, fill, is_short, question_marks
+from lading.mysql.texts import check_size, fill, is_short, question_marks
 from lading.mysql.variables import Variables
 from lading.service.result import Result, done
 from lading.service.session import Session
+from lading.service.statement_size import MOST_LETTERS
 from lading.sql.cursor import Cursor
 from lading.sql.parse import parse_statement
 from lading.sql.statements import Query

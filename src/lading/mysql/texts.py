@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from lading.mysql.faults import TOO_LARGE, Fault
+from lading.service.statement_size import why_too_large
 from lading.sql.spans import mask_text
 
 _PART = re.compile(
@@ -15,14 +16,8 @@ _PART = re.compile(
       | (?P<other>.)""",
     re.VERBOSE | re.DOTALL,
 )
-_SIGNS = "()[]{},;.*+-/<>=!|&%^~@:?$"
-_WORD = re.compile(r"[\w.\-]++")
-SHORT = 4096
-"""Texts up to here are not looked at: nothing in them can take long."""
 SHORTEST, FEW = 2048, 64
 _URGENT = re.compile(r"\s*+(?:KILL|SHOW\s++(?:FULL\s++)?PROCESSLIST)\b", re.IGNORECASE)
-MOST_LETTERS = 1024 * 1024
-MOST_PARTS = 100_000
 
 
 def is_short(text: str) -> bool:
@@ -36,24 +31,11 @@ def is_urgent(text: str) -> bool:
 
 
 def check_size(text: str) -> None:
-    """Refuse a text whose parsing would take memory or time from everybody.
-
-    Each word becomes a record of a few hundred bytes.
-    """
-    if len(text) > MOST_LETTERS:
-        raise _refused(text, f"at most {MOST_LETTERS} letters are taken")
-    if len(text) <= SHORT:
-        return
-    for parts, _ in enumerate(_WORD.finditer(text)):
-        if parts >= MOST_PARTS:
-            raise _refused(text, f"it has more than {MOST_PARTS} words")
-    if sum(map(text.count, _SIGNS)) > MOST_PARTS:
-        raise _refused(text, f"it has more than {MOST_PARTS} brackets, commas and signs")
-
-
-def _refused(text: str, why: str) -> Fault:
-    told = f"The statement of {len(text)} letters is too large: {why}. Nothing was changed."
-    return Fault(TOO_LARGE, "08S01", f"{told} It begins with: {mask_text(' '.join(text[:80].split()))}")
+    """Refuse a text whose parsing would take memory or time from everybody."""
+    why = why_too_large(text)
+    if why is not None:
+        told = f"The statement of {len(text)} letters is too large: {why}. Nothing was changed."
+        raise Fault(TOO_LARGE, "08S01", f"{told} It begins with: {mask_text(' '.join(text[:80].split()))}")
 
 
 def cut(text: str) -> list[str]:
