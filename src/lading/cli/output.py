@@ -23,7 +23,8 @@ class OutputFormat(Enum):
 def show(result: Result, form: OutputFormat, console: Console) -> None:
     """Print one answer."""
     if form is OutputFormat.JSON:
-        for row in result.dicts():
+        for values in result.rows:
+            row = dict(zip(result.columns, values, strict=True))
             typer.echo(json.dumps(row, default=str, ensure_ascii=False))
         if not result.columns:
             typer.echo(json.dumps({"message": result.message}))

@@ -34,28 +34,48 @@ _NULL = b"\xfb"
 
 def heads_of(result: Result, charset: int) -> list[ColumnHead]:
     """The columns of a result. A column whose values are not all of one type is text."""
-    return [_head(name, [row[at] for row in result.rows], charset) for at, name in enumerate(result.columns)]
+    seen = [_Seen() for _ in result.columns]
+    for row in result.rows:
+        for column, value in zip(seen, row, strict=True):
+            column.add(value)
+    return [_head(name, column, charset) for name, column in zip(result.columns, seen, strict=True)]
 
 
-def _head(name: str, values: Sequence[Any], charset: int) -> ColumnHead:
-    kinds = set(map(type, values)) - {type(None)}
+class _Seen:
+    """What the values of a column have in common. Of a long answer they are not all there at once."""
+
+    __slots__ = ("is_huge", "kinds", "scale")
+
+    def __init__(self) -> None:
+        self.kinds: set[type] = set()
+        self.is_huge = False
+        self.scale = 0
+
+    def add(self, value: Any) -> None:
+        if value is None:
+            return
+        self.kinds.add(type(value))
+        if isinstance(value, int):
+            self.is_huge = self.is_huge or not _SMALLEST <= value <= _LARGEST
+        elif isinstance(value, Decimal):
+            exponent = value.as_tuple().exponent
+            self.scale = max(self.scale, -exponent if isinstance(exponent, int) else 0)
+
+
+def _head(name: str, seen: _Seen, charset: int) -> ColumnHead:
+    kinds = seen.kinds
     found = {_TYPES.get(kind, _AS_TEXT) for kind in kinds}
     chosen = found.pop() if len(found) == 1 else _AS_TEXT
     if kinds == {int, float}:
         chosen = ColumnType.DOUBLE
-    if chosen is ColumnType.LONGLONG and not all(v is None or _SMALLEST <= v <= _LARGEST for v in values):
+    if chosen is ColumnType.LONGLONG and seen.is_huge:
         chosen = ColumnType.NEWDECIMAL
     if chosen is _AS_TEXT:
         return ColumnHead(name=name, type=chosen, charset=charset)
-    scales = {ColumnType.DOUBLE: _NO_SCALE, ColumnType.DATETIME: 6, ColumnType.NEWDECIMAL: _scale(values)}
+    scales = {ColumnType.DOUBLE: _NO_SCALE, ColumnType.DATETIME: 6, ColumnType.NEWDECIMAL: min(30, seen.scale)}
     numeric = chosen in (ColumnType.TINY, ColumnType.LONGLONG, ColumnType.DOUBLE, ColumnType.NEWDECIMAL)
     flags = ColumnDefinition.NUM_FLAG if numeric else ColumnDefinition.BINARY_FLAG
     return ColumnHead(name=name, type=chosen, charset=BINARY, flags=int(flags), decimals=scales.get(chosen, 0))
-
-
-def _scale(values: Sequence[Any]) -> int:
-    exponents = [value.as_tuple().exponent for value in values if isinstance(value, Decimal)]
-    return min(30, max((-e for e in exponents if isinstance(e, int)), default=0))
 
 
 def text_row(row: Sequence[Any], codec: str) -> bytes:

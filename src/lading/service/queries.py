@@ -17,7 +17,8 @@ from lading.jobs.record import JobKind
 from lading.jobs.routine_views import SCHEMA_COLUMNS
 from lading.jobs.views import JOB_COLUMNS, TASK_COLUMNS, render_jobs, render_tasks
 from lading.service.bounded_sqlite import SmallTables
-from lading.service.result import Result, table
+from lading.service.long_rows import keep_rows
+from lading.service.result import Result
 from lading.service.routine_views import schema_rows
 from lading.service.stopping import Stop, current_stop, stopped
 from lading.sql.queries import SCHEMA, is_about_jobs, read_query, rewrite_query
@@ -120,7 +121,9 @@ def _tables(session: Session, query: Query) -> Result:
             for place, lake in lakes.items():
                 frame(spark, lake).createOrReplaceTempView(views[place])
             found = spark.sql(text)
-            return table(found.columns, [tuple(row) for row in found.collect()])
+            # Part by part: an answer may have more rows than this process has memory.
+            rows = (tuple(row) for row in found.toLocalIterator(prefetchPartitions=True))
+            return Result(columns=tuple(found.columns), rows=keep_rows(rows))
     except (PySparkException, Py4JError) as error:
         if stop.is_set:
             raise stopped() from error

@@ -12,7 +12,8 @@ class Result:
     """One answer."""
 
     columns: tuple[str, ...] = ()
-    rows: tuple[tuple[Any, ...], ...] = ()
+    rows: Sequence[tuple[Any, ...]] = ()
+    """All of them; those of a long answer are read from a file as they are asked for."""
     message: str = ""
 
     def dicts(self) -> list[dict[str, Any]]:
