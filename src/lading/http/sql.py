@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from functools import partial
+
 from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Request
 
@@ -14,10 +17,12 @@ from lading.http.plain import plain_data
 from lading.http.sessions import open_session
 from lading.service.result import Result
 from lading.service.statement_size import why_too_large
+from lading.service.stopping import Stop
 from lading.sql.parse import parse_statements
 
 router = APIRouter(prefix="/api", tags=["sql"], responses=ERRORS)
 
+LOOK_S = 0.5
 MOST_AT_ONCE = 8
 """Statements may run for long on Spark; with threads of their own they keep no other path waiting."""
 
@@ -28,7 +33,19 @@ async def sql(request: Request, desk: TheDesk, caller: TheCaller, body: SqlReque
     if why := why_too_large(body.sql):
         msg = f"The statements of {len(body.sql)} letters are too large: {why}"
         raise StatementTooLargeError(msg, left="Nothing was changed.", todo="Send fewer at a time.")
-    return await to_thread.run_sync(_run, desk, caller, body, limiter=_limiter(request))
+    stop = Stop()
+    watching = asyncio.create_task(_stop_when_gone(request, stop))
+    try:
+        return await to_thread.run_sync(stop.run, partial(_run, desk, caller, body), limiter=_limiter(request))
+    finally:
+        watching.cancel()
+
+
+async def _stop_when_gone(request: Request, stop: Stop) -> None:
+    """A query whose answer nobody takes is ended."""
+    while not await request.is_disconnected():
+        await asyncio.sleep(LOOK_S)
+    stop.set()
 
 
 def _limiter(request: Request) -> CapacityLimiter:
