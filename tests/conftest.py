@@ -7,6 +7,7 @@ from collections.abc import Generator, Iterator
 import pytest
 
 from lading.testing.kafka_broker import KafkaBroker, KafkaMissingError, serve_kafka
+from lading.testing.kinesis.server import KinesisServer, NoNodeError, serve_kinesis
 from tests.guarded_s3 import GuardedStore, serve_guarded_s3
 from tests.hush.buckets import look_at_buckets
 from tests.hush.files import look_at_files
@@ -51,6 +52,16 @@ def guarded() -> Iterator[GuardedStore]:
         WATCH.learn(store.key["SecretAccessKey"])
         WATCH.learn(store.key["AccessKeyId"])
         yield store
+
+
+@pytest.fixture(scope="session")
+def kinesis() -> Iterator[KinesisServer]:
+    """One kinesis-local for the whole run. Skips, and says so, where there is no Node."""
+    try:
+        with serve_kinesis() as server:
+            yield server
+    except NoNodeError as error:
+        pytest.skip(f"NOT PROVED, no Kinesis: {error}")
 
 
 @pytest.fixture(scope="session")

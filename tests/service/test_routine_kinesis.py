@@ -4,25 +4,14 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from lading.errors import LadingError
-from lading.testing.kinesis.server import KinesisServer, NoNodeError, serve_kinesis, wait_until_active
+from lading.testing.kinesis.server import KinesisServer, wait_until_active
 from lading.testing.marked import secret
 from tests.service.conftest import Desk
-
-
-@pytest.fixture(scope="session")
-def kinesis() -> Iterator[KinesisServer]:
-    """kinesis-local. Skips, and says so, where there is no Node."""
-    try:
-        with serve_kinesis() as server:
-            yield server
-    except NoNodeError as error:
-        pytest.skip(f"THE KINESIS TESTS DID NOT RUN: {error}")
 
 
 class Stream:
