@@ -9,6 +9,8 @@ import boto3
 import pytest
 
 from lading.errors import LadingError
+from lading.tables.delta.table import DeltaLakeTable
+from lading.tables.iceberg.table import IcebergTable
 from lading.testing.marked import secret
 from tests.service.conftest import Desk
 from tests.tables.s3_server import S3Server
@@ -119,3 +121,31 @@ def test_a_table_may_be_in_s3_and_its_keys_are_sealed(desk: Desk, s3: S3Server, 
     assert desk.lading.verify("j").is_clean
     for file in (desk.path / "home").rglob("*"):
         assert not file.is_file() or SECRET.encode() not in file.read_bytes(), file
+
+
+@pytest.mark.parametrize("form", ["delta", "iceberg"])
+def test_a_table_in_s3_is_read_by_the_tasks_of_spark(
+    desk: Desk, s3: S3Server, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With partitions, one of them NULL or of an odd name, times, and what the local table has as well."""
+    bucket = s3.make_bucket()
+    columns = "(id BIGINT, city VARCHAR(20), amount DECIMAL(10,2), at TIMESTAMP) USING"
+    place = f"""LOCATION 's3://{bucket}/lake/far' TBLPROPERTIES ("s3.endpoint"="{s3.endpoint}",
+        "s3.region"="us-east-1", "s3.access_key"="{KEY}", "s3.secret_key"="{SECRET}", "use_path_style"="true")"""
+    desk.sql(f"CREATE TABLE near {columns} {form} PARTITIONED BY (city)")
+    desk.sql(f"CREATE TABLE far {columns} {form} PARTITIONED BY (city) {place}")
+    rows = [f"{number},{('essen', 'a b/c=d%', '')[number % 3]},{number}.25,2026-01-02 03:04:05" for number in range(30)]
+    desk.put("a.csv", rows, header="id,city,amount,at")
+    source = f'FILE("uri"="{desk.inbox}/*.csv", "format"="csv_with_names", "column_separator"=",")'
+    for name in ("near", "far"):
+        select = f"SELECT id, nullif(city, '') AS city, amount, at FROM {source}"
+        desk.sql(f"CREATE JOB {name} ON STREAMING DO INSERT INTO {name} (id, city, amount, at) {select}")
+    desk.run()
+    for lake in (DeltaLakeTable, IcebergTable):
+        monkeypatch.setattr(lake, "scan", lambda self: pytest.fail("The whole table was brought into this process."))
+    asked = "SELECT id, city, amount, at FROM {} ORDER BY id"
+    found = desk.sql(asked.format("far"))
+    assert found == desk.sql(asked.format("near"))
+    assert len(found) == 30
+    counted = "SELECT city, count(*), sum(amount) FROM far WHERE id > 2 GROUP BY city ORDER BY city"
+    assert [row[:2] for row in desk.sql(counted)] == [(None, 9), ("a b/c=d%", 9), ("essen", 9)]

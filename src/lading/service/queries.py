@@ -5,8 +5,9 @@ from __future__ import annotations
 import secrets
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ from lading.sql.queries import SCHEMA, is_about_jobs, read_query, rewrite_query
 from lading.sql.statements import Query
 from lading.sql.user_statements import Privilege
 from lading.tables.base import LakeTable
+from lading.tables.storage import Storage
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -119,7 +121,7 @@ def _tables(session: Session, query: Query) -> Result:
     try:
         with _stoppable(spark, stop):
             for place, lake in lakes.items():
-                frame(spark, lake).createOrReplaceTempView(views[place])
+                frame(spark, lake, partial(session.lading.shelf.storage, *place)).createOrReplaceTempView(views[place])
             found = spark.sql(text)
             # Part by part: an answer may have more rows than this process has memory.
             rows = (tuple(row) for row in found.toLocalIterator(prefetchPartitions=True))
@@ -188,15 +190,23 @@ def _reading_session(spark: SparkSession) -> SparkSession:
     return reading
 
 
-def frame(spark: SparkSession, lake: LakeTable) -> DataFrame:
+def frame(spark: SparkSession, lake: LakeTable, storage: Callable[[], Storage]) -> DataFrame:
     """The current snapshot of a table on Spark."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
+    from lading.pipeline.remote import remote_frame
+    from lading.tables.delta.table import DeltaLakeTable
+
     schema = from_arrow_schema(lake.schema())
     root = lake.location.removeprefix("file://")
-    files = [f"{root}/{path}" for path in lake.files()]
+    files = lake.files()
     if not files:
         return spark.createDataFrame([], schema)
-    if Path(root).is_dir():
-        return spark.read.option("basePath", root).schema(schema).parquet(*files)
-    return spark.createDataFrame(lake.scan())
+    if not Path(root).is_dir():
+        return remote_frame(spark, storage().arrow(), files, lake.schema())
+    reader = spark.read.schema(schema)
+    if isinstance(lake, DeltaLakeTable):
+        # Its files leave out the columns that their folders name. Those of Iceberg have all columns, and their folders
+        # say "null" and "a+b".
+        reader = reader.option("basePath", root)
+    return reader.parquet(*(f"{root}/{path}" for path in files))

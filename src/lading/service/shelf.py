@@ -19,7 +19,7 @@ from lading.sql.table_statements import CreateTable
 from lading.store.protocols import Catalog, MetadataStore
 from lading.store.records import DatabaseEntry, TableEntry
 from lading.tables.base import LakeTable
-from lading.tables.storage import StorageOptions
+from lading.tables.storage import Storage, StorageOptions, open_storage
 from lading.tables.types import arrow_schema
 
 CATALOG = "lading"
@@ -87,6 +87,10 @@ class Shelf:
 
         options = self._options(database, name)
         return open_iceberg_table(sqlite_catalog(self._home.path), f"{database}.{name}", options)
+
+    def storage(self, database: str, name: str) -> Storage:
+        """Where the files of a table lie."""
+        return open_storage(self.open_table(database, name).location, self._options(database, name))
 
     def _options(self, database: str, name: str) -> StorageOptions:
         """How the files of a table are reached. References to secrets are followed each time."""
