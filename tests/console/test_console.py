@@ -190,6 +190,30 @@ def test_every_page_fits_and_can_be_read_in_words(page: Page, service: Service, 
         "&& !e.getAttribute('aria-label') && !e.closest('label') && !e.labels?.length).map(e => e.outerHTML)"
     )
     assert unnamed == []
+    assert page.evaluate("document.querySelectorAll('main:not([role=presentation])').length") == 1
+    faint = [name for name in focus_all(page) if name]
+    assert faint == []
+
+
+def focus_all(page: Page) -> list[str]:
+    """What gets the focus by key without looking any different."""
+    seen, faint = 0, list[str]()
+    page.keyboard.press("Tab")
+    while seen < 40 and page.evaluate("document.activeElement !== document.body"):
+        seen += 1
+        faint.append(
+            page.evaluate(
+                "(() => { const e = document.activeElement, s = getComputedStyle(e);"
+                "const box = e.closest('.q-field__control, .cm-editor') || e;"
+                "const shows = s.outlineStyle !== 'none' || (s.boxShadow !== 'none' && !/ 0px 0px 0px 0px$/.test("
+                "s.boxShadow)) || box !== e; return shows ? '' : e.outerHTML.slice(0, 200); })()"
+            )
+        )
+        if page.evaluate("!!document.activeElement.closest('.cm-editor')"):
+            page.keyboard.press("Escape")
+        page.keyboard.press("Tab")
+    assert seen > 5
+    return faint
 
 
 def test_the_theme_is_chosen_and_kept(page: Page, service: Service) -> None:

@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from lading.testing.marked import secret
 from tests.console.service import Service, run_service
+from tests.console.test_console import type_statement
 
 SETUP = f"""
 CREATE DATABASE shop;
@@ -68,10 +69,17 @@ def test_with_a_password_everybody_logs_in(context: BrowserContext, service: Ser
     assert cookie["httpOnly"]
     assert cookie["sameSite"] == "Lax"
 
-    log_in(before, "jack", "wrong")
-    expect(before.get_by_text("Access denied for user 'jack'").last).to_be_visible()
+    voice = before.locator("[aria-live=polite]").first
+    said = list[str]()
+    for _ in range(2):
+        log_in(before, "jack", "wrong")
+        expect(before.get_by_text("Access denied for user 'jack'").last).to_be_visible()
+        expect(before.get_by_role("button", name="Log in")).to_be_enabled()
+        expect(voice).not_to_have_js_property("textContent", said[0] if said else "")
+        said.append(voice.text_content() or "")
     log_in(before, "jack", "")
     expect(before.get_by_text("Give a password").last).to_be_visible()
+    expect(voice).to_have_text("Give a password")
     log_in(before, "jack", secret("jack"))
     before.wait_for_url("**/jobs/orders")
     expect(before.locator("header")).to_contain_text("jack")
@@ -105,6 +113,13 @@ def test_without_load_a_job_is_not_there_and_cannot_be_made(context: BrowserCont
     page.keyboard.insert_text(statement)
     page.get_by_role("button", name="Create job").click()
     expect(page.locator(".ld-banner", has_text="LOAD command denied to user 'eve'")).to_be_visible()
+    # Whether a table or a job is there is not said either.
+    for other in ("shop.orders", "shop.nothing"):
+        type_statement(page, statement.replace("shop.orders", other))
+        expect(page.locator(".ld-facts", has_text=other)).to_be_visible()
+        expect(page.locator(".ld-banner", has_text="The statement is right")).to_have_text("The statement is right")
+    page.goto(f"{service.url}/spark")
+    expect(page.get_by_text("looks after 0 jobs of yours")).to_be_visible()
 
 
 def test_a_page_of_another_site_cannot_open_the_socket(service: Service) -> None:

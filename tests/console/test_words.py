@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from lading.console import words
 from lading.console.checking import check_text
-from lading.console.job_plots import even_out, widen
+from lading.console.job_plots import even_out, widen, without_steps
 from lading.console.login_page import inside
-from lading.console.memory import StepMemory
+from lading.console.memory import SILENCE, STEPS, StepMemory
+from lading.console.new_page import draft_of
 from lading.console.spark_glance import glance_or_none, look_at
 from lading.console.visits import LIFE_S, TICKET_LIFE_S, Visits
 from lading.ids import JobId, new_job_id
 from lading.jobs.events import Created
 from lading.jobs.record import JobKind, JobRecord
 from lading.jobs.transition import create_record
+from lading.service.lookout import Lookout, forget_lag
 from lading.service.rights import ROOT
 from lading.service.sight_records import LagSight
-from lading.status.lag import LagUnit
+from lading.status.lag import Lag, LagUnit
 from lading.status.rates import Point
 from lading.testing.clock import ManualClock
 
@@ -36,6 +39,7 @@ def test_numbers() -> None:
         "9,000.0 TiB",
     ]
     assert [words.took(value) for value in (0.0123, 61.04, 7300.0, None)] == ["12 ms", "61.0 s", "2 h 1 min", "—"]
+    assert (words.took(0.9996), words.size(1_048_575), words.size(1023.9)) == ("1.0 s", "1.0 MiB", "1.0 KiB")
 
 
 def test_lag_has_its_unit() -> None:
@@ -97,6 +101,30 @@ def test_no_secret_is_in_what_is_said_of_a_text() -> None:
     assert "hidden" not in str(check_text(text))
 
 
+class _Known:
+    def misses_table(self, database: str, name: str) -> bool:
+        return name == "t"
+
+    def has_job(self, name: str) -> bool:
+        return name == "b"
+
+
+def test_a_name_that_is_taken_is_a_mistake_and_a_table_that_is_missing_a_remark() -> None:
+    assert check_text(GOOD, known=_Known()).remarks == (
+        "Table default.t does not exist yet. Make it first, here or elsewhere.",
+    )
+    for text in (GOOD.replace("JOB a", "JOB b"), f"{GOOD}; {GOOD}"):
+        mistake = check_text(text, known=_Known()).mistake
+        assert mistake is not None
+        assert "already" in mistake.message
+
+
+def test_a_text_with_a_secret_is_not_kept_in_the_browser() -> None:
+    assert draft_of(GOOD) == GOOD
+    assert draft_of(GOOD.replace('"format"', '"s3.secret_key"="hidden", "format"')) == ""
+    assert draft_of("CREATE USER a IDENTIFIED BY 'hidden'") == ""
+
+
 def test_nothing_is_said_of_an_empty_text() -> None:
     checked = check_text(" \n ")
     assert (checked.mistake, checked.is_ready) == (None, False)
@@ -155,12 +183,55 @@ def _record() -> JobRecord:
     return create_record(event)[0]
 
 
-def test_a_rate_is_averaged_over_the_usual_distance_of_batches() -> None:
-    points = [Point(at=NOW, batches=number % 3 == 0, rows_per_s=30.0 * (number % 3 == 0)) for number in range(60)]
-    assert widen(points) == 3
-    assert even_out([point.rows_per_s for point in points], 3)[2:] == [10.0] * 58
-    assert widen(points[:5]) == 1
+@pytest.mark.parametrize("every_s", [5, 31, 45, 60, 61, 75, 90, 200])
+def test_the_rate_of_a_steady_job_is_steady_however_its_batches_fall(every_s: int) -> None:
+    counts = Counter(batch * every_s // 30 for batch in range(3600 // every_s))
+    points = [Point(at=NOW, batches=counts[at], rows_per_s=every_s * counts[at] / 30) for at in range(120)]
+    rates = [rate for rate in even_out([point.rows_per_s for point in points], widen(points))[15:] if rate is not None]
+    assert len(rates) > 95
+    assert 0.6 < min(rates) <= max(rates) < 1.1
+
+
+def test_a_job_that_rests_has_no_rate() -> None:
+    assert widen([Point(at=NOW, batches=number < 2) for number in range(50)]) == 1
     assert even_out([1.0, 2.0], 1) == [1.0, 2.0]
+    assert even_out([6.0, 6.0, 6.0, 0.0, 0.0, 0.0, 0.0], 3)[-1] == 0.0
+    assert even_out([6.0, 0.0, 6.0, 0.0], 3)[-1] is None  # The next batch is not overdue.
+
+
+def test_what_the_bills_know_is_drawn_where_no_step_is_known() -> None:
+    steps = {step: [None, 0.1] for step in STEPS}
+    assert without_steps([3.0, 4.0], steps) == [3.0, None]
+    assert without_steps([3.0, None], {}) == [3.0, None]
+
+
+def test_the_newest_lag_is_the_last_point_and_the_others_keep_their_distance() -> None:
+    lookout, job_id = Lookout(), new_job_id()
+    for second in range(0, 100, 10):
+        at = NOW + timedelta(seconds=second)
+        lookout.saw_lag(job_id, Lag(unit=LagUnit.FILES, partitions={"p": second}, at=at))
+        assert lookout.past_lags(job_id)[-1].behind == second
+    assert [point.behind for point in lookout.past_lags(job_id)] == [0, 30, 60, 90]
+    forget_lag([object(), type("Watch", (), {"lookout": lookout})()], job_id)
+    assert lookout.lag(job_id, NOW) is None
+    assert lookout.unit(job_id) is LagUnit.FILES
+
+
+def test_steps_of_jobs_that_are_gone_make_room_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lading.console.memory.MOST_JOBS", 2)
+    clock = ManualClock()
+    memory = StepMemory(clock)
+    records = [_record() for _ in range(4)]
+
+    def tell(number: int) -> bool:
+        memory.step(records[number], "plan", 1.0)
+        memory.batch_ended(records[number], "committed", 1.0)
+        return bool(memory.steps(records[number].job_id, [clock.now()], 10.0))
+
+    assert [tell(number) for number in (0, 1, 0, 2)] == [True, True, True, False]
+    clock.sleep(SILENCE.total_seconds() + 1)
+    assert [tell(number) for number in (2, 3)] == [True, True]
+    assert memory.steps(records[0].job_id, [clock.now() - SILENCE * 2], 1e9) == {}
 
 
 class _Tracker:

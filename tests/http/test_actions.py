@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from fastapi.testclient import TestClient
 
@@ -47,6 +49,21 @@ def test_a_dry_run_says_what_moving_means_and_changes_nothing(loaded: Rig) -> No
     assert (move["direction"], move["again"], move["skipped"], move["unit"]) == ("BACK", 2, 0, "files")
     assert client.get("/api/jobs/orders").json()["epoch"] == 0
     assert [entry["action"] for entry in client.get("/api/jobs/orders/audit").json()["audit"]] == ["PAUSE", "CREATE"]
+
+
+def test_only_what_a_dry_run_showed_is_done_when_it_is_named(loaded: Rig) -> None:
+    client, partition = paused(loaded)
+
+    def move(file: str, **more: object) -> Any:
+        body = {"positions": {partition: f"{loaded.inbox}/{file}"}, **more}
+        return client.post("/api/jobs/orders/position", json=body)
+
+    seen = move("a.csv", dry_run=True).json()["seen"]
+    assert move("b.csv").status_code == 200  # Somebody else was quicker.
+    refused = move("a.csv", seen=seen)
+    assert (refused.status_code, refused.json()["error"]["code"]) == (409, "JobChanged")
+    assert client.get("/api/jobs/orders").json()["epoch"] == 1
+    assert move("a.csv", seen=move("a.csv", dry_run=True).json()["seen"]).json()["is_done"]
 
 
 def test_a_job_is_moved_as_by_statement(loaded: Rig) -> None:

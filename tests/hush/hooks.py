@@ -13,6 +13,7 @@ from unittest.mock import patch
 
 import httpx
 from pymysql.connections import Connection
+from starlette.testclient import TestClient
 
 from lading.service.access import Access
 from lading.service.logs import JsonLines, TextLines
@@ -31,6 +32,7 @@ def watching(watch: Watch) -> Iterator[None]:
         (Access, "create_user", _password),
         (Access, "set_password", _password),
         (httpx.Client, "send", _answered),
+        (TestClient, "send", _answered),  # Its httpx may be another one.
         (Connection, "_read_bytes", _read),
         (subprocess.Popen, "communicate", _printed),
     ]
@@ -120,8 +122,8 @@ def _password(watch: Watch, call: Callable[..., Any]) -> Callable[..., Any]:
 
 def _answered(watch: Watch, call: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(call)
-    def heard(self: httpx.Client, request: httpx.Request, **words: Any) -> httpx.Response:
-        answer: httpx.Response = call(self, request, **words)
+    def heard(self: Any, request: Any, **words: Any) -> Any:
+        answer = call(self, request, **words)
         where = f"{request.method} {request.url.path}"
         watch.look(str(answer.headers.multi_items()), f"headers of {where}")
         if answer.is_stream_consumed or not words.get("stream"):

@@ -204,6 +204,9 @@ async def _app(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 def test_words_in_pages_and_frames_are_found(watch: Watch) -> None:
+    with watching(watch):
+        TestClient(_app).get("/plain")
+        assert "answer to GET /plain" in found(watch)
     client = TestClient(Overheard(_app, watch))
     for path in ("/plain", "/packed"):
         client.get(path)

@@ -3,25 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Literal
 
 from lading.console.checking import check_text
 from lading.console.desk import Console, Visitor
-from lading.errors import ConfigError
+from lading.errors import ConfigError, LadingError
 from lading.jobs.record import JobKind, JobRecord
-from lading.service.edits import edit_positions, plan_edit, plan_of, prepare_undo
+from lading.service.edits import check_seen, edit_positions, plan_edit, plan_of, prepare_undo
 from lading.service.moves import EditPlan
 from lading.service.routine import after_change
+from lading.service.turns import turn_of
+from lading.sql.parse import parse_statements
 from lading.sql.parts import QualifiedName
-from lading.sql.statements import ControlJob, ControlRoutineLoad, Statement, UndoAlter
+from lading.sql.statements import (
+    ControlJob,
+    ControlRoutineLoad,
+    CreateJob,
+    CreateRoutineLoad,
+    Statement,
+    UndoAlter,
+)
+from lading.sql.table_statements import CreateDatabase, CreateTable
 
-Verb = Literal["PAUSE", "RESUME"]
+Verb = Literal["PAUSE", "RESUME", "STOP"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Created:
+    """What came of the statements of the page for new jobs."""
+
+    name: str = ""
+    """The last job that was made, as its page is called."""
+    done: tuple[str, ...] = ()
+    """What was made, in order; when a statement failed, what was made before it."""
+    fault: LadingError | None = None
 
 
 def control(console: Console, visitor: Visitor, name: str, verb: Verb) -> None:
-    """PAUSE or RESUME."""
+    """PAUSE, RESUME, or the end of a job: DROP JOB, STOP ROUTINE LOAD."""
     record = console.sights.record(name, visitor.may_see)
-    statement: Statement = ControlJob(verb=verb, name=record.name)
+    statement: Statement = ControlJob(verb="DROP" if verb == "STOP" else verb, name=record.name)
     if record.kind is JobKind.ROUTINE:
         statement = ControlRoutineLoad(verb=verb, name=QualifiedName(name=record.name, db=record.database))
     console.session(visitor, record.database).execute(statement)
@@ -34,12 +56,12 @@ def plan_move(console: Console, visitor: Visitor, name: str, positions: Mapping[
 
 
 def move(
-    console: Console, visitor: Visitor, name: str, positions: Mapping[str, str | None], *, reason: str = ""
+    console: Console, visitor: Visitor, name: str, positions: Mapping[str, str | None], *, seen: str, reason: str = ""
 ) -> EditPlan:
-    """Move these partitions."""
+    """Move these partitions. Raises JobChangedError when the job is not as it was when the plan was `seen`."""
     record = console.sights.record(name, visitor.may_see)
     session = console.session(visitor, record.database)
-    plan = edit_positions(session, name, positions, reason=reason)
+    plan = edit_positions(session, name, positions, reason=reason, seen=seen)
     after_change(session, record)
     console.lading.changed()
     return plan
@@ -51,10 +73,14 @@ def plan_undo(console: Console, visitor: Visitor, name: str) -> EditPlan:
     return plan_of(prepare_undo(console.session(visitor, record.database), record))
 
 
-def undo(console: Console, visitor: Visitor, name: str, *, reason: str = "") -> None:
-    """Take back the last change."""
-    record = console.sights.record(name, visitor.may_see)
-    console.session(visitor, record.database).execute(_undo(record, reason))
+def undo(console: Console, visitor: Visitor, name: str, *, seen: str, reason: str = "") -> None:
+    """Take back the last change, if it is the one that was `seen`. Raises JobChangedError when it is another one."""
+    job_id = console.sights.record(name, visitor.may_see).job_id
+    with turn_of(console.lading, job_id):
+        record = console.sights.record(name, visitor.may_see)
+        session = console.session(visitor, record.database)
+        check_seen(prepare_undo(session, record), seen)
+        session.execute(_undo(record, reason))
 
 
 def _undo(record: JobRecord, reason: str) -> UndoAlter:
@@ -66,13 +92,31 @@ def _undo(record: JobRecord, reason: str) -> UndoAlter:
     )
 
 
-def create(console: Console, visitor: Visitor, text: str, database: str) -> str:
-    """Run the statements of the page for new jobs; the name of the last job they made."""
+def create(console: Console, visitor: Visitor, text: str, database: str) -> Created:
+    """Run the statements of the page for new jobs, up to the first that fails."""
     checked = check_text(text, database=database)
     if checked.mistake is not None or not checked.jobs:
         msg = checked.mistake.message if checked.mistake else "The text is empty"
         raise ConfigError(msg, left="Nothing was changed.", todo=checked.mistake.todo if checked.mistake else "")
     session = console.session(visitor)
     session.use(database or "default")
-    session.sql(text)
-    return checked.jobs[-1].name
+    done: list[str] = []
+    for statement in parse_statements(text):
+        try:
+            session.execute(statement)
+        except LadingError as error:
+            return Created(done=tuple(done), fault=error)
+        if made := _made(statement):
+            done.append(made)
+    return Created(name=checked.jobs[-1].name, done=tuple(done))
+
+
+def _made(statement: Statement) -> str:
+    match statement:
+        case CreateDatabase():
+            return f"database {statement.name}"
+        case CreateTable():
+            return f"table {statement.name}"
+        case CreateJob() | CreateRoutineLoad():
+            return f"job {statement.name}"
+    return ""

@@ -6,23 +6,45 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from lading.console.desk import Visitor
 from lading.errors import LadingError, SqlError
 from lading.service.show_sights import said
+from lading.service.sights import parse_job_name
 from lading.sql.definitions import define_routine_load, define_streaming_job
 from lading.sql.parse import parse_statements
 from lading.sql.spans import Span
 from lading.sql.statements import CreateJob, CreateRoutineLoad, Statement
 from lading.sql.table_statements import CreateDatabase, CreateTable, UseDatabase
-from lading.store.records import TableEntry
+from lading.store.protocols import MetadataStore
 
 MOST_LETTERS = 200_000
 _ALLOWED = CreateJob | CreateRoutineLoad | CreateTable | CreateDatabase | UseDatabase
 
 
-class Tables(Protocol):
-    """Who knows which tables there are."""
+class Known(Protocol):
+    """Who knows what is there already, as far as somebody may know it."""
 
-    def find_table(self, database: str, name: str) -> TableEntry | None: ...
+    def misses_table(self, database: str, name: str) -> bool: ...
+
+    def has_job(self, name: str) -> bool: ...
+
+
+class Catalog:
+    """What is there, told to one visitor: what they may not see is neither missing nor there."""
+
+    def __init__(self, store: MetadataStore, visitor: Visitor) -> None:
+        self._store, self._visitor = store, visitor
+
+    def misses_table(self, database: str, name: str) -> bool:
+        """Whether a table is not there that they could see."""
+        rights = self._visitor.rights
+        may_know = rights is None or rights.see_table(database, name)
+        return may_know and self._store.find_table(database, name) is None
+
+    def has_job(self, name: str) -> bool:
+        """Whether a job is there that they can see."""
+        found = self._store.find_job(parse_job_name(name))
+        return found is not None and self._visitor.may_see(found.record)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,14 +89,14 @@ class Checked:
         return self.mistake is None and bool(self.jobs)
 
 
-def check_text(text: str, *, database: str = "default", tables: Tables | None = None) -> Checked:
+def check_text(text: str, *, database: str = "default", known: Known | None = None) -> Checked:
     """Everything that can be said without looking at a source. Changes nothing; no secret is in the answer."""
     if not text.strip():
         return Checked()
     if len(text) > MOST_LETTERS:
         return Checked(mistake=Mistake(message=f"The text is longer than {MOST_LETTERS:,} letters"))
     try:
-        return _check(parse_statements(text), database, tables)
+        return _check(parse_statements(text), database, known)
     except LadingError as error:
         return Checked(mistake=mistake_of(error))
 
@@ -100,7 +122,7 @@ def mistake_of(error: LadingError) -> Mistake:
     )
 
 
-def _check(statements: Sequence[Statement], database: str, tables: Tables | None) -> Checked:
+def _check(statements: Sequence[Statement], database: str, known: Known | None) -> Checked:
     jobs: list[JobDraft] = []
     made: set[tuple[str, str]] = set()
     remarks: list[str] = []
@@ -114,8 +136,10 @@ def _check(statements: Sequence[Statement], database: str, tables: Tables | None
                 made.add((statement.name.db or database, statement.name.name))
             case CreateJob() | CreateRoutineLoad():
                 draft, target = _draft(statement, database)
+                if draft.name in {job.name for job in jobs} or (known is not None and known.has_job(draft.name)):
+                    return Checked(mistake=_exists(draft))
                 jobs.append(draft)
-                if tables is not None and target not in made and tables.find_table(*target) is None:
+                if known is not None and target not in made and known.misses_table(*target):
                     remarks.append(f"Table {'.'.join(target)} does not exist yet. Make it first, here or elsewhere.")
             case CreateDatabase():
                 pass
@@ -148,6 +172,10 @@ def _draft(statement: CreateJob | CreateRoutineLoad, database: str) -> tuple[Job
         source=f"{statement.source.name} {stream}".strip(),
     )
     return draft, (own, load.table)
+
+
+def _exists(draft: JobDraft) -> Mistake:
+    return Mistake(message=f"There is a job {draft.name} already", todo="Choose another name, or stop that one first.")
 
 
 def _not_here(statement: Statement) -> Mistake:

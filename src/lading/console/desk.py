@@ -20,6 +20,7 @@ from lading.service.access import Access
 from lading.service.facade import Lading
 from lading.service.guard import sees
 from lading.service.listening import is_loopback
+from lading.service.login import Refusal
 from lading.service.rights import ROOT, ROOT_NAME, Identity, Rights
 from lading.service.session import Session
 from lading.service.sights import Sights
@@ -81,8 +82,15 @@ class Console:
         """Who this is. Raises AuthError, late."""
         if self.access is None:
             return ROOT
-        check = partial(self.access.check_password, user, password, peer=peer)
-        return await asyncio.get_running_loop().run_in_executor(self._provers, check)
+        # Whoever waits for a wrong password holds no thread meanwhile: nobody else waits with them.
+        await asyncio.sleep(self.access.throttle.reserve(user, peer))
+        look = partial(self.access.fits, user, password, peer=peer)
+        fits = await asyncio.get_running_loop().run_in_executor(self._provers, look)
+        settled = self.access.settle(user, peer, fits=fits, used_password=bool(password))
+        if isinstance(settled, Refusal):
+            await asyncio.sleep(settled.delay_s)
+            raise settled.error
+        return settled
 
     def visitor(self, request: Request) -> Visitor | None:
         """Who is asking; None: they have to log in. Read anew each time, so that a REVOKE holds at once. Blocks."""

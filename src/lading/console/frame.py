@@ -16,7 +16,7 @@ from lading import __version__
 from lading.console.desk import Console, Visitor
 from lading.console.parts.basic import Banner, box, button, link, text
 from lading.console.words import millis
-from lading.errors import AuthError, LadingError
+from lading.errors import AuthError, JobNotFoundError, LadingError
 from lading.service.show_sights import said
 
 REFRESH_S = 2.0
@@ -42,6 +42,7 @@ class Page:
         self._client = client
         self._voice = text("div", "", "ld-sr", role="status", aria_live="polite")
         self._trouble = Banner()
+        self._stumbled = ""
 
     @property
     def request(self) -> Request:
@@ -57,14 +58,14 @@ class Page:
         return found
 
     def announce(self, words: str) -> None:
-        """Say something to those who do not see the page."""
-        self._voice.set_text(words)
+        """Say something to those who do not see the page. Said twice, it differs in a space: else nobody hears it."""
+        self._voice.set_text(f"{words}\u00a0" if self._voice.text == words else words)
 
     def tell(self, words: str, *, is_error: bool = False) -> None:
         """Show the outcome of what somebody did. Screen readers read it as an alert."""
         ui.notify(
             words,
-            type="negative" if is_error else "positive",
+            classes=f"ld-told ld-told-{'bad' if is_error else 'good'}",
             position="bottom",
             close_button="Close",
             timeout=12_000 if is_error else 4_000,
@@ -80,6 +81,13 @@ class Page:
             return False
         return True
 
+    def _stumble(self, why: str) -> None:
+        title = "This cannot be shown right now" if why else ""
+        self._trouble.show(title, why, "bad")
+        if why and why != self._stumbled:
+            self.announce(f"{title}: {why}")
+        self._stumbled = why
+
     def every(self, work: Callable[[], Awaitable[None]], seconds: float = REFRESH_S) -> Timer:
         """Do something now and again while somebody looks. What cannot be read is said, and tried again."""
 
@@ -88,10 +96,14 @@ class Page:
                 await work()
             except AuthError:
                 timer.deactivate()
+            except JobNotFoundError:
+                # Nothing of a job stays on the page of somebody who may not see it any longer.
+                timer.deactivate()
+                ui.navigate.reload()
             except LadingError as error:
-                self._trouble.show("This cannot be shown right now", said(str(error)), "bad")
+                self._stumble(said(str(error)))
             else:
-                self._trouble.show("")
+                self._stumble("")
 
         timer = ui.timer(seconds, beat)
 
@@ -140,4 +152,5 @@ def frame(console: Console, visitor: Visitor | None, *, title: str, here: str) -
 
 async def _log_out(console: Console, client: Client) -> None:
     console.visits.end(client.request.session.get("id", ""))
+    ui.run_javascript("lading.keepDraft('')")
     ui.navigate.to("/login")

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from nicegui import ui
+from nicegui.events import GenericEventArguments
 
 from lading.console import words
 from lading.console.desk import Visitor
 from lading.console.frame import Page
 from lading.console.parts.basic import box, button, facts, text
+from lading.console.parts.dialogs import Dialog
 from lading.console.parts.live import Column, LiveTable, Row
 from lading.jobs.tasks import TaskState
 from lading.service.sight_records import (
@@ -64,8 +66,9 @@ class JobDetails:
                 with ui.tab_panel("Audit"):
                     self._audit = LiveTable("What people changed", _AUDIT, empty="Nobody changed anything.")
         tabs.on_value_change(self._turned)
-        with ui.dialog() as self._dialog, ui.card().classes("ld-dialog"):
-            self._bill_title = text("h2", "")
+        ui.on("lading_tab", self._return)
+        ui.timer(0.1, lambda: ui.run_javascript("lading.tellTab()"), once=True)
+        with Dialog("Bill") as self._dialog:
             self._bill = text("pre", "", "ld-code", tabindex="0")
             with box("div", "ld-bar"):
                 button("Close", self._dialog.close)
@@ -88,7 +91,14 @@ class JobDetails:
                 found = await ask(sights.audit, name, may_see=visitor.may_see)
                 self._audit.show([_change(number, entry) for number, entry in enumerate(reversed(found))][::-1])
 
+    def _return(self, event: GenericEventArguments) -> None:
+        """Who comes back to the page finds the tab that was open."""
+        if event.args in TABS:
+            self._tabs.set_value(event.args)
+
     async def _turned(self) -> None:
+        ui.run_javascript(f"lading.keepTab({json.dumps(self._tabs.value)})")
+
         async def work() -> None:
             console, visitor = self._page.console, await self._page.visitor()
             detail = await console.ask(console.sights.one_job, self._name, visitor.may_see)
@@ -141,9 +151,13 @@ class JobDetails:
         with self._definition:
             text("pre", detail.definition, "ld-code", tabindex="0", aria_label="Statement of the job")
             with box("div", "ld-bar"):
-                button("Copy", lambda: ui.clipboard.write(detail.definition))
+                button("Copy", lambda: self._copy(detail.definition))
             shown = {"Job id": detail.job.job_id, "Made": detail.job.created_at.isoformat(timespec="seconds")}
             facts({**shown, **detail.properties})
+
+    def _copy(self, definition: str) -> None:
+        ui.clipboard.write(definition)
+        self._page.tell("The statement was copied")
 
     async def _open_bill(self, seq: Any) -> None:
         found: JsonRecord | None = None
@@ -155,7 +169,7 @@ class JobDetails:
 
         if not await self._page.attempt(work):
             return
-        self._bill_title.set_text(f"Bill {seq} of {self._name}")
+        self._dialog.rename(f"Bill {seq} of {self._name}")
         self._bill.set_text(json.dumps(found, indent=2, ensure_ascii=False) if found else "The bill is gone.")
         self._dialog.open()
 

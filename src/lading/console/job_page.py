@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from functools import partial
 
 from nicegui import ui
+from nicegui.events import GenericEventArguments
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -13,14 +15,19 @@ from lading.console.desk import Console
 from lading.console.frame import Page, frame, to_login
 from lading.console.job_details import JobDetails
 from lading.console.job_plots import JobPlots
-from lading.console.move_dialog import MoveDialog, UndoDialog
+from lading.console.move_dialog import MoveDialog, StopDialog, UndoDialog
 from lading.console.parts.basic import Badge, Banner, Tiles, box, button, link, text
 from lading.errors import JobNotFoundError
+from lading.jobs.record import JobKind, JobRecord
 from lading.service.edits import ALTER, UNDO
 from lading.service.sight_records import JobDetail, JobSight
 
 PLOTS_EVERY = 3
 """Plots are drawn anew with every third look: their points are many seconds wide."""
+HELD_S = 0.7
+"""Presses of a key that come faster than this are one that is held down."""
+OLD_LAG_S = 45.0
+"""A lag that is older than this says so."""
 CHANGES = 50
 """So many of the newest changes are looked through for one that can be taken back."""
 _FIGURES = {
@@ -50,14 +57,16 @@ def add_job(console: Console) -> None:
                 text("p", str(error), "ld-muted")
                 link("All jobs", "/")
                 return None
-            view = _JobView(page, str(record.full_name))
+            view = _JobView(page, record)
             page.every(view.refresh)
         return None
 
 
 class _JobView:
-    def __init__(self, page: Page, name: str) -> None:
+    def __init__(self, page: Page, record: JobRecord) -> None:
+        name, is_files = str(record.full_name), record.kind is JobKind.STREAMING
         self._page, self._name, self._looks, self._state = page, name, 0, ""
+        self._is_acting, self._free_at_s = False, 0.0
         with box("div", "ld-stack"):
             with box("nav", "ld-crumb", aria_label="Where you are"):
                 link("Jobs", "/")
@@ -66,19 +75,22 @@ class _JobView:
                 self._badge = Badge()
                 self._note = text("span", "", "ld-muted ld-grow")
                 with box("div", "ld-bar ld-acts"):
-                    self._pause = button("Pause", partial(self._control, "PAUSE"))
-                    self._resume = button("Resume", partial(self._control, "RESUME"), is_main=True)
+                    self._pause = button("Pause", None).on("click", partial(self._clicked, "PAUSE"), ["detail"])
+                    self._resume = button("Resume", None, is_main=True)
+                    self._resume.on("click", partial(self._clicked, "RESUME"), ["detail"])
                     self._move = button("Move position", self._open_move)
                     self._undo = button("Undo last change", self._open_undo)
+                    self._stop = button("Stop", self._open_stop)
             self._about = text("p", "", "ld-muted")
-        for hidden in (self._pause, self._resume, self._move, self._undo):
+        for hidden in (self._pause, self._resume, self._move, self._undo, self._stop):
             hidden.set_visibility(False)
         self._why = Banner()
         self._figures = Tiles(_FIGURES)
         self._plots = JobPlots(page, name)
         self._details = JobDetails(page, name)
-        self._move_dialog = MoveDialog(page, name, self.refresh)
+        self._move_dialog = MoveDialog(page, name, self.refresh, is_files=is_files)
         self._undo_dialog = UndoDialog(page, name, self.refresh)
+        self._stop_dialog = StopDialog(page, name, self.refresh, is_files=is_files)
 
     async def refresh(self) -> None:
         """Look again."""
@@ -88,9 +100,10 @@ class _JobView:
         changes = await console.ask(console.sights.audit, self._name, limit=CHANGES, may_see=visitor.may_see)
         can_undo = any(entry.action in (ALTER, UNDO) for entry in changes)
         self._undo.set_visibility(can_undo and detail.job.state == "PAUSED")
+        self._move_dialog.follow(detail)
         await self._details.refresh(visitor, detail)
         if self._looks % PLOTS_EVERY == 0:
-            await self._plots.refresh()
+            await self._plots.refresh(detail.job)
         self._looks += 1
 
     def _show(self, detail: JobDetail) -> None:
@@ -108,6 +121,7 @@ class _JobView:
         self._pause.set_visibility(not is_paused and not is_final)
         self._resume.set_visibility(is_paused)
         self._move.set_visibility(not is_final)
+        self._stop.set_visibility(not is_final)
         self._show_reason(job)
         self._show_figures(job)
 
@@ -126,7 +140,7 @@ class _JobView:
     def _show_figures(self, job: JobSight) -> None:
         show, totals, batches = self._figures.show, job.totals, job.batches
         show("rate", words.rate(job.rows_per_s), f"{words.size(job.bytes_per_s)}/s")
-        show("lag", words.lag(job.lag), _trim(job))
+        show("lag", words.lag(job.lag), _lag_note(job, self._page.console.lading.clock.now()))
         show("rows", words.count(totals.rows.loaded), f"{words.count(totals.rows.unselected)} left out by WHERE")
         errors = totals.rows.error
         ratio = f"{errors / totals.rows.total:.2%} of all" if errors and totals.rows.total else ""
@@ -137,12 +151,28 @@ class _JobView:
 
     # What buttons do.
 
+    async def _clicked(self, verb: acts.Verb, event: GenericEventArguments) -> None:
+        """The other button takes the place of this one, and its focus. Neither the second click of two nor a key that
+        is held down is meant for it.
+        """
+        clicks, now_s = int(event.args.get("detail") or 0), self._page.console.lading.clock.monotonic_s()
+        is_held = clicks == 0 and now_s < self._free_at_s
+        self._free_at_s = now_s + HELD_S
+        if not (self._is_acting or is_held or clicks > 1):
+            await self._control(verb)
+
     async def _control(self, verb: acts.Verb) -> None:
         async def work() -> None:
             console, visitor = self._page.console, await self._page.visitor()
-            await console.ask(acts.control, console, visitor, self._name, verb)
+            self._is_acting = True
+            try:
+                await console.ask(acts.control, console, visitor, self._name, verb)
+            finally:
+                self._is_acting = False
             self._page.tell(f"{self._name} is {'paused' if verb == 'PAUSE' else 'resumed'}")
             await self.refresh()
+            other = self._resume if verb == "PAUSE" else self._pause
+            ui.run_javascript(f"lading.focus({other.id})")
 
         await self._page.attempt(work)
 
@@ -152,10 +182,16 @@ class _JobView:
     async def _open_undo(self) -> None:
         await self._page.attempt(self._undo_dialog.open)
 
+    def _open_stop(self) -> None:
+        self._stop_dialog.open()
 
-def _trim(job: JobSight) -> str:
+
+def _lag_note(job: JobSight, now: datetime) -> str:
+    """How old the figure is, unless it is of this moment."""
     if job.lag is None:
-        return "nobody has looked"
-    if job.lag.seconds_to_trim is None:
-        return ""
-    return f"{words.spell(job.lag.seconds_to_trim)} until rows are lost"
+        return "nobody looks while PAUSED" if job.state == "PAUSED" else "nobody has looked"
+    age_s = (now - job.lag.at).total_seconds()
+    notes = [f"seen {words.spell(age_s)} ago"] if age_s >= OLD_LAG_S else []
+    if job.lag.seconds_to_trim is not None:
+        notes.append(f"{words.spell(job.lag.seconds_to_trim)} until rows are lost")
+    return "; ".join(notes)

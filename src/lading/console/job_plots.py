@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from nicegui.elements.mixins.text_element import TextElement
@@ -14,7 +15,8 @@ from lading.console.parts.basic import box, text
 from lading.console.parts.live import Line, LivePlot
 from lading.ids import JobId
 from lading.jobs.record import JobRecord
-from lading.service.sight_records import Series
+from lading.service.sight_records import JobSight, LagSight, Series
+from lading.service.sights import MOST_SERIES_BILLS
 from lading.status.lag import LagUnit
 from lading.status.rates import Point
 
@@ -28,9 +30,11 @@ class JobPlots:
     def __init__(self, page: Page, name: str) -> None:
         self._page, self._name, self._minutes = page, name, 60
         self._choices: dict[int, TextElement] = {}
+        self._job: JobSight | None = None
         with box("section", "ld-stack", aria_label="Plots"):
             with box("div", "ld-bar"):
-                text("h2", "Over time", "ld-grow")
+                text("h2", "Over time")
+                self._cut = text("span", "", "ld-muted ld-grow")
                 with box("div", "ld-seg", role="group", aria_label="How far back"):
                     for minutes, label in WINDOWS.items():
                         choice = text("button", label, type="button")
@@ -43,14 +47,18 @@ class JobPlots:
                 self._time, self._time_now = _plot("Batch time by step", "s")
                 self._files, self._files_now = _plot("Data files", "files", whole=True)
 
-    async def refresh(self) -> None:
+    async def refresh(self, job: JobSight) -> None:
         """Draw what is known now."""
+        self._job = job
         console, visitor = self._page.console, await self._page.visitor()
         record = await console.ask(console.sights.record, self._name, visitor.may_see)
         series = await console.ask(console.sights.series, self._name, minutes=self._minutes, may_see=visitor.may_see)
-        self._draw(series, record)
+        self._cut.set_text(
+            f"Only the newest {words.count(MOST_SERIES_BILLS)} commits are drawn." if series.is_cut else ""
+        )
+        self._draw(series, record, job.lag)
 
-    def _draw(self, series: Series, record: JobRecord) -> None:
+    def _draw(self, series: Series, record: JobRecord, lag: LagSight | None) -> None:
         span = WINDOWS[self._minutes]
         times = [words.millis(point.at) for point in series.points]
         points = series.points
@@ -67,11 +75,11 @@ class JobPlots:
         rows = Line(name="rows", color="--ld-plot-1", points=of([*loaded]), is_filled=True)
         bad = Line(name="bad rows", color="--ld-plot-2", points=of([*wrong]))
         has_bad = any(point.errors_per_s for point in points)
-        most = max(loaded, default=0)
+        most = max((value for value in loaded if value is not None), default=0)
         self._rows_now.set_text(f"most {words.rate(most)}")
         show(self._rows, [rows, bad] if has_bad else [rows], f"Rows per second, at most {words.rate(most)}")
 
-        self._draw_lag(series, of, show)
+        self._draw_lag(series, lag, of, show)
         self._draw_steps(series, record, of, show)
 
         files = sum(point.data_files for point in points)
@@ -79,39 +87,48 @@ class JobPlots:
         self._files_now.set_text(f"{words.count(files)} in all")
         show(self._files, [bars], f"Data files written, {words.count(files)} in all")
 
-    def _draw_lag(self, series: Series, of, show) -> None:  # type: ignore[no-untyped-def]  # two closures of _draw
+    def _draw_lag(self, series: Series, lag: LagSight | None, of, show) -> None:  # type: ignore[no-untyped-def]
         in_time = series.lag_unit is LagUnit.MILLISECONDS
         unit = "s" if in_time else series.lag_unit.value if series.lag_unit else ""
         values = [point.lag / 1000 if in_time and point.lag is not None else point.lag for point in series.points]
-        known = [value for value in values if value is not None]
-        now = f"{words.took(known[-1]) if in_time else f'{words.count(known[-1])} {unit}'}" if known else ""
-        self._lag_now.set_text(f"now {now}" if known else "nobody has looked")
-        line = Line(name="lag", color="--ld-plot-5", points=of(values), is_filled=True, has_dots=len(known) < 12)
-        show(self._lag, [line], f"Lag, now {now or 'not known'}", unit)
+        is_known = lag is not None and lag.behind is not None
+        now = f"now {words.lag(lag)}" if is_known else "not known now"
+        self._lag_now.set_text(now)
+        drawn = sum(value is not None for value in values)
+        line = Line(name="lag", color="--ld-plot-5", points=of(values), is_filled=True, has_dots=drawn < 12)
+        show(self._lag, [line], f"Lag, {now}", unit)
 
     def _draw_steps(self, series: Series, record: JobRecord, of, show) -> None:  # type: ignore[no-untyped-def]
-        steps = self._page.console.memory.steps(
-            JobId(record.job_id), [point.at for point in series.points], series.step_s
-        )
+        points = series.points
+        steps = self._page.console.memory.steps(JobId(record.job_id), [point.at for point in points], series.step_s)
         lines = [
             Line(name=step, color=f"--ld-plot-{_STEP_COLORS[step]}", points=of(values), kind="bar", stack="steps")
             for step, values in steps.items()
         ]
-        mean = _mean(series.points)
-        whole = of([point.batch_s for point in series.points])
+        mean = _mean(points)
+        whole = without_steps([point.batch_s for point in points], steps)
         if not lines:
-            lines = [Line(name="plan to bill", color="--ld-plot-4", points=whole, has_dots=True)]
+            lines = [Line(name="plan to bill", color="--ld-plot-4", points=of(whole), has_dots=True)]
+        elif any(value is not None for value in whole):
+            lines.append(Line(name="plan to bill", color="--ld-idle", points=of(whole), kind="bar", stack="steps"))
         self._time_now.set_text(f"mean {words.took(mean)}" if mean is not None else "no batch")
         show(self._time, lines, f"Time of batches by step, mean {words.took(mean)}")
 
     async def _choose(self, minutes: int) -> None:
         self._minutes = minutes
         self._press()
-        await self._page.attempt(self.refresh)
+        if (job := self._job) is not None:
+            await self._page.attempt(lambda: self.refresh(job))
 
     def _press(self) -> None:
         for minutes, choice in self._choices.items():
             choice.props["aria-pressed"] = "true" if minutes == self._minutes else "false"
+
+
+def without_steps(whole: Sequence[float | None], steps: Mapping[str, Sequence[float | None]]) -> list[float | None]:
+    """Times of batches where no step is known: a start of the service forgets the steps, the bills keep the whole."""
+    known = steps.get(STEPS[0], [None] * len(whole))
+    return [value if step is None else None for value, step in zip(whole, known, strict=True)]
 
 
 def widen(points: Sequence[Point]) -> int:
@@ -122,12 +139,30 @@ def widen(points: Sequence[Point]) -> int:
     if len(busy) < 3:
         return 1
     usual = (busy[-1] - busy[0]) / (len(busy) - 1)
-    return max(1, min(round(usual), len(points) // 10))
+    return max(2, min(math.ceil(usual) + 1, len(points) // 10))
 
 
-def even_out(values: Sequence[float], width: int) -> list[float]:
-    """The mean of each value and those before it. The whole stays the same, but for the last few."""
-    return [sum(values[max(0, at - width + 1) : at + 1]) / width for at in range(len(values))]
+def even_out(values: Sequence[float], width: int) -> list[float | None]:
+    """The rate that rows came at, from rates of points in which a batch ended or not.
+
+    What a batch brought came since the batch before it, or within `width` points; then each point is averaged with
+    those before it. The whole stays the same, but for the edges. Of the last points nothing is known while the next
+    batch is not overdue.
+    """
+    spread, last = [0.0] * len(values), -width
+    for at, value in enumerate(values):
+        if value:
+            share = min(at - last, width)
+            for number in range(max(0, at - share + 1), at + 1):
+                spread[number] += value / share
+            last = at
+    means: list[float | None] = []
+    for at in range(len(values)):
+        near = spread[max(0, at - width + 1) : at + 1]
+        means.append(sum(near) / len(near))
+    if last >= 0 and len(values) - 1 - last < width:
+        means[last + 1 :] = [None] * (len(values) - 1 - last)
+    return means
 
 
 def _plot(title: str, unit: str, *, whole: bool = False) -> tuple[LivePlot, TextElement]:

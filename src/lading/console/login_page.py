@@ -57,6 +57,7 @@ def _form(console: Console, page: Page, back: str) -> None:
                 given = str(password.value or "")
                 if not given and not await console.ask(console.is_open, request):
                     refused.show("Give a password", tone="bad")
+                    page.announce("Give a password")
                     return
                 identity = await console.prove(str(user.value or ""), given, peer)
             except LadingError as error:

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import islice
 
 from lading.clock import Clock
 from lading.ids import JobId
@@ -21,6 +22,8 @@ STEPS = ("plan", "stage", "check", "bill", "commit", "settle", "follow")
 KEPT_BATCHES = 720
 MOST_JOBS = 2000
 """Of more jobs than this nothing is remembered: a plot is not worth the memory of the service."""
+SILENCE = timedelta(hours=24)
+"""A job that was not heard of for as long as plots reach back makes room for another."""
 PULSE_MINUTES = 15
 
 
@@ -34,6 +37,7 @@ class Timing:
 
 @dataclass(slots=True)
 class _Known:
+    heard_at: datetime
     open: dict[str, float] = field(default_factory=dict)
     timings: deque[Timing] = field(default_factory=lambda: deque(maxlen=KEPT_BATCHES))
     minutes: dict[int, int] = field(default_factory=dict)
@@ -111,9 +115,16 @@ class StepMemory:
         return {step: [_mean(batch, step) for batch in found] for step in STEPS} if any(found) else {}
 
     def _of(self, job_id: JobId) -> _Known | None:
-        if job_id not in self._known and len(self._known) >= MOST_JOBS:
+        """Those that were heard of last stand last."""
+        now = self._clock.now()
+        known = self._known.pop(job_id, None) or _Known(heard_at=now)
+        for old in [each for each, kept in islice(self._known.items(), 2) if now - kept.heard_at > SILENCE]:
+            del self._known[old]
+        if len(self._known) >= MOST_JOBS:
             return None
-        return self._known.setdefault(job_id, _Known())
+        known.heard_at = now
+        self._known[job_id] = known
+        return known
 
 
 def _mean(timings: Sequence[Timing], step: str) -> float | None:

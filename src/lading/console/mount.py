@@ -17,6 +17,7 @@ from lading.console.job_page import add_job
 from lading.console.jobs_page import add_jobs
 from lading.console.login_page import add_login
 from lading.console.memory import StepMemory
+from lading.console.missing_page import add_missing
 from lading.console.new_page import add_new
 from lading.console.spark_page import add_spark
 from lading.console.visits import Visits
@@ -66,7 +67,7 @@ def mount_console(
         scheduler=scheduler,
     )
     lading.watches.append(memory)
-    for add in (add_jobs, add_job, add_new, add_spark, add_login):
+    for add in (add_jobs, add_job, add_new, add_spark, add_login, add_missing):
         add(console)
     pages.add_static_files(STATIC, str(FOLDER), max_cache_age=3600)
     pages.add_middleware(_Headers)

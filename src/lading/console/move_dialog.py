@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from nicegui import ui
-
 from lading.console import acts, words
 from lading.console.frame import Page
 from lading.console.parts.basic import Banner, box, button, field, text
+from lading.console.parts.dialogs import Dialog
 from lading.console.parts.live import Column, LiveTable
+from lading.console.position_form import PositionForm
+from lading.errors import JobChangedError
 from lading.service.moves import EditPlan, PartitionMove
 from lading.service.sight_records import JobDetail
 
-MOST_PARTITIONS = 200
 _PLAN = (
     Column(name="partition", label="Partition"),
     Column(name="way", label="Direction"),
@@ -22,27 +22,23 @@ _PLAN = (
     Column(name="skipped", label="Skipped", is_number=True),
 )
 _WAYS = {"BACK": "warn", "FORWARD": "warn", "GIVEN UP": "bad", "UNKNOWN": "warn", "NEW SOURCE": "bad"}
+_FENCE = "One commit without rows moves it; a batch that was planned before it cannot land any more."
+_CHANGED = "The job was changed since this was shown"
 
 
 class MoveDialog:
-    """A form for positions. The button that moves works only for what the dry run has shown."""
+    """A form for positions. The button that moves works only for what the dry run has shown, of the job as it was."""
 
-    def __init__(self, page: Page, name: str, after: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, page: Page, name: str, after: Callable[[], Awaitable[None]], *, is_files: bool) -> None:
         self._page, self._name, self._after = page, name, after
-        self._fields: dict[str, ui.input] = {}
-        self._shown: dict[str, str | None] = {}
-        self._detail: JobDetail | None = None
-        with ui.dialog() as self._dialog, ui.card().classes("ld-dialog"):
-            text("h2", f"Move the position of {name}")
-            text(
-                "p",
-                "Positions are next to read. One commit without rows moves them; a batch that was planned before it "
-                "cannot land any more.",
-                "ld-muted",
-            )
+        self._plan_shown: EditPlan | None = None
+        self._wanted_shown: dict[str, str | None] = {}
+        self._paused: bool | None = None
+        with Dialog(f"Move the position of {name}") as self._dialog:
+            text("p", f"{_meaning(is_files=is_files)} {_FENCE}", "ld-muted")
             self._state = Banner()
-            self._pause = button("Pause the job", self._pause_first)
-            self._form = box("div", "ld-moves")
+            self._first = box("div", "ld-bar")
+            self._form = PositionForm(now="now after" if is_files else "now at", on_change=self._forget)
             self._reason = field("Why (kept in the audit)")
             self._said = Banner()
             self._plan = LiveTable("What the move would do", _PLAN, empty="", shows_caption=True)
@@ -54,94 +50,104 @@ class MoveDialog:
     async def open(self) -> None:
         """Show where the job is."""
         console, visitor = self._page.console, await self._page.visitor()
-        detail = self._detail = await console.ask(console.sights.one_job, self._name, visitor.may_see)
-        self._form.clear()
-        self._fields = {}
+        detail = await console.ask(console.sights.one_job, self._name, visitor.may_see)
+        self._form.fill(detail.positions)
+        self._reason.set_value("")
         self._said.show("")
-        with self._form:
-            for found in [part for part in detail.positions if not part.finished][:MOST_PARTITIONS]:
-                with box("div", "ld-move"):
-                    with box("div", "ld-move-at"):
-                        text("div", found.partition, "ld-mono")
-                        text("div", f"now at {words.place(found.at)}", "ld-note")
-                    given = field(f"New position of {found.partition}", is_mono=True)
-                    given.props["label"] = "New position"
-                    given.props["aria-label"] = f"New position of {found.partition}"
-                    given.on_value_change(self._forget)
-                    self._fields[found.partition] = given
+        self._forget()
         if detail.positions_fault:
             self._said.show("The positions are not known", detail.positions_fault, "bad")
         elif not detail.positions:
             self._said.show("The job was not opened yet", "It has no position before its first run.", "warn")
-        self._forget()
         self._show_state(detail.job.state)
         self._dialog.open()
+
+    def follow(self, detail: JobDetail) -> None:
+        """The job as it is now. What was shown of it as it was cannot be done any more."""
+        if not self._dialog.is_open:
+            return
+        is_elsewhere = self._form.follow(detail.positions)
+        self._show_state(detail.job.state)
+        if self._plan_shown is not None and (is_elsewhere or not self._paused):
+            self._forget()
+            self._said.show(_CHANGED, "Look again at what would happen.", "warn")
+            self._page.announce(_CHANGED)
 
     def _show_state(self, state: str) -> None:
         is_paused = state == "PAUSED"
         self._state.show(
             "" if is_paused else f"The job is {state}", "A position can be moved while the job is PAUSED.", "warn"
         )
-        self._pause.set_visibility(not is_paused)
-        self._dry.set_enabled(is_paused and bool(self._fields))
+        if is_paused != self._paused:
+            self._paused = is_paused
+            self._first.clear()  # Hidden, it would keep the focus from coming back into the dialog.
+            self._first.set_visibility(not is_paused)
+            if not is_paused:
+                with self._first:
+                    button("Pause the job", self._pause_first)
+        self._dry.set_enabled(is_paused and not self._form.is_empty)
+        if not is_paused:
+            self._go.disable()
 
     async def _pause_first(self) -> None:
         async def work() -> None:
             console, visitor = self._page.console, await self._page.visitor()
             await console.ask(acts.control, console, visitor, self._name, "PAUSE")
-            await self.open()
             await self._after()
 
         await self._page.attempt(work)
 
-    def _wanted(self) -> dict[str, str | None]:
-        return {
-            name: str(given.value).strip() for name, given in self._fields.items() if str(given.value or "").strip()
-        }
-
     def _forget(self) -> None:
         """What was shown is not what the form says now."""
-        self._shown = {}
+        self._plan_shown = None
         self._go.disable()
         self._plan.set_visibility(False)
 
     async def _dry_run(self) -> None:
-        wanted = self._wanted()
-        if not wanted:
-            self._said.show(
-                "No new position is given", "Leave partitions empty that should stay where they are.", "warn"
-            )
-            return
+        self._said.show("")
+        await self._page.attempt(self._look)
 
-        async def work() -> None:
-            console, visitor = self._page.console, await self._page.visitor()
-            plan = await console.ask(acts.plan_move, console, visitor, self._name, wanted)
-            self._shown = wanted
-            self._said.show("")
-            self._plan.show([plan_row(move) for move in plan.moves])
-            self._plan.set_visibility(True)
-            self._go.set_enabled(any(move.direction != "SAME" for move in plan.moves))
-            self._page.announce(spoken(plan))
-
+    async def _look(self) -> None:
+        wanted = self._form.wanted
         self._forget()
-        await self._page.attempt(work)
+        if not wanted:
+            left = "Leave partitions empty that should stay where they are."
+            self._said.show("No new position is given", left, "warn")
+            self._page.announce("No new position is given")
+            return
+        console, visitor = self._page.console, await self._page.visitor()
+        plan = await console.ask(acts.plan_move, console, visitor, self._name, wanted)
+        self._plan_shown, self._wanted_shown = plan, wanted
+        self._plan.show([plan_row(move) for move in plan.moves])
+        self._plan.set_visibility(True)
+        self._go.set_enabled(any(move.direction != "SAME" for move in plan.moves))
+        self._page.announce(spoken(plan))
 
     async def _do(self) -> None:
-        wanted = self._wanted()
-        if not wanted or wanted != self._shown:
+        wanted, shown = self._form.wanted, self._plan_shown
+        if shown is None or wanted != self._wanted_shown:
             self._forget()
             return
 
         async def work() -> None:
             console, visitor = self._page.console, await self._page.visitor()
             reason = str(self._reason.value or "").strip()
-            plan = await console.ask(acts.move, console, visitor, self._name, wanted, reason=reason)
+            try:
+                plan = await console.ask(
+                    acts.move, console, visitor, self._name, wanted, seen=shown.seen, reason=reason
+                )
+            except JobChangedError:
+                await self._look()
+                self._said.show(_CHANGED, "Nothing was moved. This is what the move would do now.", "warn")
+                self._page.announce(f"{_CHANGED}. Nothing was moved.")
+                return
             self._dialog.close()
             self._page.tell(f"{self._name} was moved in epoch {plan.epoch}; it stays PAUSED until it is resumed")
             await self._after()
 
         self._go.disable()
-        await self._page.attempt(work)
+        if not await self._page.attempt(work):
+            self._forget()
 
 
 class UndoDialog:
@@ -149,18 +155,25 @@ class UndoDialog:
 
     def __init__(self, page: Page, name: str, after: Callable[[], Awaitable[None]]) -> None:
         self._page, self._name, self._after = page, name, after
-        with ui.dialog() as self._dialog, ui.card().classes("ld-dialog"):
-            text("h2", f"Undo the last change of {name}")
-            self._plan = LiveTable("Positions go back", _PLAN, empty="No position moves.", shows_caption=True)
+        self._seen = ""
+        with Dialog(f"Undo the last change of {name}") as self._dialog:
+            self._said = Banner()
+            self._plan = LiveTable("Positions as they were", _PLAN, empty="No position moves.", shows_caption=True)
             self._changed = text("pre", "", "ld-code")
             with box("div", "ld-bar"):
-                button("Undo", self._do, is_main=True)
+                self._go = button("Undo", self._do, is_main=True)
                 button("Cancel", self._dialog.close)
 
     async def open(self) -> None:
         """Show what would be taken back. Raises JobStateError when there is nothing."""
+        self._said.show("")
+        await self._look()
+        self._dialog.open()
+
+    async def _look(self) -> None:
         console, visitor = self._page.console, await self._page.visitor()
         plan = await console.ask(acts.plan_undo, console, visitor, self._name)
+        self._seen = plan.seen
         self._plan.show([plan_row(move) for move in plan.moves])
         parts = [
             f"{what}\n  {old or '(not set)'} → {new or '(not set)'}"
@@ -168,17 +181,69 @@ class UndoDialog:
         ]
         self._changed.set_text("\n".join(parts))
         self._changed.set_visibility(bool(parts))
+        self._go.enable()
+
+    async def _do(self) -> None:
+        async def work() -> None:
+            console, visitor = self._page.console, await self._page.visitor()
+            try:
+                await console.ask(acts.undo, console, visitor, self._name, seen=self._seen)
+            except JobChangedError:
+                await self._look()
+                self._said.show(_CHANGED, "Nothing was taken back. This would be taken back now.", "warn")
+                self._page.announce(f"{_CHANGED}. Nothing was taken back.")
+                return
+            self._dialog.close()
+            self._page.tell(f"The last change of {self._name} was taken back")
+            await self._after()
+
+        self._go.disable()
+        await self._page.attempt(work)
+
+
+class StopDialog:
+    """The end of a job, asked for twice."""
+
+    def __init__(self, page: Page, name: str, after: Callable[[], Awaitable[None]], *, is_files: bool) -> None:
+        self._page, self._name, self._after = page, name, after
+        statement = "DROP JOB" if is_files else "STOP ROUTINE LOAD"
+        with Dialog(f"Stop {name} for good?") as self._dialog:
+            text("p", f"This is {statement}: the job ends and cannot be resumed. A batch on its way is cut off.")
+            text(
+                "p",
+                "Rows that it loaded stay in the table, and so do its bills. A new job of this name begins where its "
+                "own statement says, not where this one ended.",
+                "ld-muted",
+            )
+            with box("div", "ld-bar"):
+                button("Keep the job", self._dialog.close)
+                self._go = button("Stop for good", self._do, is_main=True)
+
+    def open(self) -> None:
+        """Ask."""
+        self._go.enable()
         self._dialog.open()
 
     async def _do(self) -> None:
         async def work() -> None:
             console, visitor = self._page.console, await self._page.visitor()
-            await console.ask(acts.undo, console, visitor, self._name)
+            await console.ask(acts.control, console, visitor, self._name, "STOP")
             self._dialog.close()
-            self._page.tell(f"The last change of {self._name} was taken back")
+            self._page.tell(f"{self._name} was stopped for good")
             await self._after()
 
-        await self._page.attempt(work)
+        self._go.disable()
+        if not await self._page.attempt(work):
+            self._go.enable()
+
+
+def _meaning(*, is_files: bool) -> str:
+    if is_files:
+        return (
+            "The position is the last file that counts as loaded: what comes after it by name is loaded next. "
+            "A name without a folder is one in the folder of the job."
+        )
+    return "A position is the record that is read next."
 
 
 def plan_row(move: PartitionMove) -> dict[str, object]:

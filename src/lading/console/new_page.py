@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from functools import partial
 
 from nicegui import ui
@@ -10,11 +12,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from lading.console import acts, words
-from lading.console.checking import Checked, Mistake, check_text, mistake_of
+from lading.console.checking import MOST_LETTERS, Catalog, Checked, Mistake, check_text, mistake_of
 from lading.console.desk import Console
 from lading.console.frame import Page, frame, job_path, to_login
 from lading.console.parts.basic import Banner, box, button, facts, field, text
+from lading.console.parts.dialogs import Dialog
 from lading.errors import LadingError
+from lading.sql.spans import mask_text
 
 DEBOUNCE_S = 0.3
 EXAMPLE = """\
@@ -56,10 +60,19 @@ _SET_UP = """
   const tell = () => emitEvent("lading_dark", lading.isDark());
   window.addEventListener("lading-theme", tell);
   tell();
+  window.addEventListener("pagehide", () => lading.keepUnsent(editor.state.doc.toString()));
+  const draft = lading.draft();
+  if (draft && !editor.state.doc.length) emitEvent("lading_draft", draft);
 })();
 """
-"""Colours of MySQL without its list of words: that would take Enter and the arrows for itself."""
+"""Colours of MySQL without its list of words: that would take Enter and the arrows for itself. A text that was being
+written when the page went away comes back."""
 _EXAMPLES = {"Files": EXAMPLE, "Kinesis": _STREAM, "Kafka": _TOPIC}
+
+
+def draft_of(text: str) -> str:
+    """What the browser may keep of a text that is being typed: all of it, or nothing when there is a secret in it."""
+    return text if len(text) <= MOST_LETTERS and mask_text(text) == text else ""
 
 
 def add_new(console: Console) -> None:
@@ -78,7 +91,7 @@ def add_new(console: Console) -> None:
 class _NewView:
     def __init__(self, page: Page) -> None:
         self._page = page
-        self._turn = 0
+        self._turn, self._example = 0, ""
         text("h1", "New job")
         with box("div", "ld-columns"):
             with box("div", "ld-stack"):
@@ -101,13 +114,33 @@ class _NewView:
                 self._place.set_visibility(False)
                 with box("section", "ld-panel ld-pad ld-stack", aria_label="What it will do") as self._drafts:
                     text("p", "What the statement will do stands here while you type.", "ld-muted")
+        with Dialog("Replace what was typed?") as self._ask:
+            text("p", "The example takes the place of the text in the editor.")
+            with box("div", "ld-bar"):
+                button("Keep the text", self._ask.close)
+                button("Replace it", self._replace, is_main=True)
         ui.timer(0.1, self._label, once=True)
         ui.on("lading_dark", self._dark)
+        ui.on("lading_draft", self._take_up)
 
     # Typing.
 
     def _begin(self, example: str) -> None:
-        self._editor.set_value(example)
+        self._example = example
+        given = str(self._editor.value or "").strip()
+        if given and given not in {known.strip() for known in _EXAMPLES.values()}:
+            self._ask.open()
+        else:
+            self._editor.set_value(example)
+
+    def _replace(self) -> None:
+        self._ask.close()
+        self._editor.set_value(self._example)
+
+    def _take_up(self, event: GenericEventArguments) -> None:
+        if not self._editor.value:
+            self._editor.set_value(str(event.args)[:MOST_LETTERS])
+            self._page.announce("The text that you were writing is back")
 
     async def _typed(self) -> None:
         """Check once nothing was typed for a moment; only the newest text counts."""
@@ -121,7 +154,10 @@ class _NewView:
             return
         console, given = self._page.console, str(self._editor.value or "")
         database = str(self._database.value or "default")
-        checked = await console.ask(check_text, given, database=database, tables=console.lading.store)
+        ui.run_javascript(f"lading.keepDraft({json.dumps(draft_of(given))})")
+        visitor = await console.ask(console.visitor, self._page.request)
+        known = Catalog(console.lading.store, visitor) if visitor is not None else None
+        checked = await console.ask(check_text, given, database=database, known=known)
         if turn == self._turn:
             self._show(checked)
 
@@ -167,17 +203,25 @@ class _NewView:
         try:
             visitor = await self._page.visitor()
             database = str(self._database.value or "default")
-            name = await console.ask(acts.create, console, visitor, given, database)
+            made = await console.ask(acts.create, console, visitor, given, database)
         except LadingError as error:
-            mistake = mistake_of(error)
-            self._show_mistake(mistake)
-            self._said.show(mistake.message, f"{mistake.left} {mistake.todo}".strip(), "bad")
-            self._page.announce(mistake.message)
-            self._create.enable()
+            self._refuse(error)
             return
         finally:
             self._create.props["loading"] = False
-        ui.navigate.to(job_path(name))
+        if made.fault is not None:
+            self._refuse(made.fault, made.done)
+            return
+        ui.run_javascript("lading.keepDraft('')")
+        ui.navigate.to(job_path(made.name))
+
+    def _refuse(self, error: LadingError, done: Sequence[str] = ()) -> None:
+        mistake = mistake_of(error)
+        self._show_mistake(mistake)
+        left = f"Made before it, and there now: {', '.join(done)}." if done else ""
+        self._said.show(mistake.message, " ".join(filter(None, (mistake.left, left, mistake.todo))), "bad")
+        self._page.announce(f"{mistake.message}. {left}")
+        self._create.enable()
 
     def _label(self) -> None:
         ui.run_javascript(_SET_UP.replace("EDITOR", str(self._editor.id)))

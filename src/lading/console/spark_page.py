@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from lading.console import words
-from lading.console.desk import Console
+from lading.console.desk import Console, Visitor
 from lading.console.frame import Page, frame, to_login
 from lading.console.parts.basic import Banner, Tiles, box, text
 from lading.console.parts.live import Column, LiveTable
@@ -59,9 +59,8 @@ class _SparkView:
 
     async def refresh(self) -> None:
         """Look, without starting anything."""
-        await self._page.visitor()
-        console = self._page.console
-        self._scheduler.set_text(await console.ask(_scheduler, console))
+        console, visitor = self._page.console, await self._page.visitor()
+        self._scheduler.set_text(await console.ask(scheduler_words, console, visitor))
         try:
             found = await console.ask(glance_or_none)
         except Exception as error:  # noqa: BLE001 - shown: what py4j raises when the JVM is gone has no common class
@@ -104,10 +103,18 @@ class _SparkView:
         )
 
 
-def _scheduler(console: Console) -> str:
+def scheduler_words(console: Console, visitor: Visitor) -> str:
+    """What the scheduler does, as far as the visitor may see its jobs."""
     if console.scheduler is None:
         return "This service shows jobs; it does not run them."
-    glances = console.scheduler.snapshot()
-    busy = sum(bool(getattr(glance, "is_busy", False)) for glance in glances.values())
+    seen = {stored.record.job_id for stored in console.lading.store.list_jobs() if visitor.may_see(stored.record)}
+    glances = [glance for job_id, glance in console.scheduler.snapshot().items() if job_id in seen]
+    busy = sum(bool(getattr(glance, "is_busy", False)) for glance in glances)
     state = "runs" if console.scheduler.is_alive else "does not beat"
-    return f"It {state}, looks after {words.count(len(glances))} jobs, and {words.count(busy)} are at work now."
+    jobs = f"{words.count(len(glances))} {words.plural(len(glances), 'jobs')}"
+    whose = "" if visitor.rights is None else " of yours"
+    return f"It {state}, looks after {jobs}{whose}, and {words.count(busy)} of them {_are(busy)} at work now."
+
+
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"

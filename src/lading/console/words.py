@@ -59,10 +59,10 @@ def size(number: float | None) -> str:
     """Bytes."""
     if number is None:
         return NOTHING
-    if number < 1024:
+    if round(number) < 1024:
         return f"{number:,.0f} B"
     value, units = float(number) / 1024, ["KiB", "MiB", "GiB", "TiB"]
-    while value >= 1024 and len(units) > 1:
+    while round(value, 1) >= 1024 and len(units) > 1:
         value, units = value / 1024, units[1:]
     return f"{value:,.1f} {units[0]}"
 
@@ -71,9 +71,9 @@ def took(seconds: float | None) -> str:
     """How long something took."""
     if seconds is None:
         return NOTHING
-    if seconds < 1:
+    if round(seconds * 1000) < 1000:
         return f"{seconds * 1000:,.0f} ms"
-    if seconds < 120:
+    if round(seconds, 1) < 120:
         return f"{seconds:,.1f} s"
     return spell(seconds)
 

@@ -55,7 +55,7 @@ def position(desk: TheDesk, caller: TheCaller, name: TheName, body: PositionRequ
             _check_file_move(desk, session, record, body)
         if body.dry_run:
             return plan_edit(session, name, body.positions)
-        return edit_positions(session, name, body.positions, reason=body.reason)
+        return edit_positions(session, name, body.positions, reason=body.reason, seen=body.seen)
     except PartitionLostError as error:
         # Here it is the request that names a partition which is not there, and not the source that lost one.
         raise ConfigError(error.what, left=error.left, todo=error.todo) from error

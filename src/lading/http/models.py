@@ -101,6 +101,9 @@ class PositionRequest(_Body):
     )
     reason: Annotated[str, Field(max_length=1000)] = Field(default="", description="Why; it is kept in the audit.")
     dry_run: bool = Field(default=False, description="Only say what would be loaded again or skipped.")
+    seen: Annotated[str, Field(max_length=200)] = Field(
+        default="", description="`seen` of a dry run: refused with 409 when the job is not as it was shown then."
+    )
 
 
 class SqlRequest(_Body):

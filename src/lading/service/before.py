@@ -10,7 +10,7 @@ from lading.jobs.record import JobRecord
 from lading.model.bill import Bill, BillKind
 from lading.model.positions import Positions
 from lading.service.cut_off import last_change
-from lading.service.moves import PartitionMove
+from lading.service.moves import PartitionMove, way_between
 from lading.store.records import AuditEntry
 
 if TYPE_CHECKING:
@@ -86,17 +86,22 @@ def _refuse_loaded(record: JobRecord, loads: Sequence[Bill]) -> None:
     raise JobStateError(msg, left="Nothing was changed.", todo=todo, job_id=record.job_id, rows=rows)
 
 
-def moves_back(now: Positions, before: Positions) -> tuple[PartitionMove, ...]:
-    """The way back, partition by partition."""
+def moves_back(now: Positions, before: Positions, *, is_file: bool) -> tuple[PartitionMove, ...]:
+    """The way to where it was, partition by partition.
+
+    How much that loads again or skips is not told: what lies between may have been loaded before the change, or not.
+    """
     found = []
     for name, state in before.partitions.items():
         there = now.partitions.get(name)
-        if there != state:
-            start = there.at if there is not None else ""
-            remark = "as it was before the change"
-            found.append(
-                PartitionMove(
-                    partition=name, start=start, end=state.at, direction="BACK", again=0, skipped=0, remark=remark
-                )
-            )
+        if there == state:
+            continue
+        move = PartitionMove(
+            partition=name,
+            start=there.at if there is not None else "",
+            end=state.at,
+            direction=way_between(there, state, is_file=is_file) if there is not None else "NEW SOURCE",
+            remark="as it was before the change",
+        )
+        found.append(move)
     return tuple(found)

@@ -23,10 +23,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from lading.commit.steps import run_steps
-from lading.errors import ConfigError, JobChangedError, JobStateError, LadingError
+from lading.errors import ConfigError, JobStateError, LadingError
 from lading.ids import JobId, new_token
 from lading.jobs.events import Altered, PausedByUser
-from lading.jobs.record import JobRecord, JobState, WindowLimits
+from lading.jobs.record import JobKind, JobRecord, JobState, WindowLimits
 from lading.jobs.transition import transition
 from lading.model.bill import Bill, BillKind, Head
 from lading.model.positions import Positions
@@ -34,8 +34,10 @@ from lading.service.audit import apply, audit, compact
 from lading.service.before import EDITS, cut_off_edit, last_edit, moves_back, name_of, positions_before
 from lading.service.changes import changed_parts, has_new_secrets, has_secrets
 from lading.service.compile_routine import window_of
+from lading.service.lookout import forget_lag
 from lading.service.moves import EditPlan, PartitionMove
 from lading.service.result import Result, table
+from lading.service.seen import changed_since, mark_of
 from lading.service.sourced import AnyJob
 from lading.service.turns import turn_of
 from lading.sql.definitions import define_routine_load
@@ -87,8 +89,18 @@ def check_paused(record: JobRecord, session: Session) -> None:
 def plan_of(edit: Edit) -> EditPlan:
     """What an edit would do."""
     return EditPlan(
-        job=str(edit.record.full_name), moves=edit.moves, changed=changed_parts(edit.old, edit.new), is_done=False
+        job=str(edit.record.full_name),
+        moves=edit.moves,
+        changed=changed_parts(edit.old, edit.new),
+        is_done=False,
+        seen=mark_of(edit.record, edit.seen, edit.facts.get("undoes", "")),
     )
+
+
+def check_seen(edit: Edit, seen: str) -> None:
+    """Refuse an edit that begins elsewhere than the plan that somebody was shown. Raises JobChangedError."""
+    if seen != plan_of(edit).seen:
+        raise changed_since(edit.record, "was changed since this was shown", "Look again at what would happen.")
 
 
 def show_plan(plan: EditPlan) -> Result:
@@ -149,6 +161,7 @@ def _commit_in_turn(session: Session, edit: Edit) -> EditPlan:
             _hold(session, record)
             lading.forget_runner(job_id)
             bill, shown = _commit_move(session, edit, _with(_unchanged(session, edit), event))
+            forget_lag(lading.watches, job_id)
             event = replace(event, moved=bill.head, current_offset=shown)
     except Exception:
         if changed.secrets_slot != record.secrets_slot:
@@ -172,9 +185,7 @@ def _unchanged(session: Session, edit: Edit) -> JobRecord:
     record = session.lading.runner(edit.record.job_id).record()
     check_paused(record, session)
     if (record.definition, record.secrets_slot) != (edit.record.definition, edit.record.secrets_slot):
-        msg = f"Job {record.full_name} was altered since it was looked at"
-        todo = "Look again with EXPLAIN ALTER, and repeat the statement."
-        raise JobChangedError(msg, left="Nothing was changed.", todo=todo, job_id=record.job_id)
+        raise changed_since(record, "was altered since it was looked at")
     return record
 
 
@@ -225,9 +236,7 @@ def _open_first(session: Session, edit: Edit, changed: JobRecord) -> Head:
     first.close()
     bill = coordinator.bill
     if bill is None or bill.kind is not BillKind.OPENING:
-        msg = f"Job {old.full_name} was opened since it was looked at"
-        todo = "Look again with EXPLAIN ALTER, and repeat the statement."
-        raise JobChangedError(msg, left="Nothing was changed.", todo=todo, job_id=old.job_id)
+        raise changed_since(old, "was opened since it was looked at")
     return bill.head
 
 
@@ -300,7 +309,7 @@ def prepare_undo(session: Session, record: JobRecord, *, reason: str = "", state
     seen: Head | None = None
     if head := entry.facts.get("head"):
         newest, restored = positions_before(session, record, head, saved)
-        seen, moves = newest.head, moves_back(newest.positions, restored)
+        seen, moves = newest.head, moves_back(newest.positions, restored, is_file=record.kind is JobKind.STREAMING)
     return Edit(
         record=record,
         old=old,
@@ -338,7 +347,7 @@ def _undo_cut_off(
         old=old,
         new=old,
         seen=newest.head,
-        moves=moves_back(newest.positions, restored),
+        moves=moves_back(newest.positions, restored, is_file=record.kind is JobKind.STREAMING),
         restored=restored,
         action=UNDO,
         reason=reason,
@@ -355,9 +364,14 @@ def plan_edit(session: Session, job: str, positions: Mapping[str, str | None]) -
     return plan_of(_prepared(session, job, positions, ""))
 
 
-def edit_positions(session: Session, job: str, positions: Mapping[str, str | None], *, reason: str = "") -> EditPlan:
-    """Move these partitions, through the same code as ALTER."""
-    return commit_edit(session, _prepared(session, job, positions, reason))
+def edit_positions(
+    session: Session, job: str, positions: Mapping[str, str | None], *, reason: str = "", seen: str = ""
+) -> EditPlan:
+    """Move these partitions, through the same code as ALTER; with the `seen` of a plan, only from where that began."""
+    edit = _prepared(session, job, positions, reason)
+    if seen:
+        check_seen(edit, seen)
+    return commit_edit(session, edit)
 
 
 def _prepared(session: Session, job: str, positions: Mapping[str, str | None], reason: str) -> Edit:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from lading.ids import JobId
-from lading.status.lag import Lag
+from lading.status.lag import Lag, LagUnit
 from lading.status.rates import Beat, LagPoint
 
 KEPT_BEATS = 240
@@ -29,7 +29,9 @@ class Lookout:
         self._lock = threading.Lock()
         self._beats: dict[JobId, deque[tuple[int, Beat]]] = {}
         self._lags: dict[JobId, Lag] = {}
+        self._units: dict[JobId, LagUnit] = {}
         self._past: dict[JobId, deque[LagPoint]] = {}
+        self._newest: dict[JobId, LagPoint] = {}
 
     def saw_commit(self, job_id: JobId, seq: int, beat: Beat) -> None:
         """Take a commit in. One that is not newer than the last changes nothing."""
@@ -64,9 +66,13 @@ class Lookout:
         """Take in how far a job is behind now."""
         with self._lock:
             self._lags[job_id] = lag
+            self._units[job_id] = lag.unit
             past = self._past.setdefault(job_id, deque(maxlen=KEPT_LAGS))
-            if lag.behind is not None and (not past or lag.at - past[-1].at >= LAG_DISTANCE):
-                past.append(LagPoint(at=lag.at, behind=lag.behind))
+            if lag.behind is None:
+                return
+            point = self._newest[job_id] = LagPoint(at=lag.at, behind=lag.behind)
+            if not past or lag.at - past[-1].at >= LAG_DISTANCE:
+                past.append(point)
 
     def lag(self, job_id: JobId, now: datetime) -> Lag | None:
         """How far a job is behind; None when nobody has looked for a while."""
@@ -74,15 +80,34 @@ class Lookout:
             found = self._lags.get(job_id)
         return found if found is not None and now - found.at <= LAG_LIFE else None
 
-    def past_lags(self, job_id: JobId) -> list[LagPoint]:
-        """Lags for a plot, oldest first."""
+    def unit(self, job_id: JobId) -> LagUnit | None:
+        """What the lags of a job are counted in, also when the last of them is old."""
         with self._lock:
-            return list(self._past.get(job_id, ()))
+            return self._units.get(job_id)
+
+    def forget_lag(self, job_id: JobId) -> None:
+        """What was seen is not true any longer: nobody looks, or the position was moved. Plots keep it."""
+        with self._lock:
+            self._lags.pop(job_id, None)
+
+    def past_lags(self, job_id: JobId) -> list[LagPoint]:
+        """Lags for a plot, oldest first. The newest is the last, however near it is to the one before."""
+        with self._lock:
+            past, newest = list(self._past.get(job_id, ())), self._newest.get(job_id)
+        return past if newest is None or past[-1:] == [newest] else [*past, newest]
 
     def forget_all_but(self, job_ids: Iterable[JobId]) -> None:
         """Let go of jobs that are gone."""
         kept = set(job_ids)
         with self._lock:
-            for memory in (self._beats, self._lags, self._past):
+            for memory in (self._beats, self._lags, self._units, self._past, self._newest):
                 for job_id in [known for known in memory if known not in kept]:
                     del memory[job_id]
+
+
+def forget_lag(watches: Iterable[object], job_id: JobId) -> None:
+    """A job was paused or moved: nobody shows how far it was behind before."""
+    for watch in watches:
+        lookout = getattr(watch, "lookout", None)
+        if isinstance(lookout, Lookout):
+            lookout.forget_lag(job_id)

@@ -51,6 +51,8 @@ class EditPlan:
     epoch: int | None = None
     """The epoch it raised the job to; None while it is not done."""
     seq: int | None = None
+    seen: str = ""
+    """Stands for the head and the definition that were looked at. Handed back, the edit is done with these or not."""
 
     @property
     def changes(self) -> dict[str, str | None]:
@@ -100,18 +102,9 @@ def _plan_offsets(stream: Stream, name: str, state: PartitionState, end: str | N
 def _plan_numbers(stream: Stream, name: str, state: PartitionState, end: str | None) -> PartitionMove:
     if end is None:
         return _given_up(name, state, "records")
-    old, new = _NUMBER.fullmatch(state.at), _NUMBER.fullmatch(end)
     if state.at == end and not state.finished:
         return PartitionMove(partition=name, start=state.at, end=end, direction="SAME", again=0, skipped=0)
-    direction: Direction = "UNKNOWN"
-    if old and new:
-        direction = _direction(_rank(new) - _rank(old))
-    elif is_horizon(state.at) and is_horizon(end):
-        direction = "SAME"
-    elif old and is_horizon(end):
-        direction = "BACK"
-    elif new and is_horizon(state.at):
-        direction = "FORWARD"
+    direction = _way_of_numbers(state.at, end)
     return PartitionMove(
         partition=name,
         start=state.at,
@@ -128,6 +121,30 @@ def _rank(position: re.Match[str]) -> int:
     """AT 5, inside 5, AFTER 5, AT 6: numbers that grow like the positions."""
     inside = 10**9 if position[1] == "AFTER" else int(position[3] or 0)
     return int(position[2]) * (10**9 + 1) + inside
+
+
+def way_between(old: PartitionState, new: PartitionState, *, is_file: bool) -> Direction:
+    """Whether one position lies before another. Names of files are ordered as texts; offsets and numbers as numbers."""
+    if old.finished != new.finished:
+        return "BACK" if old.finished else "FORWARD"
+    if old.at == new.at:
+        return "SAME"
+    if is_file or BEGINNING in (old.at, new.at):
+        return "BACK" if new.at < old.at else "FORWARD"
+    if old.at.isdecimal() and new.at.isdecimal():
+        return _direction(int(new.at) - int(old.at))
+    return _way_of_numbers(old.at, new.at)
+
+
+def _way_of_numbers(start: str, end: str) -> Direction:
+    old, new = _NUMBER.fullmatch(start), _NUMBER.fullmatch(end)
+    if old and new:
+        return _direction(_rank(new) - _rank(old))
+    if is_horizon(start) and is_horizon(end):
+        return "SAME"
+    if old and is_horizon(end):
+        return "BACK"
+    return "FORWARD" if new and is_horizon(start) else "UNKNOWN"
 
 
 def _given_up(name: str, state: PartitionState, unit: str) -> PartitionMove:

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from lading.errors import JobNotFoundError, LadingError
-from lading.jobs.record import JobKind, JobName, JobRecord
+from lading.jobs.record import JobKind, JobName, JobRecord, JobState
 from lading.model.codec import encode
 from lading.model.tally import Tally
 from lading.service.error_rows import read_error_rows
@@ -39,6 +39,7 @@ from lading.service.sight_records import (
     JsonRecord,
     Series,
 )
+from lading.status.lag import Lag, LagUnit
 from lading.status.rates import Beat, Rates, measure_rates, plot
 
 if TYPE_CHECKING:
@@ -179,12 +180,11 @@ class Sights:
         start = end - timedelta(minutes=minutes)
         beats, is_cut = self._beats_since(record, start.timestamp())
         points = min(MOST_POINTS, max(1, minutes * 6))
-        lag = self._lookout.lag(record.job_id, end)
         return Series(
             start=start,
             end=end,
             step_s=(end - start).total_seconds() / points,
-            lag_unit=lag.unit if lag else None,
+            lag_unit=self._lookout.unit(record.job_id),
             points=plot(beats, self._lookout.past_lags(record.job_id), start=start, end=end, points=points),
             is_cut=is_cut,
         )
@@ -196,7 +196,13 @@ class Sights:
         rates: Rates = measure_rates(
             self._lookout.beats(record.job_id), now=now, window_s=RATE_WINDOW_S, since=record.created_at
         )
-        return show_job(record, totals, rates, self._lookout.lag(record.job_id, now))
+        return show_job(record, totals, rates, self._lag(record))
+
+    def _lag(self, record: JobRecord) -> Lag | None:
+        """How far a job is behind. Files are counted by the job itself: while it is PAUSED, by nobody."""
+        found = self._lookout.lag(record.job_id, self._lading.clock.now())
+        is_stale = found is not None and found.unit is LagUnit.FILES and record.state is JobState.PAUSED
+        return None if is_stale else found
 
     def _fill(self, record: JobRecord) -> bool:
         """Read the commits of a job from the index, if it has some that were not seen. Says whether it did."""

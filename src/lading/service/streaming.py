@@ -16,7 +16,9 @@ from lading.model.bill import Head
 from lading.model.positions import Positions
 from lading.service.audit import apply, audit
 from lading.service.edits import Edit, check_paused
+from lading.service.file_names import whole_name
 from lading.service.guard import is_local
+from lading.service.lookout import forget_lag
 from lading.service.lost_secrets import statement_to_alter
 from lading.service.moves import PartitionMove, plan_file_moves
 from lading.service.result import Result, done
@@ -74,13 +76,13 @@ def _located(source: SourceFunction) -> SourceFunction:
 
 
 def _located_offset(properties: Mapping[str, str], source: SourceFunction) -> dict[str, str]:
-    """The names of local files are whole paths; a relative one in an offset would sort behind them all."""
+    """Positions are whole names; a part of one would sort before or behind them all."""
     offset = properties.get("offset")
-    if not offset or not is_local(source):
+    if not offset:
         return dict(properties)
     key = parse_offset(offset)
-    whole = key if key.startswith("/") else str(Path.cwd() / key.removeprefix("./"))
-    return {**properties, "offset": json.dumps({"fileName": whole})}
+    whole = whole_name(key, source)
+    return dict(properties) if whole == key else {**properties, "offset": json.dumps({"fileName": whole})}
 
 
 def prepare_job_alter(session: Session, statement: AlterJob) -> Edit:
@@ -156,4 +158,5 @@ def control_job(session: Session, statement: ControlJob) -> Result:
         if statement.verb != "RESUME":
             session.lading.runner(record.job_id).halt()
             session.lading.forget_runner(record.job_id)
+            forget_lag(session.lading.watches, record.job_id)
     return done()

@@ -31,7 +31,7 @@ def link(content: str, href: str, classes: str = "", **attributes: str) -> TextE
     return text("a", content, classes, href=href, **attributes)
 
 
-def button(content: str, on_click: Callable[[], Any], *, is_main: bool = False) -> ui.button:
+def button(content: str, on_click: Callable[[], Any] | None, *, is_main: bool = False) -> ui.button:
     """A button with its label. The main one of a page has the accent colour."""
     made = ui.button(content, on_click=on_click, color=None)
     return made.props("unelevated no-caps").classes(f"ld-button {'ld-main-act' if is_main else ''}")

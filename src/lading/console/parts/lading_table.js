@@ -1,4 +1,5 @@
 // A table that changes in place. Cells are texts, or records: text, note, href, tone, title, at, mono, pulse, action.
+// A text that stands for a longer one, its title, opens with a click or a key.
 // Below 640 pixels each row becomes a card by CSS; the roles keep it a table for screen readers.
 export default {
   template: `
@@ -31,6 +32,9 @@ export default {
                 <button v-else-if="cell(row, column).action" type="button" class="ld-small"
                         :aria-label="cell(row, column).label || null"
                         @click="$emit('act', cell(row, column).action)">{{ cell(row, column).text }}</button>
+                <details v-else-if="hasMore(cell(row, column))" class="ld-more">
+                  <summary>{{ cell(row, column).text }}</summary>{{ cell(row, column).title }}
+                </details>
                 <span v-else :data-tone="cell(row, column).tone || null">{{ cell(row, column).text }}</span>
                 <svg v-if="cell(row, column).pulse && cell(row, column).pulse.length" class="ld-pulse"
                      viewBox="0 0 60 16" aria-hidden="true" preserveAspectRatio="none">
@@ -81,6 +85,9 @@ export default {
     },
     title(cell) {
       return cell.at ? lading.exact(cell.at) : cell.title || null;
+    },
+    hasMore(cell) {
+      return Boolean(cell.title) && cell.title !== cell.text;
     },
     iso(at) {
       return new Date(at).toISOString();

@@ -54,7 +54,53 @@
     " " + (new Date(at).toLocaleTimeString("en-GB", { timeZoneName: "short" }).split(" ").pop() || "");
   const clock = (at) => new Date(at).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
 
+  // A button that took the place of another takes its focus, unless the focus is elsewhere by now.
+  function focus(id, tries = 20) {
+    const wanted = getHtmlElement(id);
+    const has = document.activeElement;
+    if (has && has !== document.body && has.offsetParent) return;
+    if (wanted && wanted.offsetParent) wanted.focus();
+    else if (tries) setTimeout(() => focus(id, tries - 1), 50);
+  }
+
+  // The text of a job that is being written; the service gives only texts without secrets.
+  const DRAFT = "lading-draft";
+  function draft() {
+    try {
+      return sessionStorage.getItem(DRAFT) || "";
+    } catch {
+      return "";
+    }
+  }
+  let sealed = false;
+  function keepDraft(text) {
+    sealed = !text;
+    try {
+      if (text) sessionStorage.setItem(DRAFT, text);
+      else sessionStorage.removeItem(DRAFT);
+    } catch {
+      // A browser that keeps nothing loses the text.
+    }
+  }
+
+  // What was typed while the service did not answer: kept unless a word in it could belong to a secret.
+  const SECRETS = /key|secret|token|passw|passphrase|pwd|jaas|oauthbearer|userinfo|connectionstring|credential|identified|user/;
+  function keepUnsent(text) {
+    const isPlain = !SECRETS.test(text.toLowerCase().replace(/[^a-z0-9]/g, "")) && !/:\/\/[^\s\/]*:[^\s\/]*@/.test(text);
+    if (!sealed && text && text.length < 200000 && isPlain) keepDraft(text);
+  }
+
+  // The open tab stands in the entry of the history, so that who comes back finds it.
+  const keepTab = (name) => history.replaceState({ ...history.state, ladingTab: name }, "");
+  const tellTab = () => history.state?.ladingTab && emitEvent("lading_tab", history.state.ladingTab);
+
   window.lading = {
+    keepTab,
+    tellTab,
+    keepUnsent,
+    focus,
+    draft,
+    keepDraft,
     now,
     ago,
     exact,
@@ -77,6 +123,8 @@
   new MutationObserver((_, observer) => {
     if (document.querySelector(".ld-theme")) {
       observer.disconnect();
+      // The layout around a page is no landmark: the page has its own.
+      document.querySelector("main.q-page")?.setAttribute("role", "presentation");
       applyTheme();
     }
   }).observe(document, { childList: true, subtree: true });

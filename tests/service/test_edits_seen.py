@@ -1,0 +1,105 @@
+"""Edits of jobs that load files: what was shown is what is done; names of files are those of the job."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lading.errors import ConfigError, JobChangedError
+from lading.model.positions import PartitionState
+from lading.service.edits import check_seen, edit_positions, plan_edit, plan_of, prepare_undo
+from lading.service.moves import Direction, way_between
+from tests.service.routine_fakes import Desk as Bench
+
+
+@pytest.fixture
+def paused(tmp_path: Path) -> Iterator[Bench]:
+    made = Bench(tmp_path)
+    (tmp_path / "in").mkdir()
+    for name in ("a", "b", "c"):
+        (tmp_path / "in" / f"{name}.csv").write_text("id,city\n1,essen\n")
+    offset = json.dumps({"fileName": f"{tmp_path}/in/b.csv"})
+    made.sql(
+        f"CREATE JOB j PROPERTIES('offset'='{offset}') ON STREAMING DO INSERT INTO t SELECT * "
+        f'FROM FILE("uri"="{tmp_path}/in/*.csv", "format"="csv_with_names", "column_separator"=",")'
+    )
+    made.sql("PAUSE JOB WHERE jobName = 'j'")
+    yield made
+    made.lading.close()
+
+
+@pytest.mark.parametrize(
+    "meanwhile", ["UNDO ALTER JOB j", "ALTER JOB j PROPERTIES('max_interval'='3')"], ids=["head", "definition"]
+)
+def test_a_plan_is_not_done_once_the_job_was_changed(paused: Bench, meanwhile: str) -> None:
+    session = paused.lading.session("bob", "shop")
+    edit_positions(session, "j", {"any": "c.csv"})
+    plan = plan_edit(session, "j", {"any": "a.csv"})
+    paused.sql(meanwhile)
+    before = paused.lading.bills(paused.lading.job("j"), 9)
+    with pytest.raises(JobChangedError, match="changed since this was shown"):
+        edit_positions(session, "j", {"any": "a.csv"}, seen=plan.seen)
+    assert paused.lading.bills(paused.lading.job("j"), 9) == before
+    anew = plan_edit(session, "j", {"any": "a.csv"})
+    assert edit_positions(session, "j", {"any": "a.csv"}, seen=anew.seen).is_done
+
+
+def test_another_change_is_not_taken_back_than_the_one_that_was_shown(paused: Bench) -> None:
+    session = paused.lading.session("bob", "shop")
+    edit_positions(session, "j", {"any": "c.csv"})
+    shown = plan_of(prepare_undo(session, paused.lading.job("j"))).seen
+    check_seen(prepare_undo(session, paused.lading.job("j")), shown)
+    paused.sql("ALTER JOB j PROPERTIES('max_interval'='3')")
+    with pytest.raises(JobChangedError):
+        check_seen(prepare_undo(session, paused.lading.job("j")), shown)
+
+
+def test_a_name_alone_is_one_in_the_folder_of_the_job(paused: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(paused.path)
+    session = paused.lading.session("bob", "shop")
+    whole = f"{paused.path}/in/a.csv"
+    for name in ("a.csv", "in/a.csv", "./in/a.csv", whole, f"file://{whole}", json.dumps({"fileName": "a.csv"})):
+        assert plan_edit(session, "j", {"any": name}).moves[0].end == whole, name
+    paused.sql("ALTER JOB j PROPERTIES('offset'='{\"fileName\": \"a.csv\"}')")
+    assert json.loads(paused.lading.job("j").properties["offset"]) == {"fileName": whole}
+
+
+@pytest.mark.parametrize("name", ["/elsewhere/a.csv", "elsewhere/a.csv", "/a.csv"])
+def test_a_file_that_lies_elsewhere_is_refused(paused: Bench, name: str) -> None:
+    session = paused.lading.session("bob", "shop")
+    with pytest.raises(ConfigError, match=f"is not in {paused.path}/in/, where the files of the job are"):
+        plan_edit(session, "j", {"any": name})
+
+
+def test_undo_says_which_way_it_goes(paused: Bench) -> None:
+    session = paused.lading.session("bob", "shop")
+    edit_positions(session, "j", {"any": "a.csv"})
+    move = plan_of(prepare_undo(session, paused.lading.job("j"))).moves[0]
+    assert (move.direction, move.again, move.skipped) == ("FORWARD", None, None)
+    paused.sql("UNDO ALTER JOB j")
+    assert plan_of(prepare_undo(session, paused.lading.job("j"))).moves[0].direction == "BACK"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "way"),
+    [
+        ("9", "10", "FORWARD"),
+        ("10", "9", "BACK"),
+        ("", "9", "FORWARD"),
+        ("7", "", "BACK"),
+        ("AFTER 9", "AT 10", "FORWARD"),
+        ("AT 10", "AFTER 9", "BACK"),
+        ("AT 10", "TRIM_HORIZON", "BACK"),
+        ("TRIM_HORIZON", "AT 10", "FORWARD"),
+        ("LATEST", "AT 10", "UNKNOWN"),
+    ],
+)
+def test_positions_of_streams_have_a_direction(old: str, new: str, way: Direction) -> None:
+    assert way_between(PartitionState(at=old), PartitionState(at=new), is_file=False) == way
+
+
+def test_a_shard_that_is_read_again_goes_back() -> None:
+    assert way_between(PartitionState(at="9", finished=True), PartitionState(at="9"), is_file=False) == "BACK"
