@@ -21,8 +21,8 @@ from lading.testing.kinesis.reshard import Resharder
 from lading.testing.kinesis.server import KinesisServer, NoNodeError, serve_kinesis
 from lading.testing.stream_check import check_table
 
-CLICKS, CHUNKS, KEYS = 20_000, 40, 500
-RESHARDS = (10, 20)
+CLICKS, CHUNKS, KEYS = 10_000, 20, 500
+RESHARDS = (5, 10)
 """Before these chunks: a split, and then a merge."""
 KILL = "commit.after=kill:2"
 """The first commit opens the job, the second one has rows."""
