@@ -1,100 +1,42 @@
-"""Edits that meet other statements, batches, ticks and the end of the process; and the secrets of jobs."""
+"""Edits that meet other statements, batches, ticks and the end of the process."""
 
 from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from lading.commit.coordinator import Coordinator, World
 from lading.commit.steps import run_steps
-from lading.errors import JobChangedError, JobStateError, LadingError, PropertyError, SecretError, StoreError
+from lading.errors import JobChangedError, JobStateError, StoreError
 from lading.ids import Incarnation, new_token
-from lading.jobs.events import BatchFailed, Tick
-from lading.jobs.reasons import Failure, Reason, ReasonCode
+from lading.jobs.events import Tick
 from lading.jobs.record import JobState
 from lading.model.batch import BatchPlan, Report, Split
 from lading.model.tally import RowCounts
 from lading.plan.planner import Planner
 from lading.service import edits
 from lading.service.cut_off import check_not_cut_off
-from lading.service.facade import secret_key
-from lading.service.secrets import Vault
-from lading.testing.marked import secret
+from tests.service.edit_rig import (
+    ALTER,
+    MOVE,
+    NEW,
+    OLD,
+    OTHER,
+    UNDO,
+    actions,
+    at,
+    during_the_edit,
+    job,
+    kill_during,
+    password,
+    pause_by_itself,
+)
 from tests.service.routine_fakes import Desk, FakeKafka, bench
 
-OLD, NEW = secret("old"), secret("new")
-
-__all__ = ["bench"]
-
-CREATE = (
-    'CREATE ROUTINE LOAD j ON t PROPERTIES("format"="json") FROM KAFKA("kafka_broker_list"="h:1", '
-    f'"kafka_topic"="clicks", "property.kafka_default_offsets"="OFFSET_BEGINNING", "property.sasl.password"="{OLD}")'
-)
-ALTER = "ALTER ROUTINE LOAD FOR j"
-MOVE = f'{ALTER} FROM KAFKA("kafka_partitions"="0", "kafka_offsets"="40")'
-OTHER = f'{ALTER} FROM KAFKA("kafka_topic"="orders", "property.sasl.password"="{NEW}")'
-UNDO = "UNDO ALTER ROUTINE LOAD FOR j"
-
-
-class Killed(BaseException):
-    """The process ends here."""
-
-
-@pytest.fixture
-def job(bench: Desk) -> Desk:
-    bench.world.topics["orders"] = {"0": 7}
-    bench.sql(CREATE)
-    bench.run()
-    bench.sql("PAUSE ROUTINE LOAD FOR j")
-    return bench
-
-
-def password(job: Desk) -> str:
-    return str(job.lading.statement_of(job.lading.any_job("shop.j")).source.properties["property.sasl.password"])  # type: ignore[union-attr]  # a routine load
-
-
-def at(job: Desk) -> dict[str, str]:
-    positions = job.lading.bills(job.lading.any_job("shop.j"), 1)[0].positions
-    return {name: state.at for name, state in positions.partitions.items()}
-
-
-def actions(job: Desk) -> list[str]:
-    return [str(row[2]) for row in job.sql("SHOW LOAD AUDIT FOR shop.j")]
-
-
-def pause_by_itself(job: Desk) -> None:
-    job.sql("RESUME ROUTINE LOAD FOR j")
-    job.run()
-    reason = Reason(code=ReasonCode.GET_REMOTE_DATA_ERROR, message="down")
-    runner = job.lading.runner(job.lading.any_job("shop.j").job_id)
-    runner.apply(BatchFailed(task_id=None, failure=Failure(reason=reason), at=job.lading.clock.now()))
-
-
-def during_the_edit(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], None]) -> None:
-    """Between the commit of an edit and its record."""
-    commit = edits._commit_move
-
-    def then(*parts: Any) -> Any:
-        done = commit(*parts)
-        happens()
-        return done
-
-    monkeypatch.setattr(edits, "_commit_move", then)
-
-
-def kill_during(job: Desk, monkeypatch: pytest.MonkeyPatch, statement: str) -> None:
-    def die() -> None:
-        raise Killed
-
-    with monkeypatch.context() as patch:
-        during_the_edit(patch, die)
-        with pytest.raises(Killed):
-            job.sql(statement)
-    job.restart()
+__all__ = ["bench", "job"]
 
 
 # Other statements, batches and ticks.
@@ -282,86 +224,6 @@ def test_properties_alone_are_altered_after_a_position_was_moved(job: Desk) -> N
     coordinator, compiled = lading.coordinator(record)
     assert coordinator.bill is not None
     check_not_cut_off(compiled.job, lading.open_target(record).bills, coordinator.bill, record.last_seen)
-
-
-# Secrets.
-
-
-def test_a_key_alone_can_be_changed_and_put_back(job: Desk) -> None:
-    change = f'{ALTER} FROM KAFKA("property.sasl.password"="{NEW}")'
-    job.sql(change)
-    assert password(job) == NEW
-    with pytest.raises(JobStateError, match="No properties or sql changed"):
-        job.sql(change)
-    job.restart()
-    job.sql(UNDO)
-    assert password(job) == OLD
-
-
-def test_a_refused_alter_does_not_touch_the_keys_of_before(job: Desk) -> None:
-    job.sql(f'{ALTER} PROPERTIES("max_batch_interval"="7") FROM KAFKA("property.sasl.password"="{NEW}")')
-    with pytest.raises(PropertyError):
-        job.sql(f'{ALTER} PROPERTIES("max_batch_interval"="8") FROM KAFKA("property.sasl.password"="******")')
-    with pytest.raises(LadingError):
-        job.sql(f'{ALTER} WHERE nosuch = 1 FROM KAFKA("property.sasl.password"="{NEW}er")')
-    assert password(job) == NEW
-    job.sql(UNDO)
-    assert password(job) == OLD
-
-
-def test_keys_survive_the_end_of_the_process_in_the_middle_of_an_alter(
-    job: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    change = f'{ALTER} PROPERTIES("max_batch_interval"="8") FROM KAFKA("property.sasl.password"="{NEW}")'
-
-    def die(*parts: Any) -> Any:
-        raise Killed
-
-    monkeypatch.setattr(job.lading, "compile", die)
-    with pytest.raises(Killed):
-        job.sql(change)
-    job.restart()
-    assert password(job) == OLD
-    job.sql(change)
-    assert password(job) == NEW
-    job.sql(UNDO)
-    assert password(job) == OLD
-
-
-def test_keys_that_no_undo_reaches_are_forgotten(job: Desk) -> None:
-    record = job.lading.any_job("shop.j")
-    slots = [record.secrets_slot]
-    for word in (secret("one"), secret("two"), secret("three")):
-        job.sql(f'{ALTER} FROM KAFKA("property.sasl.password"="{word}")')
-        slots.append(job.lading.any_job("shop.j").secrets_slot)
-    kept = [bool(job.lading.store.read_setting(secret_key(record.job_id, slot))) for slot in slots]
-    assert kept == [False, False, True, True]
-    job.sql(UNDO)
-    assert password(job) == secret("two")
-
-
-def test_keys_that_cannot_be_opened_any_more_can_be_given_anew(job: Desk) -> None:
-    job.lading.vault = Vault([b"another key of thirty-two bytes!"])
-    with pytest.raises(SecretError, match=r"ALTER has to name all of them: property\.sasl\.password"):
-        job.sql(f'{ALTER} PROPERTIES("max_batch_interval"="7") FROM KAFKA("property.client.id"="x")')
-    with pytest.raises(SecretError, match=r"give job shop\.j its keys again with ALTER"):
-        job.sql(f'{ALTER} PROPERTIES("max_batch_interval"="7")')
-    job.sql(f'{ALTER} FROM KAFKA("property.sasl.password"="{NEW}")')
-    assert password(job) == NEW
-    job.sql("RESUME ROUTINE LOAD FOR j")
-    job.run()
-    assert job.show()["State"] == "RUNNING"
-    job.sql("PAUSE ROUTINE LOAD FOR j")
-    with pytest.raises(SecretError):
-        job.sql(UNDO)
-
-
-def test_keys_that_cannot_be_opened_can_be_replaced_by_a_reference(job: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SHOP_KEY", NEW)
-    job.lading.vault = Vault([b"another key of thirty-two bytes!"])
-    job.sql(f'{ALTER} FROM KAFKA("property.sasl.password"="env:SHOP_KEY")')
-    job.lading.compile(job.lading.any_job("shop.j"))
-    assert job.world.specs[-1].client["sasl.password"] == NEW
 
 
 # Sources that were made again.
