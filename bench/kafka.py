@@ -13,7 +13,6 @@ from typing import Any
 
 import pyspark
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.cimpl import NewTopic
 from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.table import Table
@@ -23,6 +22,7 @@ from lading.pipeline.java import find_java
 from lading.pipeline.session import open_session
 from lading.service.facade import Lading
 from lading.testing.kafka_broker import KafkaBroker, KafkaMissingError, serve_kafka
+from lading.testing.kafka_topics import Topics
 from lading.testing.kinesis.canned import message
 
 SCALE = float(os.environ.get("LADING_BENCH_SCALE", "1"))
@@ -82,8 +82,7 @@ def _measure(broker: KafkaBroker, console: Console) -> None:
 
 
 def _fill(broker: KafkaBroker) -> None:
-    admin = broker.admin()
-    admin.create_topics([NewTopic("bench", PARTITIONS, 1)])["bench"].result(30)
+    Topics(broker).create("bench", PARTITIONS)
     producer = Producer({"bootstrap.servers": broker.bootstrap, "linger.ms": 20, "log_level": 0})
     for number in range(TOTAL):
         while True:

@@ -17,10 +17,10 @@ from pathlib import Path
 
 import pymysql
 from confluent_kafka import Producer
-from confluent_kafka.cimpl import NewTopic
 from playwright.sync_api import expect
 
 from lading.testing.kafka_broker import KafkaBroker
+from lading.testing.kafka_topics import Topics
 from lading.testing.marked import MARK, secret
 from tests.console.service import open_browser
 from tests.hush.watch import WATCH
@@ -150,8 +150,7 @@ def test_listening_beyond_this_machine_needs_a_password_and_tls(tmp_path: Path) 
 def test_a_person_who_knows_doris(tmp_path: Path, broker: KafkaBroker) -> None:
     """The client of Debian, a routine load, a browser, a kill, and everything as it was."""
     topic = f"t{uuid.uuid4().hex[:8]}"
-    admin = broker.admin()
-    admin.create_topics([NewTopic(topic, 2, 1)])[topic].result(30)
+    Topics(broker).create(topic, 2)
     producer = Producer({"bootstrap.servers": broker.bootstrap, "log_level": 0})
 
     def send(first: int, count: int) -> None:

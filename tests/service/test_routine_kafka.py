@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaException, Producer, TopicPartition
-from confluent_kafka.cimpl import NewPartitions, NewTopic
+from confluent_kafka import Producer, TopicPartition
 
 from lading.errors import LadingError
 from lading.testing.kafka_broker import KafkaBroker
+from lading.testing.kafka_topics import Topics
 from lading.testing.registry import TestRegistry
 from tests.service.conftest import Desk
 
@@ -27,8 +27,8 @@ class Topic:
         self.bootstrap = broker.bootstrap
         self.broker = broker
         self._producer = Producer({"bootstrap.servers": broker.bootstrap, "log_level": 0})
-        admin = broker.admin()  # Requests end with their client.
-        admin.create_topics([NewTopic(self.name, partitions, 1)])[self.name].result(30)
+        self.topics = Topics(broker)
+        self.topics.create(self.name, partitions)
         desk.sql("CREATE TABLE t (id BIGINT NOT NULL, city VARCHAR(10), amount DECIMAL(10,2)) USING delta")
 
     def renew_producer(self) -> None:
@@ -290,8 +290,7 @@ def test_a_partition_that_is_added_is_read_from_its_beginning(topic: Topic) -> N
     topic.send({0: csv(0, 3)})
     topic.create('COLUMNS TERMINATED BY ","', property__kafka_default_offsets="OFFSET_END")
     topic.desk.run()
-    admin = topic.broker.admin()
-    admin.create_partitions([NewPartitions(topic.name, 5)])[topic.name].result(30)
+    topic.topics.grow(topic.name, 5)
     topic.renew_producer()
     topic.send({4: csv(10, 5), 0: csv(20, 1)})
     topic.desk.run()
@@ -302,16 +301,8 @@ def test_a_topic_that_was_made_again_stops_the_job(topic: Topic) -> None:
     topic.send({0: csv(0, 3)})
     topic.create('COLUMNS TERMINATED BY ","')
     topic.desk.run()
-    admin = topic.broker.admin()
-    admin.delete_topics([topic.name])[topic.name].result(30)
-    made = None
-    for _ in range(100):  # Deleting goes on after it was answered.
-        try:
-            made = admin.create_topics([NewTopic(topic.name, 4, 1)])[topic.name].result(30)
-            break
-        except KafkaException:
-            topic.desk.lading.clock.sleep(0.1)
-    assert made is None
+    topic.topics.delete(topic.name)
+    topic.topics.create(topic.name, 4)
     topic.send({0: csv(10, 9)})
     topic.desk.run()
     assert topic.show("State") == "PAUSED"

@@ -7,6 +7,7 @@ from typing import Any
 
 from lading.clock import SystemClock
 from lading.testing.kafka_broker import KafkaBroker
+from lading.testing.kafka_topics import Topics
 
 _FLUSH_S = 60.0
 
@@ -20,16 +21,14 @@ class KafkaGenerator:
 
     def __init__(self, broker: KafkaBroker, topic: str, *, partitions: int = 4, keys_each: int = 5) -> None:
         from confluent_kafka import Producer
-        from confluent_kafka.cimpl import NewTopic
 
         self.topic = topic
-        self._admin = broker.admin()
         self._keys_each = keys_each
         self.sent: dict[str, int] = {}
         """Per key how many messages the broker has acknowledged: 0, 1, … sent - 1."""
         self._errors: list[Any] = []
-        for future in self._admin.create_topics([NewTopic(topic, partitions, 1)]).values():
-            future.result(30)
+        self._topics = Topics(broker)
+        self._topics.create(topic, partitions)
         self._producer = Producer(
             {"bootstrap.servers": broker.bootstrap, "enable.idempotence": True, "linger.ms": 5, "log_level": 0}
         )
@@ -42,10 +41,7 @@ class KafkaGenerator:
 
     def grow(self, partitions: int) -> None:
         """Add partitions, each with keys of its own."""
-        from confluent_kafka.cimpl import NewPartitions
-
-        for future in self._admin.create_partitions([NewPartitions(self.topic, partitions)]).values():
-            future.result(30)
+        self._topics.grow(self.topic, partitions)
         self._wait_until_known(partitions)
         self._add_keys(partitions)
 

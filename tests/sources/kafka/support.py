@@ -10,7 +10,6 @@ from typing import Any
 
 import pyarrow as pa
 from confluent_kafka import Producer, TopicPartition
-from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 from lading.clock import SystemClock
 from lading.model.batch import Limits, Split
@@ -25,6 +24,7 @@ from lading.sources.kafka.starts import OFFSET_BEGINNING, render_start
 from lading.sources.records.spec import RecordFormat, RecordKind
 from lading.sources.streams import StreamEnd
 from lading.testing.kafka_broker import KafkaBroker
+from lading.testing.kafka_topics import Topics
 
 FORMAT = RecordFormat(kind=RecordKind.JSON, columns=("k", "n"))
 FROM_BEGINNING = render_start(OFFSET_BEGINNING)
@@ -59,20 +59,22 @@ class Topic:
     def __init__(self, broker: KafkaBroker, *, partitions: int = 1, config: Mapping[str, str] | None = None) -> None:
         self.broker = broker
         self.name = new_name()
+        self._topics = Topics(broker)
         self._admin = broker.admin()
         self.create(partitions, config)
 
     def create(self, partitions: int = 1, config: Mapping[str, str] | None = None) -> None:
-        _done(self._admin.create_topics([NewTopic(self.name, partitions, 1, config=dict(config or {}))]))
+        self._topics.create(self.name, partitions, config)
 
     def delete(self) -> None:
-        _done(self._admin.delete_topics([self.name]))
+        self._topics.delete(self.name)
 
     def grow(self, partitions: int) -> None:
-        _done(self._admin.create_partitions([NewPartitions(self.name, partitions)]))
+        self._topics.grow(self.name, partitions)
 
     def trim(self, before: int, partition: int = 0) -> None:
-        _done(self._admin.delete_records([TopicPartition(self.name, partition, before)]))
+        for future in self._admin.delete_records([TopicPartition(self.name, partition, before)]).values():
+            future.result(timeout=20)
 
     def spec(self, **more: Any) -> KafkaSpec:
         return spec_of(self.broker.bootstrap, self.name, **more)
@@ -131,11 +133,6 @@ class Topic:
                     break
                 except BufferError:
                     producer.poll(0.1)
-
-
-def _done(futures: Mapping[Any, Any]) -> None:
-    for future in futures.values():
-        future.result(timeout=20)
 
 
 @dataclass

@@ -53,14 +53,14 @@ def test_the_group_is_told_the_newest_positions(broker: KafkaBroker) -> None:
     for seq in range(1, 50):
         for step in range(3):
             acknowledger.follow(bill(seq * 10 + step, p0=str(seq * 10 + step), p1="", p2="1"))
-        acknowledger.wait_until_idle()
+        assert acknowledger.wait_until_idle()
         if told(broker, group):
             break
         SystemClock().sleep(0.2)
     newest = seq * 10 + 2
     assert told(broker, group) == {0: newest, 2: 1}
     acknowledger.follow(bill(1, p0="1"))
-    acknowledger.wait_until_idle()
+    assert acknowledger.wait_until_idle()
     assert told(broker, group) == {0: newest, 2: 1}
     assert acknowledger.followed_seq(JOB) == newest
     acknowledger.close()
@@ -70,7 +70,7 @@ def test_a_topic_that_is_gone_is_complained_about(topic: Topic, caplog: pytest.L
     acknowledger = KafkaAcknowledger(topic.spec(client={"group.id": f"group-{topic.name}"}))
     topic.delete()
     acknowledger.follow(bill(1, p0="5"))
-    acknowledger.wait_until_idle()
+    assert acknowledger.wait_until_idle()
     assert "was not told" in caplog.text
 
 
@@ -85,6 +85,6 @@ def test_it_never_raises_and_never_waits(client: dict[str, str], caplog: pytest.
     acknowledger = KafkaAcknowledger(spec_of("127.0.0.1:1", "t", client={"group.id": "g", **client}), timeout_s=0.3)
     acknowledger.follow(bill(1, p0="5"))
     acknowledger.follow(bill(2, p0="6"))
-    acknowledger.wait_until_idle()
+    assert acknowledger.wait_until_idle()
     assert "Consumer group g was not told" in caplog.text
     acknowledger.close()

@@ -51,10 +51,10 @@ class KafkaAcknowledger:
             self._next = bill
         self._send()
 
-    def wait_until_idle(self, timeout_s: float = 10.0) -> None:
-        """Until everything was sent and answered, or the time is over."""
+    def wait_until_idle(self, timeout_s: float = 30.0) -> bool:
+        """Wait until everything was sent and answered; False when the time was over before."""
         with self._idle:
-            self._idle.wait_for(lambda: self._underway is None and self._next is None, timeout_s)
+            return self._idle.wait_for(lambda: self._underway is None and self._next is None, timeout_s)
 
     def close(self) -> None:
         """Let go of the connection, which others may share. What is under way may be lost."""
