@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import json
 import socket
 import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import closing
-from ipaddress import ip_address
 from pathlib import Path
 
 import httpx
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from lading.errors import ConfigError
 from lading.http.door import MOST_BODY_BYTES
 from lading.http.server import HttpServer, Tls
+from lading.testing.certificates import self_signed
 from tests.http.rig import Rig, rules
 
 
@@ -116,9 +111,9 @@ def test_after_closing_the_port_is_free_and_it_may_be_closed_again(loaded: Rig) 
 
 
 def test_tls(loaded: Rig, tmp_path: Path) -> None:
-    certificate, key = _self_signed(tmp_path)
-    trust = ssl.create_default_context(cafile=str(certificate))
-    with HttpServer(loaded.app()).start(tls=Tls(certificate=str(certificate), key=str(key))) as server:
+    signed = self_signed(tmp_path)
+    trust = ssl.create_default_context(cafile=str(signed.certificate))
+    with HttpServer(loaded.app()).start(tls=Tls(certificate=str(signed.certificate), key=str(signed.key))) as server:
         answer = httpx.get(f"https://127.0.0.1:{server.port}/healthz", verify=trust)
         assert answer.json()["status"] == "ok"
 
@@ -130,27 +125,3 @@ def test_a_certificate_that_is_none_is_said(loaded: Rig, tmp_path: Path, content
         path.write_text(content)
     with pytest.raises(ConfigError, match="certificate"):
         HttpServer(loaded.app()).start(tls=Tls(certificate=str(path), key=str(path)))
-
-
-def _self_signed(folder: Path) -> tuple[Path, Path]:
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
-    now = dt.datetime.now(dt.UTC)
-    built = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - dt.timedelta(days=1))
-        .not_valid_after(now + dt.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    certificate, private = folder / "cert.pem", folder / "key.pem"
-    certificate.write_bytes(built.public_bytes(serialization.Encoding.PEM))
-    private.write_bytes(
-        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    )
-    return certificate, private

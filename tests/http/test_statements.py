@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import httpx
 import pytest
 
+from lading.http import sql
+from lading.http.callers import Caller
+from lading.http.desk import Desk
+from lading.http.models import SqlAnswer, SqlRequest
 from lading.http.server import HttpServer
-from lading.http.sql import MOST_AT_ONCE
+from lading.http.sql import MOST_AT_ONCE, MOST_OF_ONE
 from lading.service import bounded_sqlite
+from lading.service.access import ROOT
 from lading.service.bounded_sqlite import Bounds
 from lading.service.statement_size import MOST_LETTERS, MOST_PARTS, SHORT, why_too_large
+from lading.testing.marked import secret
 from tests.http.rig import Rig
+
+ANN = secret("ann")
 
 
 @pytest.mark.parametrize(
@@ -45,19 +55,49 @@ def test_the_limits_are_exact() -> None:
     assert SHORT < MOST_PARTS
 
 
+ENDLESS = (
+    "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) "
+    'SELECT count(*), (SELECT count(*) FROM jobs("type"="insert")) FROM c'
+)
+
+
+def test_queries_of_one_user_leave_room_for_those_of_another(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    access = rig.access()
+    access.create_user("ann", ANN, by=ROOT)
+    run, let_go, taken = sql._run, threading.Event(), threading.Semaphore(0)
+
+    def slow(desk: Desk, caller: Caller, body: SqlRequest) -> SqlAnswer:
+        if caller.user == "ann":
+            taken.release()
+            assert let_go.wait(60)
+        return run(desk, caller, body)
+
+    monkeypatch.setattr(sql, "_run", slow)
+    with HttpServer(rig.app(access=access)).start() as server, ThreadPoolExecutor(MOST_AT_ONCE) as clients:
+        asked: dict[str, Any] = {
+            "url": f"http://127.0.0.1:{server.port}/api/sql",
+            "json": {"sql": "SHOW DATABASES"},
+            "timeout": 60.0,
+        }
+        anns = [clients.submit(httpx.post, **asked, auth=("ann", ANN)) for _ in range(MOST_AT_ONCE)]
+        try:
+            assert all(taken.acquire(timeout=30) for _ in range(MOST_OF_ONE))
+            assert httpx.post(**asked, auth=("root", "")).status_code == 200
+            assert not [one for one in anns if one.done()]
+        finally:
+            let_go.set()
+        assert [one.result(30).status_code for one in anns] == [200] * MOST_AT_ONCE
+
+
 def test_a_query_that_nobody_waits_for_is_ended(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     """Eight that never end, of clients that are gone, kept everybody from asking anything."""
     monkeypatch.setattr(bounded_sqlite, "BOUNDS", Bounds(seconds=120))
-    endless = (
-        "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) "
-        'SELECT count(*), (SELECT count(*) FROM jobs("type"="insert")) FROM c'
-    )
     with HttpServer(rig.app()).start() as server, ThreadPoolExecutor(MOST_AT_ONCE) as clients:
         url = f"http://127.0.0.1:{server.port}/api/sql"
 
         def ask_and_leave(_: int) -> None:
             with pytest.raises(httpx.ReadTimeout):
-                httpx.post(url, json={"sql": endless}, timeout=1.0)
+                httpx.post(url, json={"sql": ENDLESS}, timeout=1.0)
 
         list(clients.map(ask_and_leave, range(MOST_AT_ONCE)))
         assert httpx.post(url, json={"sql": "SHOW DATABASES"}, timeout=30.0).status_code == 200

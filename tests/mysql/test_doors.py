@@ -5,21 +5,17 @@ from __future__ import annotations
 import ssl
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pymysql
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from lading.mysql.auth import LocalRoot, is_loopback, is_proof, verifier
 from lading.mysql.options import MysqlOptions, load_tls
 from lading.mysql.server import MysqlServer
 from lading.service.facade import Lading
+from lading.testing.certificates import self_signed
 from lading.testing.marked import secret
 from tests.mysql.client import run_mysql
 from tests.mysql.conftest import Connect, rows
@@ -46,7 +42,10 @@ class Book:
         return PASSWORDS.get(user) == password
 
     def may_connect(self, user: str, peer: str) -> bool:
-        return user not in self.locked
+        return True
+
+    def delay_s(self, user: str, peer: str) -> float | None:
+        return None if user in self.locked else 0.0
 
     def succeeded(self, user: str, peer: str) -> None:
         self.successes.append(f"{user}@{peer}")
@@ -70,28 +69,8 @@ def book() -> Book:
 @pytest.fixture
 def tls(tmp_path: Path) -> tuple[Path, ssl.SSLContext]:
     """A certificate of 127.0.0.1 that signs itself."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
-    now = datetime.now(UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    pem = tmp_path / "certificate.pem"
-    pem.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-    secret = tmp_path / "key.pem"
-    secret.write_bytes(
-        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    )
-    return pem, load_tls(pem, secret)
+    signed = self_signed(tmp_path)
+    return signed.certificate, load_tls(signed.certificate, signed.key)
 
 
 @pytest.fixture

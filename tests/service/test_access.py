@@ -279,8 +279,10 @@ def test_the_mysql_face_gets_the_same_answers(access: Access, waits: Waits) -> N
 def test_the_mysql_face_waits_as_the_others_do(access: Access, clock: ManualClock) -> None:
     users = MysqlUsers(access)
     assert [users.failed("jack", "a") for _ in range(7)] == [0.25, 0.5, 1, 2, 4, 5, 5]
-    assert users.may_connect("jack", "a")
+    assert users.delay_s("jack", "a") == 5
+    assert users.delay_s("jack", "a") is None
     users.succeeded("jack", "a")
+    assert users.delay_s("jack", "a") == 0
     assert users.failed("jack", "a") == 0.25
 
 

@@ -49,8 +49,10 @@ def serve(
 ) -> None:
     """Run the jobs and answer MySQL clients, HTTP and browsers, until SIGTERM."""
     from lading.service.logs import LogWatch, set_up_logs
+    from lading.service.open_files import allow_many_open_files
 
     set_up_logs(log_format)
+    allow_many_open_files()
     log = logging.getLogger("lading.serve")
     ending = _Signals()
     if (tls_cert is None) != (tls_key is None):
@@ -84,8 +86,9 @@ def serve(
         rounds = LagRounds(lading, told)
         rounds.start()
         stack.callback(rounds.close)
-        _light(stack, home, access, f"{'https' if tls else 'http'}://{_shown(host)}:{http}", mysql)
-        log.info("ready: mysql -h %s -P %d -u root; console http://%s:%d", _shown(host), mysql, _shown(host), http)
+        console = f"{'https' if tls else 'http'}://{_shown(host)}:{http}"
+        _light(stack, home, access, console, mysql)
+        log.info("ready: mysql -h %s -P %d -u root; console %s", _shown(host), mysql, console)
         typer.echo(f"Lading is ready: MySQL on {host}:{mysql}, HTTP on {host}:{http} (pid {os.getpid()})")
         threading.Thread(target=_warm_up, args=(lading, log), name="lading-warm-up", daemon=True).start()
         ending.wait()

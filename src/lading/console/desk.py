@@ -18,6 +18,7 @@ from lading.ids import JobId
 from lading.jobs.record import JobRecord
 from lading.service.access import Access
 from lading.service.facade import Lading
+from lading.service.fair_turns import FairTurns
 from lading.service.guard import sees
 from lading.service.listening import is_loopback
 from lading.service.login import Refusal
@@ -27,6 +28,7 @@ from lading.service.sights import Sights
 
 OPEN_USER = "anonymous"
 READERS, PROVERS = 8, 8
+PROVERS_OF_ONE_PEER = 4
 
 Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
@@ -72,6 +74,7 @@ class Console:
     _readers: ThreadPoolExecutor = field(default_factory=lambda: _pool(READERS, "lading-console"))
     _provers: ThreadPoolExecutor = field(default_factory=lambda: _pool(PROVERS, "lading-login"))
     """Wrong passwords are answered late; who waits for that keeps no thread from the pages."""
+    _proving: FairTurns = field(default_factory=lambda: FairTurns(PROVERS, PROVERS_OF_ONE_PEER))
 
     async def ask(self, work: Callable[Given, Answer], *given: Given.args, **named: Given.kwargs) -> Answer:
         """Run something that blocks, beside the loop that answers browsers."""
@@ -85,7 +88,8 @@ class Console:
         # Whoever waits for a wrong password holds no thread meanwhile: nobody else waits with them.
         await asyncio.sleep(self.access.throttle.reserve(user, peer))
         look = partial(self.access.fits, user, password, peer=peer)
-        fits = await asyncio.get_running_loop().run_in_executor(self._provers, look)
+        async with self._proving.turn(peer):
+            fits = await asyncio.get_running_loop().run_in_executor(self._provers, look)
         settled = self.access.settle(user, peer, fits=fits, used_password=bool(password))
         if isinstance(settled, Refusal):
             await asyncio.sleep(settled.delay_s)

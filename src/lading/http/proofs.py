@@ -14,10 +14,13 @@ from starlette.requests import HTTPConnection
 
 from lading.http.callers import Caller, Password, parse_proof
 from lading.service.access import Access
+from lading.service.fair_turns import FairTurns
 from lading.service.login import Refusal
 from lading.service.rights import Identity
 
 MOST_PASSWORDS = 16
+MOST_OF_ONE_PEER = 4
+"""Passwords that one address has looked at at once: to look at one is work."""
 MOST_TOKENS = 16
 
 Sleep = Callable[[float], Awaitable[None]]
@@ -30,6 +33,7 @@ class Proofs:
         self._access = access
         self._sleep = sleep
         self._lines: tuple[CapacityLimiter, CapacityLimiter] | None = None
+        self._turns = FairTurns(MOST_PASSWORDS, MOST_OF_ONE_PEER)
 
     async def identify(self, connection: HTTPConnection) -> Caller:
         """Prove who is asking, by `Authorization: Basic` or `Bearer`. Raises AuthError."""
@@ -49,7 +53,8 @@ class Proofs:
     async def _check(self, proof: Password, peer: str, limiter: CapacityLimiter) -> Identity:
         await self._wait(self._access.throttle.reserve(proof.user, peer))
         look = partial(self._access.fits, proof.user, proof.password, peer=peer)
-        fits = await to_thread.run_sync(look, limiter=limiter)
+        async with self._turns.turn(peer):
+            fits = await to_thread.run_sync(look, limiter=limiter)
         settled = self._access.settle(proof.user, peer, fits=fits, used_password=bool(proof.password))
         if isinstance(settled, Refusal):
             await self._wait(settled.delay_s)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Self
+from typing import Self, cast
 
 import uvicorn
 from starlette.types import ASGIApp
 
 from lading.errors import ConfigError
-from lading.http.connections import ConnectionLimits, protocol_with
+from lading.http.connections import ConnectionLimits, PatientProtocol, protocol_with
+from lading.http.tls import TlsDoor
 
 STARTED_WITHIN_S = 30.0
 CLOSED_WITHIN_S = 30.0
@@ -45,7 +47,7 @@ class HttpServer:
         """Listen, and return when requests are answered. Raises ConfigError when the address cannot be had."""
         bound = _listen(host, port)
         try:
-            server = _Server(self._config(tls, drain_s))
+            server = _Server(self._config(tls, drain_s), self._limits)
         except (OSError, ValueError) as error:
             bound.close()
             msg = f"HTTP cannot be served with this certificate: {error}"
@@ -104,17 +106,35 @@ class HttpServer:
 
 
 class _Server(uvicorn.Server):
-    """Says when it is up."""
+    """Says when it is up, and accepts by itself where there is TLS."""
 
-    def __init__(self, config: uvicorn.Config) -> None:
+    def __init__(self, config: uvicorn.Config, limits: ConnectionLimits) -> None:
         super().__init__(config)
         self.is_up = threading.Event()
+        self._limits = limits
+        self._doors: list[TlsDoor] = []
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         try:
-            await super().startup(sockets)
+            context = self.config.ssl
+            await super().startup([] if context else sockets)
+            if context and self.started:
+                self._doors = [
+                    TlsDoor(each, context, self._protocol, most=self._limits.most_connections) for each in sockets or []
+                ]
+            for door in self._doors:
+                door.open(self._limits.head_timeout_s, self.config.backlog)
         finally:
             self.is_up.set()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for door in self._doors:
+            await door.close()
+        await super().shutdown(sockets)
+
+    def _protocol(self) -> asyncio.Protocol:
+        make = cast("type[PatientProtocol]", self.config.http_protocol_class)
+        return make(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
 
 
 def _listen(host: str, port: int) -> socket.socket:

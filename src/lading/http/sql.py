@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from functools import partial
 
 from anyio import CapacityLimiter, to_thread
@@ -15,6 +16,7 @@ from lading.http.faults import ERRORS, StatementTooLargeError
 from lading.http.models import SqlAnswer, SqlRequest, SqlResult
 from lading.http.plain import plain_data
 from lading.http.sessions import open_session
+from lading.service.fair_turns import FairTurns
 from lading.service.result import Result
 from lading.service.statement_size import why_too_large
 from lading.service.stopping import Stop
@@ -25,6 +27,8 @@ router = APIRouter(prefix="/api", tags=["sql"], responses=ERRORS)
 LOOK_S = 0.5
 MOST_AT_ONCE = 8
 """Statements may run for long on Spark; with threads of their own they keep no other path waiting."""
+MOST_OF_ONE = 4
+"""Of those, one user's."""
 
 
 @router.post("/sql")
@@ -36,7 +40,9 @@ async def sql(request: Request, desk: TheDesk, caller: TheCaller, body: SqlReque
     stop = Stop()
     watching = asyncio.create_task(_stop_when_gone(request, stop))
     try:
-        return await to_thread.run_sync(stop.run, partial(_run, desk, caller, body), limiter=_limiter(request))
+        line = _line(request)
+        async with line.turns.turn(caller.user):
+            return await to_thread.run_sync(stop.run, partial(_run, desk, caller, body), limiter=line.threads)
     finally:
         watching.cancel()
 
@@ -48,12 +54,21 @@ async def _stop_when_gone(request: Request, stop: Stop) -> None:
     stop.set()
 
 
-def _limiter(request: Request) -> CapacityLimiter:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Line:
+    """Where statements of one app wait."""
+
+    turns: FairTurns
+    threads: CapacityLimiter
+
+
+def _line(request: Request) -> _Line:
     state = request.app.state
-    if not hasattr(state, "lading_sql_limiter"):
-        state.lading_sql_limiter = CapacityLimiter(MOST_AT_ONCE)
-    limiter: CapacityLimiter = state.lading_sql_limiter
-    return limiter
+    if not hasattr(state, "lading_sql_line"):
+        turns = FairTurns(MOST_AT_ONCE, MOST_OF_ONE)
+        state.lading_sql_line = _Line(turns=turns, threads=CapacityLimiter(MOST_AT_ONCE))
+    line: _Line = state.lading_sql_line
+    return line
 
 
 def _run(desk: Desk, caller: Caller, body: SqlRequest) -> SqlAnswer:

@@ -25,7 +25,11 @@ class Authenticator(Protocol):
         ...
 
     def may_connect(self, user: str, peer: str) -> bool:
-        """Whether this user may come from there at all, and has not been wrong too often."""
+        """Whether this user may come from there at all."""
+        ...
+
+    def delay_s(self, user: str, peer: str) -> float | None:
+        """Take a turn: for how long to wait before the password is looked at. None: was wrong too often."""
         ...
 
     def succeeded(self, user: str, peer: str) -> None:
@@ -59,6 +63,10 @@ class LocalRoot:
     def may_connect(self, user: str, peer: str) -> bool:
         """Only from this machine."""
         return user == "root" and is_loopback(peer)
+
+    def delay_s(self, user: str, peer: str) -> float | None:
+        """Nobody waits."""
+        return 0.0
 
     def succeeded(self, user: str, peer: str) -> None:
         """Nothing is counted."""

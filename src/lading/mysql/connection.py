@@ -38,8 +38,8 @@ class House:
     """What a connection needs of the server."""
 
     options: MysqlOptions
-    pool: Callable[[Callable[[], Any]], asyncio.Future[Any]]
-    """Runs something in a worker thread."""
+    pool: Callable[[str, Callable[[], Any]], asyncio.Future[Any]]
+    """Runs something in a worker thread, when it is this user's turn."""
     desk: Callable[[Callable[[], Any]], asyncio.Future[Any]]
     """The same for what is quick and must not wait for the statements of others."""
     become: Callable[[Greeted], Awaitable[Talk]]
@@ -225,7 +225,7 @@ class Connection:
         quick = self.talk.quick(statement) if is_short(statement) else None
         if quick is not None:
             return quick
-        pool = self._house.desk if is_urgent(statement) else self._house.pool
+        pool = self._house.desk if is_urgent(statement) else self._in_line
         return await self._in_thread(lambda: self.talk.answer(statement), pool)
 
     async def _rows(self, result: Result, *, binary: bool = False) -> Rows:
@@ -308,13 +308,16 @@ class Connection:
         if self._work is not None and not self._work.done():
             await asyncio.wait([self._work])
         stop = self._stop = Stop()
-        future = self._work = (pool or self._house.pool)(lambda: stop.run(work))
+        future = self._work = (pool or self._in_line)(lambda: stop.run(work))
         with self._wire.watching(stop.set):
             try:
                 return cast("T", await asyncio.shield(future))
             except asyncio.CancelledError:
                 stop.set()
                 raise
+
+    def _in_line(self, work: Callable[[], Any]) -> asyncio.Future[Any]:
+        return self._house.pool(self.talk.user, work)
 
     async def finish(self) -> None:
         """End what a thread still does for this connection, and wait for it, but not for ever."""

@@ -92,6 +92,10 @@ async def check(greeted: Greeted, peer: str, authenticator: Authenticator, in_th
 
 async def _is_proven(greeted: Greeted, peer: str, authenticator: Authenticator, in_thread: InThread) -> bool:
     login, wire = greeted.login, greeted.wire
+    delay_s = await in_thread(lambda: authenticator.delay_s(login.user, peer))
+    if delay_s is None:
+        return False
+    await asyncio.sleep(delay_s)  # Here and not in a thread, which others need.
     if not await in_thread(lambda: authenticator.may_connect(login.user, peer)):
         return False
     if login.plugin == CLEAR_PASSWORD and greeted.is_encrypted:

@@ -17,8 +17,12 @@ class MysqlOptions:
     max_connections: int = 600
     workers: int = 16
     """Statements that run at once; others wait for their turn."""
-    login_workers: int = 32
-    """Clients whose password is looked at, or that wait because it was wrong, at once."""
+    workers_each: int = 8
+    """Of those, the statements of one user."""
+    login_workers: int = 16
+    """Clients whose password is looked at at once; those that wait because it was wrong need none."""
+    login_workers_each: int = 4
+    """Of those, the clients of one address."""
     handshake_timeout_s: float = 10.0
     """A client that has not proven who it is after so long is dropped."""
     idle_timeout_s: float = 28_800.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,8 @@ class Peer:
     task: asyncio.Task[None]
     connection: Connection | None = None
     """None until the client is known."""
+    is_dropped: bool = False
+    """It made room for another one before it was known."""
 
     @property
     def user(self) -> str:
@@ -59,6 +62,21 @@ class PeerList:
     def remove(self, peer: Peer) -> None:
         """A connection ended."""
         self._peers.pop(peer.connection_id, None)
+
+    def make_room(self) -> bool:
+        """Drop one that has not said who it is; says whether there was one.
+
+        It is the oldest one of the address that has most of them: who opens many and says nothing drops their own.
+        """
+        unknown = [peer for peer in self._peers.values() if peer.connection is None]
+        if not unknown:
+            return False
+        hosts = Counter(peer.host for peer in unknown)
+        dropped = max(unknown, key=lambda peer: hosts[peer.host])
+        self.remove(dropped)
+        dropped.is_dropped = True
+        dropped.task.cancel()
+        return True
 
     def end_unknown(self) -> None:
         """Drop those who have not said who they are."""

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -26,6 +27,7 @@ from lading.mysql.talk import Connected, Talk
 from lading.mysql.variables import Variables, charset_named
 from lading.mysql.wire import ClosedError, frame
 from lading.service.facade import Lading
+from lading.service.fair_turns import FairTurns
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -51,8 +53,10 @@ class MysqlServer:
         self._peers: PeerList | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._executor = ThreadPoolExecutor(self._options.workers, thread_name_prefix="lading-mysql")
-        # Whoever guesses passwords is made to wait, and must not do so in the place of somebody's statement.
+        # Passwords are not looked at in the place of somebody's statement.
         self._doormen = ThreadPoolExecutor(self._options.login_workers, thread_name_prefix="lading-mysql-login")
+        self._turns = FairTurns(self._options.workers, self._options.workers_each)
+        self._door_turns = FairTurns(self._options.login_workers, self._options.login_workers_each)
         # Neither those statements nor those guesses keep people out, or keep them from ending a statement.
         self._desk = ThreadPoolExecutor(_AT_THE_DESK, thread_name_prefix="lading-mysql-desk")
 
@@ -141,7 +145,7 @@ class MysqlServer:
 
     async def _client(self, sock: socket.socket, peers: PeerList, host: str, port: int) -> None:
         with sock:
-            if len(peers) >= self._options.max_connections:
+            if len(peers) >= self._options.max_connections and not peers.make_room():
                 peers.refused += 1
                 await _refuse(sock, 0, TOO_MANY_CONNECTIONS)
                 return
@@ -155,6 +159,12 @@ class MysqlServer:
                 await self._greeted(sock, peers, peer)
             except OSError:
                 peers.refused += 1
+            except asyncio.CancelledError:
+                if not peer.is_dropped:
+                    raise
+                peers.refused += 1
+                with suppress(OSError):  # One that has begun with TLS, or takes nothing, is not told.
+                    sock.send(frame(2, packets.bare_error(TOO_MANY_CONNECTIONS)))
             except Exception:  # noqa: BLE001 - the door of a task: others live on
                 _log.exception("A connection failed in a way that nobody expected")
             finally:
@@ -180,7 +190,7 @@ class MysqlServer:
 
     async def _known(self, greeted: Greeted, peers: PeerList, peer: Peer) -> None:
         async def become(somebody: Greeted) -> Talk:
-            await check(somebody, peer.host, self._authenticator, self._at_the_door)
+            await check(somebody, peer.host, self._authenticator, partial(self._at_the_door, peer.host))
             return await self._at_the_desk(lambda: self._open_talk(somebody, peers, peer))
 
         try:
@@ -224,11 +234,18 @@ class MysqlServer:
             talk.use(login.database)
         return talk
 
-    def _in_thread(self, work: Callable[[], T]) -> asyncio.Future[T]:
-        return _run_in(self._executor, work)
+    def _in_thread(self, user: str, work: Callable[[], T]) -> asyncio.Future[T]:
+        async def in_turn() -> T:
+            async with self._turns.turn(user):
+                return await _run_in(self._executor, work)
 
-    def _at_the_door(self, work: Callable[[], T]) -> asyncio.Future[T]:
-        return _run_in(self._doormen, work)
+        task = asyncio.create_task(in_turn())
+        task.add_done_callback(_looked_at)
+        return task
+
+    async def _at_the_door(self, host: str, work: Callable[[], T]) -> T:
+        async with self._door_turns.turn(host):
+            return await _run_in(self._doormen, work)
 
     def _at_the_desk(self, work: Callable[[], T]) -> asyncio.Future[T]:
         return _run_in(self._desk, work)

@@ -25,12 +25,15 @@ class MysqlUsers:
         return self._access.fits(user, password, peer=peer)
 
     def may_connect(self, user: str, peer: str) -> bool:
-        """Waits its turn after wrong passwords. False after too many, and for an open root from elsewhere."""
-        try:
-            self._access.throttle.admit(user, peer)
-        except AuthError:
-            return False
+        """False for an open root from elsewhere."""
         return not (is_elsewhere(peer) and self._access.native_verifier(user) is None)
+
+    def delay_s(self, user: str, peer: str) -> float | None:
+        """Its turn after wrong passwords; None after too many."""
+        try:
+            return self._access.throttle.reserve(user, peer)
+        except AuthError:
+            return None
 
     def succeeded(self, user: str, peer: str) -> None:
         """The password was right."""

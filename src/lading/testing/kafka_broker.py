@@ -13,12 +13,11 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
-from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any
 
 from lading.clock import SystemClock
+from lading.testing.certificates import self_signed
 from lading.testing.marked import secret
 from lading.testing.maven import JarsMissingError, find_jars
 
@@ -90,17 +89,17 @@ class KafkaBroker:
         self.bootstrap = f"127.0.0.1:{self._port}"
         self.secure_bootstrap = f"127.0.0.1:{secure}"
         """SASL_SSL with the mechanism PLAIN."""
-        self.certificate = folder / "certificate.pem"
+        signed = self_signed(folder)
+        self.certificate = signed.certificate
         self._process: subprocess.Popen[bytes] | None = None
         self._properties = folder / "server.properties"
-        keystore = _write_certificate(self.certificate)
         self._properties.write_text(
             _PROPERTIES.format(
                 port=self._port,
                 secure=secure,
                 controller=controller,
                 data=folder / "data",
-                keystore=keystore,
+                keystore=signed.both,
                 user=KAFKA_USER,
                 password=KAFKA_PASSWORD,
             )
@@ -202,28 +201,6 @@ class MockKafka:
         self.producer = Producer({"bootstrap.servers": "none", "test.mock.num.brokers": 1, "log_level": 0})
         brokers = self.producer.list_topics(timeout=10).brokers.values()
         self.bootstrap = ",".join(f"{broker.host}:{broker.port}" for broker in brokers)
-
-
-def _write_certificate(place: Path) -> Path:
-    """A certificate for this machine that vouches for itself; returns the file that has its key too."""
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    key, now = ec.generate_private_key(ec.SECP256R1()), SystemClock().now()
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
-    addresses = x509.SubjectAlternativeName([x509.IPAddress(IPv4Address("127.0.0.1"))])
-    builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
-    builder = builder.serial_number(x509.random_serial_number()).add_extension(addresses, critical=False)
-    builder = builder.not_valid_before(now - timedelta(days=1)).not_valid_after(now + timedelta(days=30))
-    certificate = builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
-    private = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    place.write_bytes(certificate)
-    keystore = place.with_name("keystore.pem")
-    keystore.write_bytes(private + certificate)
-    return keystore
 
 
 def _free_ports(count: int) -> list[int]:
