@@ -9,6 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 from playwright.sync_api import Page, expect
+from pyspark import SparkContext
 
 from tests.console.service import Service
 
@@ -156,7 +157,8 @@ def test_pages_that_are_not_there(page: Page, service: Service) -> None:
     assert "lading_up" in httpx.get(f"{service.url}/metrics").text
 
 
-def test_spark_is_not_started_by_looking(page: Page, service: Service) -> None:
+def test_spark_is_not_started_by_looking(page: Page, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SparkContext, "_active_spark_context", None)  # Other tests of this process may have one.
     page.goto(f"{service.url}/spark")
     expect(page.get_by_text("Spark is not running")).to_be_visible()
     expect(page.get_by_text("looks after")).to_be_visible()

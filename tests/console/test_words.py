@@ -6,6 +6,7 @@ from collections import Counter
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from pyspark import SparkContext
 
 from lading.console import words
 from lading.console.checking import check_text
@@ -13,7 +14,7 @@ from lading.console.job_plots import even_out, widen, without_steps
 from lading.console.login_page import inside
 from lading.console.memory import SILENCE, STEPS, StepMemory
 from lading.console.new_page import draft_of
-from lading.console.spark_glance import glance_or_none, look_at
+from lading.console.spark_glance import glance_or_none
 from lading.console.visits import LIFE_S, TICKET_LIFE_S, Visits
 from lading.ids import JobId, new_job_id
 from lading.jobs.events import Created
@@ -234,64 +235,6 @@ def test_steps_of_jobs_that_are_gone_make_room_for_others(monkeypatch: pytest.Mo
     assert memory.steps(records[0].job_id, [clock.now() - SILENCE * 2], 1e9) == {}
 
 
-class _Tracker:
-    def getActiveJobsIds(self) -> list[int]:
-        return [4, 3]
-
-    def getActiveStageIds(self) -> list[int]:
-        return [7, 8]
-
-    def getStageInfo(self, number: int) -> object:
-        return type("S", (), _STAGE) if number == 7 else None
-
-    def getExecutorInfos(self) -> list[object]:
-        return [_Executor()]
-
-
-_STAGE = {
-    "currentAttemptId": 0,
-    "name": "mapInArrow",
-    "numTasks": 10,
-    "numActiveTasks": 2,
-    "numCompletedTasks": 5,
-    "numFailedTasks": 1,
-}
-
-
-class _Executor:
-    def host(self) -> str:
-        return "10.0.0.7"
-
-    def port(self) -> int:
-        return 7000
-
-    def numRunningTasks(self) -> int:
-        return 2
-
-    def usedOnHeapStorageMemory(self) -> int:
-        return 10
-
-    def totalOnHeapStorageMemory(self) -> int:
-        return 100
-
-
-class _Context:
-    version, master, applicationId, defaultParallelism = "4.3.0", "local[2]", "app-1", 2
-
-    @property
-    def _jsc(self) -> _Context:
-        return self
-
-    def sc(self) -> _Context:
-        return self
-
-    def statusTracker(self) -> _Tracker:
-        return _Tracker()
-
-
-def test_spark_is_told_as_it_is_and_never_started() -> None:
-    glance = look_at(_Context())
-    assert glance.jobs == (3, 4)
-    assert [(stage.stage_id, stage.completed, stage.tasks) for stage in glance.stages] == [(7, 5, 10)]
-    assert [(executor.address, executor.running_tasks) for executor in glance.executors] == [("10.0.0.7:7000", 2)]
+def test_spark_is_never_started_by_looking(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SparkContext, "_active_spark_context", None)  # Other tests of this process may have one.
     assert glance_or_none() is None

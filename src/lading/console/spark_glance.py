@@ -15,6 +15,8 @@ class StageGlance:
     stage_id: int
     attempt: int
     name: str
+    pool: str
+    """Where Spark shares its cores out: one for each job of Lading."""
     tasks: int
     active: int
     completed: int
@@ -63,11 +65,11 @@ def look_at(context: Any) -> SparkGlance:
         parallelism=int(context.defaultParallelism),
         executors=tuple(_executors(context)),
         jobs=tuple(sorted(tracker.getActiveJobsIds())),
-        stages=tuple(_stages(tracker)),
+        stages=tuple(_stages(context, tracker)),
     )
 
 
-def _stages(tracker: Any) -> Iterable[StageGlance]:
+def _stages(context: Any, tracker: Any) -> Iterable[StageGlance]:
     for number in sorted(tracker.getActiveStageIds()):
         info = tracker.getStageInfo(number)
         if info is not None:  # It may have ended meanwhile.
@@ -75,11 +77,21 @@ def _stages(tracker: Any) -> Iterable[StageGlance]:
                 stage_id=number,
                 attempt=info.currentAttemptId,
                 name=str(info.name),
+                pool=_pool_of(context, number),
                 tasks=info.numTasks,
                 active=info.numActiveTasks,
                 completed=info.numCompletedTasks,
                 failed=info.numFailedTasks,
             )
+
+
+def _pool_of(context: Any, number: int) -> str:
+    from py4j.protocol import Py4JJavaError
+
+    try:
+        return str(context._jsc.sc().statusStore().lastStageAttempt(number).schedulingPool())  # noqa: SLF001 - as below
+    except Py4JJavaError:  # It ended meanwhile, and Spark has forgotten it.
+        return ""
 
 
 def _executors(context: Any) -> Iterable[ExecutorGlance]:

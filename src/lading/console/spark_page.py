@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from nicegui import ui
 from starlette.requests import Request
 from starlette.responses import Response
 
 from lading.console import words
 from lading.console.desk import Console, Visitor
-from lading.console.frame import Page, frame, to_login
+from lading.console.frame import Page, frame, job_path, to_login
 from lading.console.parts.basic import Banner, Tiles, box, text
 from lading.console.parts.live import Column, LiveTable
-from lading.console.spark_glance import SparkGlance, glance_or_none
+from lading.console.spark_glance import SparkGlance, StageGlance, glance_or_none
+from lading.pipeline.pools import is_of_a_job, pool_of
 from lading.service.show_sights import said
 
 _EXECUTORS = (
@@ -20,7 +23,7 @@ _EXECUTORS = (
     Column(name="memory", label="Storage memory", is_number=True),
 )
 _STAGES = (
-    Column(name="stage", label="Stage"),
+    Column(name="stage", label="Runs for"),
     Column(name="done", label="Tasks done", is_number=True),
     Column(name="active", label="Running", is_number=True),
     Column(name="failed", label="Failed", is_number=True),
@@ -71,9 +74,9 @@ class _SparkView:
             self._said.show("Spark is not running", "It starts with the first batch that has rows to load.", "idle")
             return
         self._said.show("")
-        self._show(found)
+        self._show(found, await console.ask(jobs_by_pool, console, visitor))
 
-    def _show(self, spark: SparkGlance) -> None:
+    def _show(self, spark: SparkGlance, jobs: Mapping[str, str]) -> None:
         self._tiles.show("version", spark.version, spark.application_id)
         self._tiles.show("master", spark.master)
         self._tiles.show("cores", words.count(spark.parallelism))
@@ -82,7 +85,7 @@ class _SparkView:
             [
                 {
                     "key": f"{stage.stage_id}.{stage.attempt}",
-                    "stage": {"text": f"Stage {stage.stage_id}", "note": stage.name},
+                    "stage": stage_cell(stage, jobs),
                     "done": f"{stage.completed:,} of {stage.tasks:,}",
                     "active": words.count(stage.active),
                     "failed": {"text": words.count(stage.failed), "tone": "bad" if stage.failed else ""},
@@ -101,6 +104,20 @@ class _SparkView:
                 for executor in spark.executors
             ]
         )
+
+
+def jobs_by_pool(console: Console, visitor: Visitor) -> dict[str, str]:
+    """Names of the jobs that a visitor may see."""
+    records = (stored.record for stored in console.lading.store.list_jobs())
+    return {pool_of(record.job_id): str(record.full_name) for record in records if visitor.may_see(record)}
+
+
+def stage_cell(stage: StageGlance, jobs: Mapping[str, str]) -> dict[str, str]:
+    """For whom a stage runs. Of a job that a visitor may not see, no more is said than that there is one."""
+    note = f"Stage {stage.stage_id}, {stage.name}"
+    if stage.pool in jobs:
+        return {"text": jobs[stage.pool], "href": job_path(jobs[stage.pool]), "note": note}
+    return {"text": "Another job" if is_of_a_job(stage.pool) else "A query", "note": f"Stage {stage.stage_id}"}
 
 
 def scheduler_words(console: Console, visitor: Visitor) -> str:

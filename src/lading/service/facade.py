@@ -20,6 +20,7 @@ from lading.jobs.events import Interrupted
 from lading.jobs.record import JobKind, JobName, JobRecord, JobState
 from lading.model.batch import BatchPlan, Report
 from lading.model.bill import Bill
+from lading.pipeline.pools import pool_of
 from lading.plan.planner import Planner
 from lading.service.access import Access
 from lading.service.compile_files import compile_files
@@ -326,7 +327,7 @@ class Lading:
         if compiled.stage is None:
             return _NoStager()
         # A pool for each job: those that have much to do leave the others their even share.
-        return _LazyStager(self.spark, replace(compiled.stage, pool=f"job-{compiled.job.job_id}"))
+        return _LazyStager(self.spark, replace(compiled.stage, pool=pool_of(compiled.job.job_id)))
 
     def _drain(self, record: JobRecord, deadline: float | None, on_progress: Progress | None) -> JobRecord:
         runner = self.runner(record.job_id)
