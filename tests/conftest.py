@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Iterator
 
 import pytest
@@ -14,6 +15,9 @@ from tests.hush.files import look_at_files
 from tests.hush.hooks import watching
 from tests.hush.watch import WATCH
 from tests.tables.s3_server import S3Server, serve_s3
+
+# Tests start Spark many times, for a few batches each: code that is compiled for speed pays off after they have ended.
+os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 
 @pytest.fixture(scope="session", autouse=True)

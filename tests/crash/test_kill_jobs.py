@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from lading.commit.steps import STEP_NAMES
+from lading.service.facade import Lading
 
 FILES, ROWS = 6, 40
 QUICK = ("commit.after=kill:2",)
@@ -43,16 +44,20 @@ def make_job(tmp_path: Path, form: str) -> tuple[Path, Path]:
     return inbox, home
 
 
+def count_orders(home: Path) -> tuple[int, int]:
+    """Rows and different rows, as the libraries of Delta and Iceberg read the table: without Spark, and sooner."""
+    with Lading(home) as opened:
+        ids = opened.shelf.open_table("shop", "orders").scan()["id"].to_pylist()
+    return len(ids), len(set(ids))
+
+
 def check_kill(tmp_path: Path, form: str, failpoints: tuple[str, ...]) -> None:
     _, home = make_job(tmp_path, form)
     codes = [lading(home, "run", failpoints=failpoint).returncode for failpoint in failpoints]
     last = lading(home, "run")
     assert last.returncode == 0, last.stdout + last.stderr
-    counted = lading(
-        home, "sql", "--format", "json", "-e", "SELECT count(*) AS n, count(DISTINCT id) AS d FROM shop.orders"
-    )
     expected = FILES * (ROWS - 1)
-    assert json.loads(counted.stdout) == {"n": expected, "d": expected}
+    assert count_orders(home) == (expected, expected)
     shown = lading(home, "sql", "--format", "json", "-e", 'SELECT LoadStatistic FROM jobs("type"="insert")')
     statistic = json.loads(json.loads(shown.stdout)["LoadStatistic"])
     assert (statistic["scannedRows"], statistic["filteredRows"], statistic["fileNumber"]) == (
@@ -98,10 +103,8 @@ def check_alter(tmp_path: Path, form: str, failpoints: tuple[str, ...]) -> None:
     assert lading(home, "sql", "-e", f"{text.partition('; ')[2]}; RESUME JOB WHERE jobName='j'").returncode == 0
     last = lading(home, "run")
     assert last.returncode == 0, last.stdout + last.stderr
-    query = "SELECT count(*) AS n, count(DISTINCT id) AS d FROM shop.orders"
-    counted = lading(home, "sql", "--format", "json", "-e", query)
     rows = FILES * (ROWS - 1)
-    assert json.loads(counted.stdout) == {"n": rows + rows // 2, "d": rows}
+    assert count_orders(home) == (rows + rows // 2, rows)
     assert lading(home, "verify", "j").returncode == 0
 
 
