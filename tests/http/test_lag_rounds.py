@@ -41,7 +41,7 @@ def test_what_streams_say_is_shown_with_jobs_and_in_metrics(rig: Rig, monkeypatc
     assert (lag.unit, lag.behind, lag.seconds_to_trim) == (LagUnit.MILLISECONDS, 1500, 60.0)
     assert shown["shop.broken"].lag is None
     text = rig.metrics.render().decode()
-    assert 'lading_lag_seconds{database="shop",job="clicks",kind="routine"} 1.5' in text
+    assert 'lading_lag_seconds{database="shop",job_name="shop.clicks",kind="routine"} 1.5' in text
     answer = rig.client().get("/api/jobs/shop.clicks").json()["job"]["lag"]
     assert (answer["unit"], answer["partitions"]) == ("milliseconds", {"shard-0": 1500})
     series = rig.client().get("/api/jobs/shop.clicks/series?minutes=1").json()

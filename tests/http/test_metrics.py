@@ -24,7 +24,7 @@ from lading.store.schema import JOBS
 from lading.testing.clock import ManualClock
 from tests.http.rig import Rig
 
-LABELS = '{database="shop",job="orders",kind="streaming"'
+LABELS = '{database="shop",job_name="orders",kind="streaming"'
 
 
 def value(metrics: Metrics, sample: str) -> float:
@@ -35,7 +35,7 @@ def value(metrics: Metrics, sample: str) -> float:
 
 def test_totals_come_from_the_bills_and_outlive_a_restart(loaded: Rig) -> None:
     for metrics in (loaded.metrics, Metrics(loaded.lading.store, loaded.lading.clock)):
-        rows = 'lading_rows_total{database="shop",fate="%s",job="orders"'
+        rows = 'lading_rows_total{database="shop",fate="%s",job_name="orders"'
         assert value(metrics, rows % "loaded") == 4
         assert value(metrics, rows % "error") == 2
         assert value(metrics, f"lading_source_files_total{LABELS}") == 3
@@ -60,6 +60,17 @@ def test_commits_are_counted_by_outcome(loaded: Rig) -> None:
     assert value(metrics, f"lading_auto_resumes_total{LABELS}") == 1
     assert value(metrics, f"lading_job_batch_seconds_sum{LABELS}") == 10.0
     assert "_created" not in metrics.render().decode()
+
+
+def test_counters_of_a_job_are_shown_before_they_count(rig: Rig) -> None:
+    """The increase of a counter that is born with a one is nothing: nobody would be told of the first time."""
+    metrics, record = rig.metrics, rig.create()
+    for outcome in ("landed", "not_landed", "unknown", "fenced"):
+        assert value(metrics, f'lading_commits_total{LABELS},outcome="{outcome}"') == 0
+    assert value(metrics, f"lading_fenced_total{LABELS}") == 0
+    assert value(metrics, f"lading_auto_resumes_total{LABELS}") == 0
+    metrics.fenced(record)
+    assert value(metrics, f"lading_fenced_total{LABELS}") == 1
 
 
 def test_steps_are_timed_by_their_names(loaded: Rig) -> None:
@@ -105,8 +116,8 @@ def test_labels_stay_bounded_and_jobs_that_are_gone_make_room(rig: Rig) -> None:
     assert text.count("lading_job_step_seconds_count{") == 3
     stored = rig.lading.store.load_job_by_id(records[0].job_id)
     rig.lading.runner(stored.record.job_id).apply(Stopped(at=rig.lading.clock.now()))
-    assert 'job="j0"' not in metrics.render().decode()
-    assert value(metrics, 'lading_job_state{database="shop",job="j2"') == 1
+    assert 'job_name="shop.j0"' not in metrics.render().decode()
+    assert value(metrics, 'lading_job_state{database="shop",job_name="shop.j2"') == 1
     assert value(metrics, 'lading_job_state{database="other"') == 2
 
 

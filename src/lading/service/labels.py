@@ -10,8 +10,8 @@ from lading.status.families import MOST_JOBS, OTHER, Labels
 
 
 def labels_of(record: JobRecord) -> Labels:
-    """Name, database and kind."""
-    return record.name, record.database, record.kind.value
+    """Name as the API has it, database and kind."""
+    return str(record.full_name), record.database, record.kind.value
 
 
 class JobLabels:

@@ -6,7 +6,7 @@ know (how long steps take, how commits end, who was fenced) is counted in memory
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, Summary, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -26,8 +26,8 @@ from lading.status.outcomes import Outcome
 from lading.status.rates import Beat
 from lading.store.protocols import MetadataStore
 
-Forget = Callable[[list[Labels]], None]
 _COMMIT_OUTCOMES = {"refused": "not_landed", "unknown": "unknown", "fenced": "fenced"}
+_LANDED = "landed"
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -40,27 +40,18 @@ class Metrics:
         self.registry = CollectorRegistry(auto_describe=False)
         self._clock = clock
         self._labels = JobLabels(most_jobs)
-        of_job, registry = JOB_LABELS, self.registry
+        registry = self.registry
+        self._of_job = _OfJob()
         # First, so that a scrape no longer counts jobs that are gone.
-        registry.register(_StoreCollector(store, clock, self._labels, self.lookout, self._forget))
-        self._commits = Counter(
-            "lading_commits", "Commits, by how they were settled.", (*of_job, "outcome"), registry=registry
-        )
-        self._fenced = Counter(
-            "lading_fenced", "How often another incarnation had taken the job over.", of_job, registry=registry
-        )
-        self._resumes = Counter(
-            "lading_auto_resumes", "How often a paused job was resumed without a person.", of_job, registry=registry
-        )
+        registry.register(_StoreCollector(store, clock, self._labels, self.lookout, self._of_job))
+        for metric in self._of_job.all:
+            registry.register(metric)
         self._batch = Histogram(
             "lading_batch_seconds",
             "How long batches take, by their end.",
             ("kind", "outcome"),
             buckets=_BUCKETS,
             registry=registry,
-        )
-        self._job_batch = Summary(
-            "lading_job_batch_seconds", "How long the batches of a job take.", of_job, registry=registry
         )
         self._step = Histogram(
             "lading_step_seconds",
@@ -69,36 +60,33 @@ class Metrics:
             buckets=_BUCKETS,
             registry=registry,
         )
-        self._job_step = Summary(
-            "lading_job_step_seconds", "How long the steps of a job take.", (*of_job, "step"), registry=registry
-        )
 
     def batch_ended(self, record: JobRecord, outcome: Outcome, seconds: float) -> None:
         """A batch ended. `committed` and `fenced` are told besides with their own methods."""
         self._batch.labels(record.kind.value, outcome).observe(seconds)
         labels = self._labels.of(record)
-        self._job_batch.labels(*labels).observe(seconds)
+        self._of_job.batch.labels(*labels).observe(seconds)
         if outcome in _COMMIT_OUTCOMES:
-            self._commits.labels(*labels, _COMMIT_OUTCOMES[outcome]).inc()
+            self._of_job.commits.labels(*labels, _COMMIT_OUTCOMES[outcome]).inc()
 
     def step(self, record: JobRecord, step: str, seconds: float) -> None:
         """One of the seven steps ended."""
         self._step.labels(record.kind.value, step).observe(seconds)
-        self._job_step.labels(*self._labels.of(record), step).observe(seconds)
+        self._of_job.step.labels(*self._labels.of(record), step).observe(seconds)
 
     def committed(self, record: JobRecord, bill: Bill) -> None:
         """A bill is the head now."""
-        self._commits.labels(*self._labels.of(record), "landed").inc()
+        self._of_job.commits.labels(*self._labels.of(record), _LANDED).inc()
         seconds = (bill.billed_at - bill.planned_at).total_seconds()
         self.lookout.saw_commit(record.job_id, bill.seq, Beat(at=bill.billed_at, tally=bill.tally, seconds=seconds))
 
     def fenced(self, record: JobRecord) -> None:
         """Another incarnation owns the job."""
-        self._fenced.labels(*self._labels.of(record)).inc()
+        self._of_job.fenced.labels(*self._labels.of(record)).inc()
 
     def auto_resumed(self, record: JobRecord) -> None:
         """A paused job goes on without a person."""
-        self._resumes.labels(*self._labels.of(record)).inc()
+        self._of_job.resumes.labels(*self._labels.of(record)).inc()
 
     def lag_seen(
         self,
@@ -124,9 +112,34 @@ class Metrics:
         """The text that Prometheus reads."""
         return generate_latest(_WithoutBirths(self.registry))
 
-    def _forget(self, gone: list[Labels]) -> None:
+
+class _OfJob:
+    """What is counted for each job. Counters begin at zero and are told so: Prometheus sees no step in a first one."""
+
+    def __init__(self) -> None:
+        settled = "Commits, by how they were settled."
+        self.commits = Counter("lading_commits", settled, (*JOB_LABELS, "outcome"), registry=None)
+        taken_over = "How often another incarnation had taken the job over."
+        self.fenced = Counter("lading_fenced", taken_over, JOB_LABELS, registry=None)
+        resumed = "How often a paused job was resumed without a person."
+        self.resumes = Counter("lading_auto_resumes", resumed, JOB_LABELS, registry=None)
+        batches = "How long the batches of a job take."
+        self.batch = Summary("lading_job_batch_seconds", batches, JOB_LABELS, registry=None)
+        steps = "How long the steps of a job take."
+        self.step = Summary("lading_job_step_seconds", steps, (*JOB_LABELS, "step"), registry=None)
+        self.all = (self.commits, self.fenced, self.resumes, self.batch, self.step)
+
+    def begin(self, labels: Labels) -> None:
+        """Show the counters of a job from now on."""
+        for outcome in (_LANDED, *_COMMIT_OUTCOMES.values()):
+            self.commits.labels(*labels, outcome)
+        self.fenced.labels(*labels)
+        self.resumes.labels(*labels)
+
+    def forget(self, gone: list[Labels]) -> None:
+        """Jobs that are there no more."""
         for labels in gone:
-            for metric in (self._commits, self._fenced, self._resumes, self._job_batch, self._job_step):
+            for metric in self.all:
                 metric.remove_by_labels(dict(zip(JOB_LABELS, labels, strict=True)))
 
 
@@ -164,12 +177,12 @@ class StepTimer:
 class _StoreCollector(Collector):
     """Two reads of the store for each scrape, however many jobs there are."""
 
-    def __init__(self, store: MetadataStore, clock: Clock, labels: JobLabels, lookout: Lookout, forget: Forget) -> None:
+    def __init__(self, store: MetadataStore, clock: Clock, labels: JobLabels, lookout: Lookout, of_job: _OfJob) -> None:
         self._store = store
         self._clock = clock
         self._labels = labels
         self._lookout = lookout
-        self._forget = forget
+        self._of_job = of_job
 
     def collect(self) -> Iterator[Metric]:
         yield GaugeMetricFamily("lading_up", "1 while the service answers.", 1)
@@ -190,7 +203,9 @@ class _StoreCollector(Collector):
     def _figures(self) -> list[JobFigures]:
         records = [stored.record for stored in self._store.list_jobs()]
         totals = self._store.read_totals()
-        self._forget(self._labels.keep_only(records))
+        self._of_job.forget(self._labels.keep_only(records))
+        for record in records:
+            self._of_job.begin(self._labels.of(record))
         self._lookout.forget_all_but(record.job_id for record in records)
         now = self._clock.now()
         return [

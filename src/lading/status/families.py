@@ -14,7 +14,8 @@ from typing import Literal
 from lading.model.tally import Tally
 from lading.status.lag import Lag, LagUnit
 
-JOB_LABELS = ("job", "database", "kind")
+JOB_LABELS = ("job_name", "database", "kind")
+"""Not `job`: that is the label of what Prometheus scrapes, and it would rename ours."""
 OTHER = ("other", "other", "other")
 MOST_JOBS = 2000
 

@@ -85,7 +85,7 @@ class KafkaBroker:
     def __init__(self, jars: Path, folder: Path) -> None:
         self._jars = jars
         self._folder = folder
-        self._port, secure, controller = _free_ports(3)
+        self._port, secure, controller = free_ports(3)
         self.bootstrap = f"127.0.0.1:{self._port}"
         self.secure_bootstrap = f"127.0.0.1:{secure}"
         """SASL_SSL with the mechanism PLAIN."""
@@ -203,7 +203,8 @@ class MockKafka:
         self.bootstrap = ",".join(f"{broker.host}:{broker.port}" for broker in brokers)
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody listens on at this moment."""
     sockets = [socket.socket() for _ in range(count)]
     try:
         for one in sockets:
