@@ -36,8 +36,12 @@ class Desk:
     def restart(self) -> None:
         """Another incarnation in the same home; the session of Spark stays."""
         self.lading.close()
-        self.lading = Lading(self.path / "home", session=self._spark, user="tester")
+        self.restart_empty()
         self.sql("USE shop")
+
+    def restart_empty(self) -> None:
+        """The same of one that was closed, whatever its store has."""
+        self.lading = Lading(self.path / "home", session=self._spark, user="tester")
 
     def put(self, name: str, rows: list[str], header: str = "id,city,amount") -> None:
         """Let a file appear, whole at once."""

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from lading.cli.demo import demo
 from lading.cli.doctor import doctor, failpoints
+from lading.cli.recover import recover
 from lading.cli.run import run, verify
 from lading.cli.serve import serve
 from lading.cli.simulate import simulate
@@ -23,7 +24,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (sql, run, serve, verify, demo, doctor, failpoints, simulate):
+for command in (sql, run, serve, verify, recover, demo, doctor, failpoints, simulate):
     app.command()(command)
 
 

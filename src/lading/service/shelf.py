@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -19,6 +20,7 @@ from lading.sql.table_statements import CreateTable
 from lading.store.protocols import Catalog, MetadataStore
 from lading.store.records import DatabaseEntry, TableEntry
 from lading.tables.base import LakeTable
+from lading.tables.card import TableCard, leave_card
 from lading.tables.storage import Storage, StorageOptions, open_storage
 from lading.tables.types import arrow_schema
 
@@ -54,39 +56,63 @@ class Shelf:
         rest = {key: value for key, value in statement.properties.items() if not _is_reach(key)}
         statement = replace(statement, properties=rest)
         # Dies after this: keys for a table that has no name, which the next CREATE TABLE writes over.
-        self._store.write_setting(_reach_key(database, name), seal_secrets(self._vault, reach) if reach else "")
+        self.keep_reach(database, name, reach)
         try:
             self._make(statement, database, location, self._options(database, name))
         except TableExistsError:
             if not self._is_own_place(location, database, name) or not self._is_rest(statement, database, location):
                 raise
-        self._catalog.create_table(
-            TableEntry(
-                database=database,
-                name=name,
-                format=statement.format,
-                location=location,
-                catalog=CATALOG if statement.format == "iceberg" else "",
-                spec=statement.spec,
-                created_at=self._clock.now(),
-            )
+        card = TableCard(
+            database=database,
+            name=name,
+            format=statement.format,
+            catalog=CATALOG if statement.format == "iceberg" else "",
+            spec=statement.spec,
+            created_at=self._clock.now(),
         )
+        # Dies after this: a table that knows its name, and a store that does not; `lading recover` would give it to it.
+        leave_card(open_storage(location, self._options(database, name)), card)
+        self.adopt(card, location)
+
+    def adopt(self, card: TableCard, location: str) -> None:
+        """Give the table at a place its name."""
+        entry = TableEntry(
+            database=card.database,
+            name=card.name,
+            format=card.format,
+            location=location,
+            catalog=card.catalog,
+            spec=card.spec,
+            created_at=card.created_at,
+        )
+        self._catalog.create_table(entry)
+
+    def keep_reach(self, database: str, name: str, reach: Mapping[str, str]) -> None:
+        """Keep how the files of a table are reached, sealed."""
+        self._store.write_setting(_reach_key(database, name), seal_secrets(self._vault, reach) if reach else "")
+
+    def options_for(self, reach: Mapping[str, str]) -> StorageOptions:
+        """How files are reached with these properties. References to secrets are followed."""
+        return StorageOptions.from_properties(resolve_properties(reach, home=self._home.path))
 
     def open_table(self, database: str, name: str) -> LakeTable:
         """The table of a name."""
         entry = self.entry(database, name)
-        return self._open(entry.format, entry.location, database, name)
+        return self._open(entry.format, entry.location, f"{database}.{name}", self._options(database, name))
 
-    def _open(self, form: str, location: str, database: str, name: str) -> LakeTable:
+    def open_at(self, card: TableCard, location: str, reach: Mapping[str, str]) -> LakeTable:
+        """A table that may have no name here yet."""
+        return self._open(card.format, location, f"{card.database}.{card.name}", self.options_for(reach))
+
+    def _open(self, form: str, location: str, name: str, options: StorageOptions) -> LakeTable:
         if form == "delta":
             from lading.tables.delta.create import open_delta_table
 
-            return open_delta_table(location, self._options(database, name))
+            return open_delta_table(location, options)
         from lading.tables.iceberg.catalog import sqlite_catalog
         from lading.tables.iceberg.table import open_iceberg_table
 
-        options = self._options(database, name)
-        return open_iceberg_table(sqlite_catalog(self._home.path), f"{database}.{name}", options)
+        return open_iceberg_table(sqlite_catalog(self._home.path), name, options)
 
     def storage(self, database: str, name: str) -> Storage:
         """Where the files of a table lie."""
@@ -96,7 +122,7 @@ class Shelf:
         """How the files of a table are reached. References to secrets are followed each time."""
         kept = self._store.read_setting(_reach_key(database, name))
         reach = open_secrets(self._vault, kept, job=f"{database}.{name}") if kept else {}
-        return StorageOptions.from_properties(resolve_properties(reach, home=self._home.path))
+        return self.options_for(reach)
 
     def entry(self, database: str, name: str) -> TableEntry:
         """What is known of a table by its name."""
@@ -160,7 +186,8 @@ class Shelf:
 
     def _is_rest(self, statement: CreateTable, database: str, location: str) -> bool:
         """Whether the table that is there is what a CREATE TABLE like this one left when it was killed."""
-        lake = self._open(statement.format, location, database, statement.name.name)
+        name = statement.name.name
+        lake = self._open(statement.format, location, f"{database}.{name}", self._options(database, name))
         wanted = arrow_schema(statement.spec)
         if statement.format == "iceberg":
             # Iceberg has no whole numbers of less than four bytes.

@@ -1,0 +1,65 @@
+"""`lading recover`: the store anew, from the tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lading.cli.sql import HOME, STORE
+from lading.errors import ConfigError
+
+if TYPE_CHECKING:
+    from lading.service.recover import Finding
+
+
+def recover(
+    locations: Annotated[
+        list[str] | None, typer.Argument(help="Tables that are not in the home: folders or s3://… locations.")
+    ] = None,
+    home: HOME = Path("lading-home"),
+    store: STORE = "",
+    prop: Annotated[
+        list[str] | None,
+        typer.Option("--property", help="How those are reached, as in CREATE TABLE: s3.endpoint=…; repeatable."),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option(help="Say what would be done.")] = False,
+) -> None:
+    """Rebuild a lost metadata store from the tables. Jobs come back PAUSED. Exit status 1 when something failed."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from lading.service.facade import Lading
+    from lading.service.recover import recover as recover_all
+
+    with Lading(home, store_url=store) as lading:
+        findings = recover_all(lading, locations or (), _properties(prop or []), dry_run=dry_run)
+    shown = Table("", "Name", "Fate", "", box=None, pad_edge=False, show_header=False)
+    for found in findings:
+        style = "red" if found.is_bad else "green" if found.fate == "recovered" else ""
+        shown.add_row(found.what, found.name, found.fate, found.note, style=style)
+    Console(highlight=False, soft_wrap=True).print(shown)
+    done = [found for found in findings if found.fate == "recovered"]
+    typer.echo(f"{'Would recover' if dry_run else 'Recovered'} {_count(done, 'table')} and {_count(done, 'job')}.")
+    if any(found.what == "job" for found in done) and not dry_run:
+        typer.echo(
+            "Look at each job and RESUME it, or drop it if it was stopped before. Not in the tables, and lost with the "
+            "store: users and grants, the audit, keys that stood in statements (give them with ALTER), changes of a "
+            "job after its last commit, and jobs that had not yet begun."
+        )
+    if any(found.is_bad for found in findings):
+        raise typer.Exit(1)
+
+
+def _count(done: list[Finding], what: str) -> str:
+    number = sum(found.what == what for found in done)
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _properties(given: list[str]) -> dict[str, str]:
+    found = dict(each.partition("=")[::2] for each in given)
+    if bad := [each for each in given if "=" not in each]:
+        msg = f"--property {bad[0]} has no value"
+        raise ConfigError(msg, left="Nothing was changed.", todo="Write --property name=value.")
+    return found
