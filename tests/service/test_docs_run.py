@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 
 from lading.cli.main import app
 
-PAGE = (Path(__file__).parent.parent.parent / "docs" / "files.md").read_text()
+DOCS = Path(__file__).parent.parent.parent / "docs"
+PAGE = (DOCS / "files.md").read_text()
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
@@ -33,4 +34,38 @@ def test_the_page_about_files_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             assert result.exit_code == 0, f"{text}: {result.output} {result.exception}"
         else:
             exec(compile(text, "example", "exec"), {})
+    assert spark.range(3).count() == 3
+
+
+def test_the_page_about_a_lost_store_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark: SparkSession) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "inbox").mkdir()
+    (tmp_path / "inbox" / "a.csv").write_text("id,city\n1,essen\n")
+    made = (
+        "CREATE DATABASE shop; USE shop; CREATE TABLE orders (id BIGINT, city STRING) USING delta; "
+        "CREATE JOB orders_from_inbox ON STREAMING DO INSERT INTO orders "
+        "SELECT * FROM FILE('uri'='inbox/*.csv', 'format'='csv_with_names', 'column_separator'=',')"
+    )
+    assert CliRunner().invoke(app, ["sql", "-e", made]).exit_code == 0
+    assert CliRunner().invoke(app, ["run"]).exit_code == 0
+    (tmp_path / "lading-home" / "lading.db").unlink()
+    told = []
+    for kind, text in FENCE.findall((DOCS / "recover.md").read_text()):
+        lines = [["sql", "-e", text]] if kind == "sql" else [shlex.split(line)[1:] for line in text.splitlines()]
+        for words in lines:
+            result = CliRunner().invoke(app, words)
+            assert result.exit_code == 0, f"{words}: {result.output} {result.exception}"
+            told.append(result.output)
+    assert "Would recover 1 table and 1 job." in told[0]
+    assert "Recovered 1 table and 1 job." in told[1]
+    assert "lost with the store" in told[1]
+    assert "PAUSED" in told[2]
+    (tmp_path / "inbox" / "b.csv").write_text("id,city\n2,bonn\n")
+    assert CliRunner().invoke(app, ["run"]).exit_code == 0
+    counted = CliRunner().invoke(app, ["sql", "--format", "json", "-e", "SELECT count(*) AS n FROM shop.orders"])
+    assert '{"n": 2}' in counted.output
+    bad = CliRunner().invoke(app, ["recover", str(tmp_path / "nowhere")])
+    assert (bad.exit_code, "There is no table of Lading at" in bad.output.replace("\n", " ")) == (1, True)
+    wrong = CliRunner().invoke(app, ["recover", "--property", "s3.region"])
+    assert "has no value" in str(wrong.exception)
     assert spark.range(3).count() == 3

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from lading.errors import TableExistsError
 from lading.model.bill import Bill
 from lading.service.recover import Finding, recover
 from lading.testing.kafka_broker import KafkaBroker
@@ -58,6 +59,47 @@ def test_a_job_goes_on_from_its_table(desk: Desk, form: str) -> None:
     assert desk.sql("SELECT count(*) FROM orders") == [(31,)]
 
 
+def metadata_of(desk: Desk) -> list[Path]:
+    return sorted((desk.lading.home.warehouse / "shop" / "orders" / "metadata").glob("*.metadata.json"))
+
+
+def test_a_catalog_that_is_lost_too_names_the_table_again(desk: Desk) -> None:
+    desk.table(form="iceberg")
+    desk.create(properties='"s3.max_batch_files"="1"')
+    desk.put_orders("a.csv", 0, 10)
+    desk.run()
+    newest = metadata_of(desk)[-1]
+    desk.put_orders("b.csv", 10, 10)
+    # A commit that was not to land: its files are deleted, its metadata stays.
+    number = int(newest.name.partition("-")[0]) + 1
+    orphan = newest.with_name(f"{number:05}-orphan.metadata.json")
+    orphan.write_text(newest.read_text().replace("/metadata/snap-", "/metadata/gone-"))
+    lose_store(desk, also=("catalog.db",))
+    dry = fates(recover(desk.lading, dry_run=True))
+    assert dry == {"table shop.orders": "recovered", "job jobs of shop.orders": "left out"}
+    assert fates(recover(desk.lading)) == {"table shop.orders": "recovered", "job j": "recovered"}
+    desk.sql("USE shop; RESUME JOB WHERE jobName='j'")
+    desk.run()
+    assert desk.ids() == list(range(20))
+    assert desk.lading.verify("j").is_clean
+
+
+def test_of_two_newest_states_of_a_lost_catalog_nobody_guesses(desk: Desk) -> None:
+    desk.table(form="iceberg")
+    desk.create()
+    desk.put_orders("a.csv", 0, 10)
+    desk.run()
+    newest = metadata_of(desk)[-1]
+    twin = newest.with_name(f"{newest.name.partition('-')[0]}-twin.metadata.json")
+    shutil.copy(newest, twin)
+    lose_store(desk, also=("catalog.db",))
+    (found,) = recover(desk.lading)
+    assert found.is_bad
+    assert "Several metadata files could be the newest" in found.note
+    twin.unlink()
+    assert fates(recover(desk.lading)) == {"table shop.orders": "recovered", "job j": "recovered"}
+
+
 def test_the_index_is_whole_and_a_second_run_changes_nothing(desk: Desk) -> None:
     desk.table()
     desk.create(properties='"s3.max_batch_files"="1"')
@@ -72,6 +114,35 @@ def test_the_index_is_whole_and_a_second_run_changes_nothing(desk: Desk) -> None
     saved = desk.lading.job("j")
     assert fates(recover(desk.lading)) == {"table shop.orders": "known", "job j": "known"}
     assert desk.lading.job("j") == saved
+
+
+@pytest.mark.parametrize("form", ["delta", "iceberg"])
+def test_a_table_that_does_not_say_what_it_is_is_known_by_its_folder(desk: Desk, form: str) -> None:
+    desk.table(form=form)
+    desk.create()
+    desk.put_orders("a.csv", 0, 10)
+    desk.run()
+    (desk.lading.home.warehouse / "shop" / "orders" / "_lading" / "table.json").unlink()
+    lose_store(desk)
+    findings = recover(desk.lading)
+    assert fates(findings) == {"table shop.orders": "recovered", "job j": "recovered"}
+    assert "lengths of its texts" in findings[0].note
+    desk.sql("USE shop; RESUME JOB WHERE jobName='j'")
+    desk.put_orders("b.csv", 10, 10)
+    desk.run()
+    assert desk.ids() == list(range(20))
+
+
+@pytest.mark.parametrize("form", ["delta", "iceberg"])
+def test_who_makes_the_table_again_is_told_of_it(desk: Desk, form: str) -> None:
+    """To make table and job by hand once more would load everything twice."""
+    desk.table(form=form)
+    desk.create()
+    desk.put_orders("a.csv", 0, 10)
+    desk.run()
+    lose_store(desk)
+    with pytest.raises(TableExistsError, match="lading recover gives tables and jobs back"):
+        desk.sql("CREATE DATABASE shop; USE shop; CREATE TABLE orders (id BIGINT) USING " + form)
 
 
 def test_a_dry_run_changes_nothing(desk: Desk) -> None:

@@ -27,19 +27,13 @@ def recover(
     dry_run: Annotated[bool, typer.Option(help="Say what would be done.")] = False,
 ) -> None:
     """Rebuild a lost metadata store from the tables. Jobs come back PAUSED. Exit status 1 when something failed."""
-    from rich.console import Console
-    from rich.table import Table
-
     from lading.service.facade import Lading
     from lading.service.recover import recover as recover_all
 
     with Lading(home, store_url=store) as lading:
         findings = recover_all(lading, locations or (), _properties(prop or []), dry_run=dry_run)
-    shown = Table("", "Name", "Fate", "", box=None, pad_edge=False, show_header=False)
     for found in findings:
-        style = "red" if found.is_bad else "green" if found.fate == "recovered" else ""
-        shown.add_row(found.what, found.name, found.fate, found.note, style=style)
-    Console(highlight=False, soft_wrap=True).print(shown)
+        typer.echo(f"{found.what} {found.name}: {found.fate}{f' ({found.note})' if found.note else ''}")
     done = [found for found in findings if found.fate == "recovered"]
     typer.echo(f"{'Would recover' if dry_run else 'Recovered'} {_count(done, 'table')} and {_count(done, 'job')}.")
     if any(found.what == "job" for found in done) and not dry_run:

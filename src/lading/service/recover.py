@@ -16,7 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from itertools import chain
+from pathlib import Path
 
 from lading.errors import ConfigError, HeadLostError, JobNotFoundError, LadingError
 from lading.ids import JobId
@@ -27,6 +29,7 @@ from lading.jobs.transition import create_record
 from lading.model.bill import Bill
 from lading.service.compile_routine import window_of
 from lading.service.facade import Lading
+from lading.service.shelf import CATALOG
 from lading.sql.definitions import define_routine_load
 from lading.sql.parse import parse_statement
 from lading.sql.statements import CreateJob, CreateRoutineLoad
@@ -84,7 +87,14 @@ def recover(
     jobs: list[tuple[JobRecord, Bill, LakeTable]] = []
     for place in chain(_in_home(lading, findings), _elsewhere(lading, locations, reach or {}, findings)):
         try:
+            is_forgotten = lading.shelf.is_forgotten(place.card, place.reach)
+            if is_forgotten and not dry_run:
+                lading.shelf.give_back(place.card, place.location, place.reach)
             findings.append(_recover_table(lading, place, dry_run=dry_run))
+            if is_forgotten and dry_run:
+                note = "looked at when the catalog, which is lost too, has the table again"
+                findings.append(Finding(what="job", name=f"jobs of {place.name}", fate="left out", note=note))
+                continue
             jobs += _jobs_at(lading, place, findings)
         except LadingError as error:
             findings.append(_failed("table", place.name, error))
@@ -102,28 +112,43 @@ def recover(
 def _in_home(lading: Lading, findings: list[Finding]) -> Iterable[_Place]:
     """The tables of the warehouse, in the order of their names."""
     for folder in sorted(lading.home.warehouse.glob("*/*")):
-        if folder.is_dir():
-            yield from _look(str(folder), {}, lading, findings, is_told=(folder / FOLDER).is_dir())
+        if (folder / FOLDER).is_dir():
+            yield from _look(str(folder), {}, lading, findings, otherwise=_guess(folder))
+
+
+def _guess(folder: Path) -> TableCard | None:
+    """A table of the warehouse that does not say what it is: its folders do, but for the lengths of texts."""
+    formats = {"_delta_log": "delta", "metadata": "iceberg"}
+    found = [form for name, form in formats.items() if (folder / name).is_dir()]
+    if not found:
+        return None
+    made = datetime.fromtimestamp(folder.stat().st_mtime, UTC)
+    catalog = CATALOG if found[0] == "iceberg" else ""
+    return TableCard(database=folder.parent.name, name=folder.name, format=found[0], catalog=catalog, created_at=made)
 
 
 def _elsewhere(
     lading: Lading, locations: Sequence[str], reach: Mapping[str, str], findings: list[Finding]
 ) -> Iterable[_Place]:
     for location in locations:
-        yield from _look(location, reach if "://" in location else {}, lading, findings, is_told=True)
+        yield from _look(location, reach if "://" in location else {}, lading, findings)
 
 
 def _look(
-    location: str, reach: Mapping[str, str], lading: Lading, findings: list[Finding], *, is_told: bool
+    location: str,
+    reach: Mapping[str, str],
+    lading: Lading,
+    findings: list[Finding],
+    *,
+    otherwise: TableCard | None = None,
 ) -> Iterable[_Place]:
     try:
         storage = open_storage(location, lading.shelf.options_for(reach))
-        card = read_card(storage)
-        if card is not None:
-            yield _Place(location=location, card=card, storage=storage, reach=reach)
-        elif is_told:
+        card = read_card(storage) or otherwise
+        if card is None:
             msg = f"There is no table of Lading at {location}"
             raise ConfigError(msg, left="Nothing was changed.", todo="Name the folder that has _lading/table.json.")
+        yield _Place(location=location, card=card, storage=storage, reach=reach)
     except LadingError as error:
         findings.append(_failed("table", location, error))
 
@@ -140,7 +165,10 @@ def _recover_table(lading: Lading, place: _Place, *, dry_run: bool) -> Finding:
         shelf.create_database(card.database, if_not_exists=True)
         shelf.keep_reach(card.database, card.name, place.reach)
         shelf.adopt(card, place.location)
-    return Finding(what="table", name=place.name, fate="recovered", note=f"{card.format} at {place.location}")
+    note = f"{card.format} at {place.location}"
+    if card.spec is None:
+        note += "; it does not say how it was made: lengths of its texts are no longer checked"
+    return Finding(what="table", name=place.name, fate="recovered", note=note)
 
 
 # Jobs.

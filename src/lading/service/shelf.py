@@ -59,9 +59,10 @@ class Shelf:
         self.keep_reach(database, name, reach)
         try:
             self._make(statement, database, location, self._options(database, name))
-        except TableExistsError:
+        except TableExistsError as error:
             if not self._is_own_place(location, database, name) or not self._is_rest(statement, database, location):
-                raise
+                todo = f"{error.todo} If the metadata store was lost: lading recover gives tables and jobs back to it."
+                raise TableExistsError(error.what, left=error.left, todo=todo) from error
         card = TableCard(
             database=database,
             name=name,
@@ -103,6 +104,24 @@ class Shelf:
     def open_at(self, card: TableCard, location: str, reach: Mapping[str, str]) -> LakeTable:
         """A table that may have no name here yet."""
         return self._open(card.format, location, f"{card.database}.{card.name}", self.options_for(reach))
+
+    def is_forgotten(self, card: TableCard, reach: Mapping[str, str]) -> bool:
+        """Whether it is an Iceberg table that the catalog of the home does not name."""
+        if card.format != "iceberg":
+            return False
+        from lading.tables.iceberg.catalog import sqlite_catalog
+        from lading.tables.iceberg.register import is_in_catalog
+
+        name, options = f"{card.database}.{card.name}", self.options_for(reach)
+        return not is_in_catalog(sqlite_catalog(self._home.path), name, options)
+
+    def give_back(self, card: TableCard, location: str, reach: Mapping[str, str]) -> None:
+        """Have the catalog name an Iceberg table again, by the newest of its files."""
+        from lading.tables.iceberg.catalog import sqlite_catalog
+        from lading.tables.iceberg.register import register_iceberg_table
+
+        name, options = f"{card.database}.{card.name}", self.options_for(reach)
+        register_iceberg_table(sqlite_catalog(self._home.path), name, location, options)
 
     def _open(self, form: str, location: str, name: str, options: StorageOptions) -> LakeTable:
         if form == "delta":
