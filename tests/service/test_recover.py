@@ -201,6 +201,52 @@ def test_what_cannot_be_read_is_told_and_the_rest_is_recovered(desk: Desk, tmp_p
     assert "There is no table of Lading at" in notes
 
 
+@pytest.mark.parametrize("form", ["delta", "iceberg"])
+def test_a_copy_is_not_taken_for_the_table(desk: Desk, form: str, tmp_path: Path) -> None:
+    desk.table(form=form)
+    desk.create()
+    desk.put_orders("a.csv", 0, 10)
+    desk.run()
+    place = desk.lading.home.warehouse / "shop" / "orders"
+    for copy in (place.with_name("aaa"), tmp_path / "copy"):
+        shutil.copytree(place, copy)
+    desk.put_orders("b.csv", 10, 10)
+    desk.run()
+    lose_store(desk)
+    told = fates(recover(desk.lading, [str(tmp_path / "copy")]))
+    bad = {f"table {place.with_name('aaa')}", "table shop.orders", "job j"}
+    assert set(told) == bad
+    assert told["job j"] == "recovered"
+    desk.sql("USE shop; RESUME JOB WHERE jobName='j'")
+    desk.run()
+    assert desk.ids() == list(range(20))
+
+
+def test_a_card_with_an_odd_name_is_refused(desk: Desk) -> None:
+    desk.table()
+    card = desk.lading.home.warehouse / "shop" / "orders" / "_lading" / "table.json"
+    card.write_text(card.read_text().replace('"shop"', '"../shop"'))
+    lose_store(desk)
+    (found,) = recover(desk.lading)
+    assert "cannot be the name of a database" in found.note
+
+
+def test_bills_of_another_table_make_no_job(desk: Desk) -> None:
+    desk.table()
+    desk.create()
+    desk.put_orders("a.csv", 0, 10)
+    desk.run()
+    place = desk.lading.home.warehouse / "shop" / "orders"
+    other = shutil.copytree(place, place.with_name("other"))
+    card = other / "_lading" / "table.json"
+    card.write_text(card.read_text().replace('"orders"', '"other"'))
+    lose_store(desk)
+    findings = recover(desk.lading)
+    assert [(found.name, found.fate) for found in findings if found.what == "job"][-1] == ("j", "recovered")
+    assert "its bills lie beside shop.other" in " ".join(found.note for found in findings if found.is_bad)
+    assert desk.lading.job("j").target == "shop.orders"
+
+
 def test_a_job_whose_first_commit_never_landed_is_left_out(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     desk.table()
     desk.create()

@@ -31,6 +31,7 @@ from lading.service.compile_routine import window_of
 from lading.service.facade import Lading
 from lading.service.shelf import CATALOG
 from lading.sql.definitions import define_routine_load
+from lading.sql.names import check_object_name
 from lading.sql.parse import parse_statement
 from lading.sql.statements import CreateJob, CreateRoutineLoad
 from lading.store.records import AuditEntry
@@ -113,7 +114,12 @@ def _in_home(lading: Lading, findings: list[Finding]) -> Iterable[_Place]:
     """The tables of the warehouse, in the order of their names."""
     for folder in sorted(lading.home.warehouse.glob("*/*")):
         if (folder / FOLDER).is_dir():
-            yield from _look(str(folder), {}, lading, findings, otherwise=_guess(folder))
+            for place in _look(str(folder), {}, lading, findings, otherwise=_guess(folder)):
+                if (place.card.database, place.card.name) == (folder.parent.name, folder.name):
+                    yield place
+                else:
+                    note = f"it says that it is {place.name}; a copy, or moved: put it back, or out of the warehouse"
+                    findings.append(Finding(what="table", name=str(folder), fate="failed", note=note))
 
 
 def _guess(folder: Path) -> TableCard | None:
@@ -148,6 +154,8 @@ def _look(
         if card is None:
             msg = f"There is no table of Lading at {location}"
             raise ConfigError(msg, left="Nothing was changed.", todo="Name the folder that has _lading/table.json.")
+        check_object_name(card.database, "database")
+        check_object_name(card.name, "table")
         yield _Place(location=location, card=card, storage=storage, reach=reach)
     except LadingError as error:
         findings.append(_failed("table", location, error))
@@ -207,6 +215,9 @@ def _record_of(lading: Lading, bill: Bill, place: _Place) -> JobRecord:
     if not isinstance(statement, CreateJob | CreateRoutineLoad):
         msg = f"The bill {bill.seq} of job {bill.job_id} has a definition that makes no job"
         raise ConfigError(msg, left="Nothing was changed.", todo="Make the job again, with a start of your choice.")
+    if _target(statement) != place.name:
+        msg = f"Job {bill.job_id} loads into {_target(statement)}, and its bills lie beside {place.name}"
+        raise ConfigError(msg, left="Nothing was changed.", todo="This is a copy of another table, or was renamed.")
     event = Created(
         job_id=bill.job_id,
         name=statement.name if isinstance(statement, CreateJob) else statement.name.name,
@@ -232,6 +243,12 @@ def _record_of(lading: Lading, bill: Bill, place: _Place) -> JobRecord:
         window_base=bill.totals.rows,
         last_success_at=bill.billed_at,
     )
+
+
+def _target(statement: CreateJob | CreateRoutineLoad) -> str:
+    if isinstance(statement, CreateJob):
+        return f"{statement.insert.table.db}.{statement.insert.table.name}"
+    return f"{statement.name.db}.{define_routine_load(statement).table}"
 
 
 def _recover_job(

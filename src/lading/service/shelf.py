@@ -103,7 +103,12 @@ class Shelf:
 
     def open_at(self, card: TableCard, location: str, reach: Mapping[str, str]) -> LakeTable:
         """A table that may have no name here yet."""
-        return self._open(card.format, location, f"{card.database}.{card.name}", self.options_for(reach))
+        name = f"{card.database}.{card.name}"
+        lake = self._open(card.format, location, name, self.options_for(reach))
+        if not _is_same_place(lake.location, location):
+            msg = f"The catalog has table {name} at {lake.location}, and not at {location}"
+            raise ConfigError(msg, left="Nothing was changed.", todo="Move the copy away, or give it another name.")
+        return lake
 
     def is_forgotten(self, card: TableCard, reach: Mapping[str, str]) -> bool:
         """Whether it is an Iceberg table that the catalog of the home does not name."""
@@ -235,6 +240,12 @@ class Shelf:
         catalog = sqlite_catalog(self._home.path)
         table = create_iceberg_table(catalog, name, statement.spec, location=location, options=options)
         table.close()
+
+
+def _is_same_place(one: str, other: str) -> bool:
+    if _local_path(one) is None or _local_path(other) is None:
+        return one.rstrip("/") == other.rstrip("/")
+    return _local_path(one) == _local_path(other)
 
 
 def _local_path(location: str) -> Path | None:
