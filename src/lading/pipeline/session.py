@@ -24,6 +24,10 @@ DEFAULTS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "1g",
     "spark.scheduler.mode": "FAIR",
+    # An executor whose task does not end when it should is replaced. In this process: see `process`.
+    "spark.task.reaper.enabled": "true",
+    "spark.task.reaper.threadDump": "false",
+    "spark.task.reaper.killTimeout": "60s",
     "spark.sql.session.timeZone": "UTC",
     # A load must not die of one bad row: what cannot be computed is NULL, and Lading tells that from a NULL it read.
     "spark.sql.ansi.enabled": "false",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -52,7 +53,7 @@ class SparkStager:
     """Implements the coordinator's Stager on a Spark session."""
 
     def __init__(self, spark: SparkSession, stage: Stage, new_token: NewToken) -> None:
-        self._spark = spark
+        self.spark = self._spark = spark
         self._stage = stage
         self._new_token = new_token
         self._max_records = records_for(_COLUMN_BYTES * (len(stage.source) + len(stage.mapping.columns)))
@@ -61,7 +62,8 @@ class SparkStager:
 
     def cancel(self) -> None:
         """Cut off the batch that runs, if one does. Its `stage` raises."""
-        self._spark.sparkContext.cancelJobGroup(self._group)
+        with suppress(Py4JError, OSError):  # Spark itself has ended, and the batch with it.
+            self._spark.sparkContext.cancelJobGroup(self._group)
 
     def stage(self, plan: BatchPlan) -> Sequence[Report]:
         # Split numbers index the tuple that tasks are given.

@@ -26,6 +26,7 @@ from lading.service.access import Access
 from lading.service.compile_files import compile_files
 from lading.service.compile_routine import compile_routine
 from lading.service.compiled import Compiled
+from lading.service.engine import Engine
 from lading.service.home import Home
 from lading.service.result import Result
 from lading.service.rights import ROOT, Identity
@@ -70,10 +71,7 @@ class Lading:
         self.vault = open_vault(self.home.path)
         self.shelf = Shelf(self.home, self.store, self.clock, self.vault)
         self._own = Session(self, user=user or getpass.getuser())
-        self._spark_settings = spark or {}
-        self._spark = session
-        self._owns_spark = session is None
-        self._spark_lock = threading.Lock()
+        self.engine = Engine(self.home, self.clock, spark or {}, session)
         self._runners: dict[JobId, JobRunner] = {}
         self._runners_lock = threading.Lock()
         self._access: Access | None = None
@@ -134,9 +132,7 @@ class Lading:
             runners = list(self._runners.values())
         for runner in runners:
             runner.goodbye()
-        with self._spark_lock:  # It may be starting.
-            if self._spark is not None and self._owns_spark:
-                self._spark.stop()
+        self.engine.close()
         self.store.close()
         self._lock.close()
 
@@ -290,29 +286,11 @@ class Lading:
 
     def spark(self) -> SparkSession:
         """The Spark session, started when it is first needed."""
-        from lading.pipeline.session import NO_SUBSTITUTION
-
-        with self._spark_lock:
-            if self._spark is None:
-                from pyspark import SparkContext
-
-                from lading.pipeline.java import find_java
-                from lading.pipeline.session import open_session
-                from lading.settings import environment
-
-                # A context that somebody else started in this process is used and left to them.
-                self._owns_spark = SparkContext._active_spark_context is None  # noqa: SLF001 - no public way to ask
-                java = find_java(environment(), self.home.spark)
-                self._spark = open_session(self._spark_settings, java, self.home.spark)
-            if self._spark.conf.get(NO_SUBSTITUTION) != "false":
-                self._spark.conf.set(NO_SUBSTITUTION, "false")  # Also in a session that somebody else made.
-            return self._spark
+        return self.engine.session()
 
     def warm_up(self) -> None:
-        """Start Spark and let it do once what every batch does, so that the first batch need not wait for that."""
-        from lading.pipeline.warm import warm_up
-
-        warm_up(self.spark())
+        """Start Spark before somebody waits for it."""
+        self.engine.warm_up()
 
     # Inside.
 
@@ -350,8 +328,9 @@ class _LazyStager:
     def stage(self, plan: BatchPlan) -> Sequence[Report]:
         from lading.pipeline.stager import SparkStager
 
-        if self._made is None:
-            self._made = SparkStager(self._spark(), self._stage, new_token)
+        spark = self._spark()
+        if self._made is None or self._made.spark is not spark:  # Spark may have been started again.
+            self._made = SparkStager(spark, self._stage, new_token)
         return self._made.stage(plan)
 
     def cancel(self) -> None:

@@ -130,13 +130,17 @@ def _tables(session: Session, query: Query) -> Result:
         if stop.is_set:
             raise stopped() from error
         if not isinstance(error, PySparkException):
-            raise
+            msg = f"Spark ended while the query ran: {type(error).__name__}"
+            raise ConfigError(msg, left="Nothing was changed.", todo="Ask again; Spark is started anew.") from error
         said = _without_names(str(error).splitlines()[0], {view: name for (_, name), view in views.items()})
         msg = f"Spark cannot answer the query: {said}"
         raise ConfigError(msg, todo="Check the names of its columns.") from error
     finally:
-        for view in views.values():
-            spark.catalog.dropTempView(view)
+        if stop.is_set:
+            session.lading.engine.reap()
+        with suppress(Py4JError, OSError):  # Spark itself was ended.
+            for view in views.values():
+                spark.catalog.dropTempView(view)
 
 
 @contextmanager
