@@ -7,6 +7,7 @@ import random
 from collections import Counter
 from collections.abc import Awaitable, Callable
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -121,5 +122,33 @@ def test_no_turn_is_lost_or_given_twice_whoever_is_cancelled_when(seed: int, mos
         assert not inside.total()
         assert not turns._taken
         assert not turns._waiting
+
+    run(story)
+
+
+def test_a_turn_lasts_until_the_work_is_done_also_when_nobody_waits_for_it() -> None:
+    async def story() -> None:
+        turns = FairTurns(1, 1)
+        working: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        first = asyncio.create_task(turns.run("a", lambda: working))
+        await settle()
+        first.cancel()
+        await settle()
+        other: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        other.set_result("done")
+        second = asyncio.create_task(turns.run("b", lambda: other))
+        await settle()
+        assert (first.cancelled(), second.done()) == (True, False)
+        working.set_result("late")
+        assert await second == "done"
+        await settle()
+        assert not turns._taken
+
+        def refuse() -> asyncio.Future[str]:
+            raise RuntimeError
+
+        for _ in range(2):
+            with pytest.raises(RuntimeError):
+                await turns.run("c", refuse)
 
     run(story)

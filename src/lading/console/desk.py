@@ -88,8 +88,8 @@ class Console:
         # Whoever waits for a wrong password holds no thread meanwhile: nobody else waits with them.
         await asyncio.sleep(self.access.throttle.reserve(user, peer))
         look = partial(self.access.fits, user, password, peer=peer)
-        async with self._proving.turn(peer):
-            fits = await asyncio.get_running_loop().run_in_executor(self._provers, look)
+        loop = asyncio.get_running_loop()
+        fits = await self._proving.run(peer, lambda: loop.run_in_executor(self._provers, look))
         settled = self.access.settle(user, peer, fits=fits, used_password=bool(password))
         if isinstance(settled, Refusal):
             await asyncio.sleep(settled.delay_s)

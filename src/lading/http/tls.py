@@ -32,6 +32,7 @@ class TlsDoor:
         self._most = most
         self._greeting: dict[asyncio.Task[None], None] = {}
         """Handshakes under way, oldest first."""
+        self._begun: set[socket.socket] = set()
         self._accepting: asyncio.Task[None] | None = None
 
     @property
@@ -71,6 +72,7 @@ class TlsDoor:
             task.add_done_callback(partial(self._greeted, accepted))
 
     async def _greet(self, accepted: socket.socket, patience_s: float) -> None:
+        self._begun.add(accepted)
         with suppress(OSError):  # Also what TLS says of who speaks none, or comes too late.
             await asyncio.get_running_loop().connect_accepted_socket(
                 self._make, accepted, ssl=self._context, ssl_handshake_timeout=patience_s
@@ -78,5 +80,7 @@ class TlsDoor:
 
     def _greeted(self, accepted: socket.socket, task: asyncio.Task[None]) -> None:
         self._greeting.pop(task, None)
-        if task.cancelled():
-            accepted.close()  # It may have been cancelled before it began.
+        if accepted in self._begun:
+            self._begun.remove(accepted)  # It belongs to its transport, which closes it.
+        else:
+            accepted.close()  # It was cancelled before it began.

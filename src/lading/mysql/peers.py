@@ -24,6 +24,8 @@ class Peer:
     task: asyncio.Task[None]
     connection: Connection | None = None
     """None until the client is known."""
+    is_proven: bool = False
+    """It has shown who it is, and is about to be served."""
     is_dropped: bool = False
     """It made room for another one before it was known."""
 
@@ -68,7 +70,7 @@ class PeerList:
 
         It is the oldest one of the address that has most of them: who opens many and says nothing drops their own.
         """
-        unknown = [peer for peer in self._peers.values() if peer.connection is None]
+        unknown = [peer for peer in self._peers.values() if peer.connection is None and not peer.is_proven]
         if not unknown:
             return False
         hosts = Counter(peer.host for peer in unknown)

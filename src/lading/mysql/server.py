@@ -191,6 +191,7 @@ class MysqlServer:
     async def _known(self, greeted: Greeted, peers: PeerList, peer: Peer) -> None:
         async def become(somebody: Greeted) -> Talk:
             await check(somebody, peer.host, self._authenticator, partial(self._at_the_door, peer.host))
+            peer.is_proven = True
             return await self._at_the_desk(lambda: self._open_talk(somebody, peers, peer))
 
         try:
@@ -235,17 +236,12 @@ class MysqlServer:
         return talk
 
     def _in_thread(self, user: str, work: Callable[[], T]) -> asyncio.Future[T]:
-        async def in_turn() -> T:
-            async with self._turns.turn(user):
-                return await _run_in(self._executor, work)
-
-        task = asyncio.create_task(in_turn())
+        task = asyncio.create_task(self._turns.run(user, lambda: _run_in(self._executor, work)))
         task.add_done_callback(_looked_at)
         return task
 
     async def _at_the_door(self, host: str, work: Callable[[], T]) -> T:
-        async with self._door_turns.turn(host):
-            return await _run_in(self._doormen, work)
+        return await self._door_turns.run(host, lambda: _run_in(self._doormen, work))
 
     def _at_the_desk(self, work: Callable[[], T]) -> asyncio.Future[T]:
         return _run_in(self._desk, work)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 class FairTurns:
@@ -29,6 +32,17 @@ class FairTurns:
             yield
         finally:
             self._give_back(whose)
+
+    async def run(self, whose: str, start: Callable[[], asyncio.Future[T]]) -> T:
+        """Wait for a turn and start something. The turn lasts until that is done, also when nobody waits any more."""
+        await self._take(whose)
+        try:
+            begun = start()
+        except BaseException:
+            self._give_back(whose)
+            raise
+        begun.add_done_callback(lambda _: self._give_back(whose))
+        return await asyncio.shield(begun)
 
     async def _take(self, whose: str) -> None:
         given: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+from contextlib import suppress
 
 WANTED = 65_536
 
@@ -15,6 +16,6 @@ def allow_many_open_files() -> int:
     now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = WANTED if most == resource.RLIM_INFINITY else min(WANTED, most)
     if now != resource.RLIM_INFINITY and now < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
-        return wanted
-    return now
+        with suppress(ValueError, OSError):  # The kernel has a limit of its own, which it does not tell.
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
