@@ -66,6 +66,9 @@ def test_the_page_about_a_lost_store_runs(tmp_path: Path, monkeypatch: pytest.Mo
     assert '{"n": 2}' in counted.output
     bad = CliRunner().invoke(app, ["recover", str(tmp_path / "nowhere")])
     assert (bad.exit_code, "There is no table of Lading at" in bad.output.replace("\n", " ")) == (1, True)
+    assert f"database.table={tmp_path}" in bad.output.replace("\n", "")
+    known = CliRunner().invoke(app, ["recover", "shop.orders=lading-home/warehouse/shop/orders"])
+    assert (known.exit_code, "table shop.orders: known" in known.output) == (0, True)
     wrong = CliRunner().invoke(app, ["recover", "--property", "s3.region"])
     assert "has no value" in str(wrong.exception)
     assert spark.range(3).count() == 3

@@ -10,6 +10,7 @@ import pytest
 from lading.errors import TableExistsError
 from lading.model.bill import Bill
 from lading.service.recover import Finding, recover
+from lading.tables.card import KEY
 from lading.testing.kafka_broker import KafkaBroker
 from lading.testing.kafka_generator import KafkaGenerator
 from lading.testing.marked import secret
@@ -57,47 +58,6 @@ def test_a_job_goes_on_from_its_table(desk: Desk, form: str) -> None:
     assert desk.lading.job("j").totals == desk.lading.bills(desk.lading.job("j"), 1)[0].totals
     assert [entry.action for entry in desk.lading.store.list_audit(job_id=before.job_id)][-1] == "RECOVER"
     assert desk.sql("SELECT count(*) FROM orders") == [(31,)]
-
-
-def metadata_of(desk: Desk) -> list[Path]:
-    return sorted((desk.lading.home.warehouse / "shop" / "orders" / "metadata").glob("*.metadata.json"))
-
-
-def test_a_catalog_that_is_lost_too_names_the_table_again(desk: Desk) -> None:
-    desk.table(form="iceberg")
-    desk.create(properties='"s3.max_batch_files"="1"')
-    desk.put_orders("a.csv", 0, 10)
-    desk.run()
-    newest = metadata_of(desk)[-1]
-    desk.put_orders("b.csv", 10, 10)
-    # A commit that was not to land: its files are deleted, its metadata stays.
-    number = int(newest.name.partition("-")[0]) + 1
-    orphan = newest.with_name(f"{number:05}-orphan.metadata.json")
-    orphan.write_text(newest.read_text().replace("/metadata/snap-", "/metadata/gone-"))
-    lose_store(desk, also=("catalog.db",))
-    dry = fates(recover(desk.lading, dry_run=True))
-    assert dry == {"table shop.orders": "recovered", "job jobs of shop.orders": "left out"}
-    assert fates(recover(desk.lading)) == {"table shop.orders": "recovered", "job j": "recovered"}
-    desk.sql("USE shop; RESUME JOB WHERE jobName='j'")
-    desk.run()
-    assert desk.ids() == list(range(20))
-    assert desk.lading.verify("j").is_clean
-
-
-def test_of_two_newest_states_of_a_lost_catalog_nobody_guesses(desk: Desk) -> None:
-    desk.table(form="iceberg")
-    desk.create()
-    desk.put_orders("a.csv", 0, 10)
-    desk.run()
-    newest = metadata_of(desk)[-1]
-    twin = newest.with_name(f"{newest.name.partition('-')[0]}-twin.metadata.json")
-    shutil.copy(newest, twin)
-    lose_store(desk, also=("catalog.db",))
-    (found,) = recover(desk.lading)
-    assert found.is_bad
-    assert "Several metadata files could be the newest" in found.note
-    twin.unlink()
-    assert fates(recover(desk.lading)) == {"table shop.orders": "recovered", "job j": "recovered"}
 
 
 def test_the_index_is_whole_and_a_second_run_changes_nothing(desk: Desk) -> None:
@@ -197,7 +157,7 @@ def test_what_cannot_be_read_is_told_and_the_rest_is_recovered(desk: Desk, tmp_p
     }
     notes = " ".join(found.note for found in findings if found.is_bad)
     assert "names a bill that is gone" in notes
-    assert "is not JSON" in notes
+    assert "table.json cannot be read: it is not JSON" in notes
     assert "There is no table of Lading at" in notes
 
 
@@ -287,6 +247,13 @@ def test_a_table_elsewhere_is_named(desk: Desk, s3: S3Server) -> None:
     desk.put_orders("b.csv", 10, 10)
     desk.run()
     assert desk.ids() == list(range(20))
+    # One that was made before there were cards.
+    desk.lading.shelf.storage("shop", "orders").delete([KEY])
+    lose_store(desk)
+    (nameless,) = recover(desk.lading, [f"s3://{bucket}/orders"], keys)
+    assert f"database.table=s3://{bucket}/orders" in nameless.note
+    told = fates(recover(desk.lading, [f"shop.orders=s3://{bucket}/orders/"], keys))
+    assert told == {"table shop.orders": "recovered", "job j": "recovered"}
 
 
 def test_a_routine_load_goes_on_too(desk: Desk, broker: KafkaBroker) -> None:

@@ -9,6 +9,7 @@ import boto3
 import pytest
 
 from lading.errors import LadingError
+from lading.service.recover import recover
 from lading.tables.delta.table import DeltaLakeTable
 from lading.tables.iceberg.table import IcebergTable
 from lading.testing.marked import secret
@@ -149,3 +150,29 @@ def test_a_table_in_s3_is_read_by_the_tasks_of_spark(
     assert len(found) == 30
     counted = "SELECT city, count(*), sum(amount) FROM far WHERE id > 2 GROUP BY city ORDER BY city"
     assert [row[:2] for row in desk.sql(counted)] == [(None, 9), ("a b/c=d%", 9), ("essen", 9)]
+
+
+def test_references_to_keys_outlive_a_lost_store(desk: Desk, s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bills have the definition as it was written, and not as it was followed."""
+    monkeypatch.setenv("SHOP_KEY", secret("access"))
+    monkeypatch.setenv("SHOP_SECRET", secret("key"))
+    bucket = s3.make_bucket()
+    put(s3, bucket, "in/a.json", '{"id": 1, "city": "essen", "amount": 1.5}\n')
+    desk.table()
+    desk.sql(
+        "CREATE JOB j ON STREAMING DO INSERT INTO orders SELECT id, city, amount FROM S3("
+        f'"uri"="s3://{bucket}/in/*.json", "format"="json", "s3.endpoint"="{s3.endpoint}", "s3.region"="us-east-1", '
+        '"use_path_style"="true", "s3.access_key"="env:SHOP_KEY", "s3.secret_key"="env:SHOP_SECRET")'
+    )
+    desk.run()
+    before = desk.lading.job("j")
+    assert desk.lading.bills(before, 1)[0].definition == before.definition
+    assert "env:SHOP_SECRET" in before.definition
+    desk.lading.close()
+    (desk.path / "home" / "lading.db").unlink()
+    desk.restart_empty()
+    recover(desk.lading)
+    desk.sql("USE shop; RESUME JOB WHERE jobName='j'")
+    put(s3, bucket, "in/b.json", '{"id": 2, "city": "essen", "amount": 1.5}\n')
+    desk.run()
+    assert desk.ids() == [1, 2]

@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 
 def recover(
     locations: Annotated[
-        list[str] | None, typer.Argument(help="Tables that are not in the home: folders or s3://… locations.")
+        list[str] | None,
+        typer.Argument(
+            help="Tables that are not in the home: folders or s3://… locations; database.table=location for one "
+            "that has no _lading/table.json."
+        ),
     ] = None,
     home: HOME = Path("lading-home"),
     store: STORE = "",
@@ -38,9 +42,9 @@ def recover(
     typer.echo(f"{'Would recover' if dry_run else 'Recovered'} {_count(done, 'table')} and {_count(done, 'job')}.")
     if any(found.what == "job" for found in done) and not dry_run:
         typer.echo(
-            "Look at each job and RESUME it, or drop it if it was stopped before. Not in the tables, and lost with the "
-            "store: users and grants, the audit, keys that stood in statements (give them with ALTER), changes of a "
-            "job after its last commit, and jobs that had not yet begun."
+            "Read the definition of each job, then RESUME it, or drop it if it was stopped or dropped before. Not in "
+            "the tables, and lost with the store: users and grants, the audit, keys that stood in statements (give "
+            "them with ALTER), changes of a job after its last commit, and jobs that had not yet begun."
         )
     if any(found.is_bad for found in findings):
         raise typer.Exit(1)

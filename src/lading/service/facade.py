@@ -252,8 +252,11 @@ class Lading:
         known = resolve_properties(source.properties, home=self.home.path)
         statement = with_source(whole, replace(source, properties=known))
         if isinstance(statement, CreateJob):
-            return compile_files(record.job_id, statement, table, entry, quarantine, record.batch_scale), table
-        return compile_routine(record, statement, table, entry, quarantine, self.clock), table
+            compiled = compile_files(record.job_id, statement, table, entry, quarantine, record.batch_scale)
+        else:
+            compiled = compile_routine(record, statement, table, entry, quarantine, self.clock)
+        # Bills have the definition as it was written: with references, of which nothing is left once they are followed.
+        return replace(compiled, job=replace(compiled.job, definition=record.definition)), table
 
     def coordinator(self, record: JobRecord) -> tuple[Coordinator, Compiled]:
         """A coordinator that has started, for an operator's edit, and the parts of the job, to be closed."""

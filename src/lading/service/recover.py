@@ -8,17 +8,18 @@ Nothing begins to run by itself. A job that was stopped or dropped looks like on
 waits for a person. It has its old id: whoever resumes it goes on from the head of the table, and another service that
 still runs the job is fenced by that, as always.
 
-What is there already is left as it is, so that a run that was cut off is simply run again. For each job the index of
-its bills is made first and the job last.
+What is there already is left as it is, so that a run that was cut off is simply run again. Of each table everything
+is looked at before anything is written: then the catalog gets it, then the store. For each job the index of its bills
+is made first and the job last.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from itertools import chain
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lading.errors import ConfigError, HeadLostError, JobNotFoundError, LadingError
 from lading.ids import JobId
@@ -29,21 +30,26 @@ from lading.jobs.transition import create_record
 from lading.model.bill import Bill
 from lading.service.compile_routine import window_of
 from lading.service.facade import Lading
-from lading.service.shelf import CATALOG
+from lading.service.shelf import CATALOG, Sight
 from lading.sql.definitions import define_routine_load
 from lading.sql.names import check_object_name
 from lading.sql.parse import parse_statement
+from lading.sql.spans import is_reference
 from lading.sql.statements import CreateJob, CreateRoutineLoad
 from lading.store.records import AuditEntry
-from lading.tables.base import LakeTable
-from lading.tables.bills import FOLDER
-from lading.tables.card import TableCard, read_card
+from lading.tables.bills import FOLDER, StoredBills
+from lading.tables.card import TableCard, is_same_place, read_card, settle_place
 from lading.tables.storage import Storage, open_storage
+
+if TYPE_CHECKING:
+    from lading.tables.iceberg.register import LostTable
 
 MOST_INDEXED = 1000
 """Bills of a job that are put into the index again, newest first."""
 WHO = "recovered"
 """Who made a job is not known any more."""
+_NAMED = re.compile(r"([^\W\d][\w$-]*)\.([^\W\d][\w$-]*)=(.+)")
+"""database.table=location."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,33 +83,44 @@ class _Place:
         return f"{self.card.database}.{self.card.name}"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """A job as its newest bill tells of it."""
+
+    record: JobRecord
+    bill: Bill
+    bills: StoredBills
+
+
 def recover(
     lading: Lading, locations: Sequence[str] = (), reach: Mapping[str, str] | None = None, *, dry_run: bool = False
 ) -> list[Finding]:
     """Look at the tables of the home, and at those at other locations, and give the store what it does not know.
 
-    `reach` says how those other locations are reached, in the properties of CREATE TABLE.
+    A location may be written `database.table=location`, for a table that does not say what it is. `reach` says how
+    those other locations are reached, in the properties of CREATE TABLE.
     """
     findings: list[Finding] = []
-    jobs: list[tuple[JobRecord, Bill, LakeTable]] = []
+    jobs: list[_Found] = []
+    seen: dict[str, str] = {}
     for place in chain(_in_home(lading, findings), _elsewhere(lading, locations, reach or {}, findings)):
         try:
-            is_forgotten = lading.shelf.is_forgotten(place.card, place.reach)
-            if is_forgotten and not dry_run:
-                lading.shelf.give_back(place.card, place.location, place.reach)
-            findings.append(_recover_table(lading, place, dry_run=dry_run))
-            if is_forgotten and dry_run:
-                note = "looked at when the catalog, which is lost too, has the table again"
-                findings.append(Finding(what="job", name=f"jobs of {place.name}", fate="left out", note=note))
+            if place.name in seen and is_same_place(seen[place.name], place.location):
                 continue
-            jobs += _jobs_at(lading, place, findings)
+            _check_name(lading, place, seen)
+            with lading.shelf.look_at(place.card, place.location, place.reach) as sight:
+                findings.append(_recover_table(lading, place, sight, dry_run=dry_run))
+                seen[place.name] = place.location
+                jobs += _jobs_at(lading, place, sight, findings)
         except LadingError as error:
             findings.append(_failed("table", place.name, error))
     # Of jobs that had one name after another only the newest can have it again.
-    newest_first = sorted(jobs, key=lambda found: found[1].billed_at, reverse=True)
     taken: set[object] = set()
-    for record, bill, table in newest_first:
-        findings.append(_recover_job(lading, record, bill, table, taken, dry_run=dry_run))
+    for found in sorted(jobs, key=lambda found: found.bill.billed_at, reverse=True):
+        try:
+            findings.append(_recover_job(lading, found, taken, dry_run=dry_run))
+        except LadingError as error:
+            findings.append(_failed("job", str(found.record.full_name), error))
     return findings
 
 
@@ -114,7 +131,7 @@ def _in_home(lading: Lading, findings: list[Finding]) -> Iterable[_Place]:
     """The tables of the warehouse, in the order of their names."""
     for folder in sorted(lading.home.warehouse.glob("*/*")):
         if (folder / FOLDER).is_dir():
-            for place in _look(str(folder), {}, lading, findings, otherwise=_guess(folder)):
+            for place in _look(lading, str(folder), {}, findings, named=(folder.parent.name, folder.name)):
                 if (place.card.database, place.card.name) == (folder.parent.name, folder.name):
                     yield place
                 else:
@@ -122,38 +139,40 @@ def _in_home(lading: Lading, findings: list[Finding]) -> Iterable[_Place]:
                     findings.append(Finding(what="table", name=str(folder), fate="failed", note=note))
 
 
-def _guess(folder: Path) -> TableCard | None:
-    """A table of the warehouse that does not say what it is: its folders do, but for the lengths of texts."""
-    formats = {"_delta_log": "delta", "metadata": "iceberg"}
-    found = [form for name, form in formats.items() if (folder / name).is_dir()]
-    if not found:
-        return None
-    made = datetime.fromtimestamp(folder.stat().st_mtime, UTC)
-    catalog = CATALOG if found[0] == "iceberg" else ""
-    return TableCard(database=folder.parent.name, name=folder.name, format=found[0], catalog=catalog, created_at=made)
-
-
 def _elsewhere(
     lading: Lading, locations: Sequence[str], reach: Mapping[str, str], findings: list[Finding]
 ) -> Iterable[_Place]:
-    for location in locations:
-        yield from _look(location, reach if "://" in location else {}, lading, findings)
+    for given in locations:
+        match = _NAMED.fullmatch(given)
+        location = settle_place(match[3] if match else given)
+        named = (match[1], match[2]) if match else None
+        for place in _look(lading, location, reach if "://" in location else {}, findings, named=named):
+            if named in (None, (place.card.database, place.card.name)):
+                yield place
+            else:
+                note = f"it says that it is {place.name}; name it by its location alone, if that is right"
+                findings.append(Finding(what="table", name=given, fate="failed", note=note))
 
 
 def _look(
+    lading: Lading,
     location: str,
     reach: Mapping[str, str],
-    lading: Lading,
     findings: list[Finding],
     *,
-    otherwise: TableCard | None = None,
+    named: tuple[str, str] | None,
 ) -> Iterable[_Place]:
+    """The table at a place. `named` is what it is called when it does not say so itself."""
     try:
         storage = open_storage(location, lading.shelf.options_for(reach))
-        card = read_card(storage) or otherwise
+        card = read_card(storage) or (_guess(lading, storage, *named) if named else None)
         if card is None:
             msg = f"There is no table of Lading at {location}"
-            raise ConfigError(msg, left="Nothing was changed.", todo="Name the folder that has _lading/table.json.")
+            todo = (
+                f"Name the folder that has {FOLDER}/table.json. For a table that was made before Lading wrote this "
+                f"file, say what it is called: database.table={location}"
+            )
+            raise ConfigError(msg, left="Nothing was changed.", todo=todo)
         check_object_name(card.database, "database")
         check_object_name(card.name, "table")
         yield _Place(location=location, card=card, storage=storage, reach=reach)
@@ -161,28 +180,69 @@ def _look(
         findings.append(_failed("table", location, error))
 
 
-def _recover_table(lading: Lading, place: _Place, *, dry_run: bool) -> Finding:
-    card, shelf = place.card, lading.shelf
-    known = lading.store.find_table(card.database, card.name)
-    if known is not None:
-        if known.location == place.location:
-            return Finding(what="table", name=place.name, fate="known")
-        msg = f"Table {place.name} is known at {known.location}, and another one of this name lies at {place.location}"
-        raise ConfigError(msg, left="The name was not touched.", todo="Drop or move one of the two.")
+def _guess(lading: Lading, storage: Storage, database: str, name: str) -> TableCard | None:
+    """The card of a table that has none: its files tell the format, but neither lengths of texts nor its age."""
+    formats = {"_delta_log": "delta", "metadata": "iceberg"}
+    found = [form for folder, form in formats.items() if next(iter(storage.keys(f"{folder}/")), None) is not None]
+    if len(found) > 1:
+        msg = f"At {storage.uri} are files of two tables, one of Delta and one of Iceberg"
+        raise ConfigError(msg, left="Nothing was changed.", todo="Move the files of the table that was dropped away.")
+    if not found:
+        return None
+    catalog = CATALOG if found[0] == "iceberg" else ""
+    return TableCard(database=database, name=name, format=found[0], catalog=catalog, created_at=lading.clock.now())
+
+
+def _check_name(lading: Lading, place: _Place, seen: Mapping[str, str]) -> None:
+    """Refuse a table whose name, or whose place, another one has."""
+    tables = {**seen, **{f"{entry.database}.{entry.name}": entry.location for entry in lading.store.list_tables()}}
+    taken = tables.pop(place.name, place.location)
+    if not is_same_place(taken, place.location):
+        msg = f"Table {place.name} is known at {taken}, and another one of this name lies at {place.location}"
+        todo = "Move the copy out of the way. Do not DROP the table: that may delete its files."
+        raise ConfigError(msg, left="Nothing was changed.", todo=todo)
+    for other, location in tables.items():
+        if is_same_place(location, place.location):
+            msg = f"The table at {place.location} is already known, as {other}"
+            raise ConfigError(msg, left="Nothing was changed.", todo=f"Use it as {other}.")
+
+
+def _recover_table(lading: Lading, place: _Place, sight: Sight, *, dry_run: bool) -> Finding:
+    """Everything was checked; write what is not there."""
+    card, shelf, notes = place.card, lading.shelf, [f"{place.card.format} at {place.location}"]
+    is_known = lading.store.find_table(card.database, card.name) is not None
+    # Only an Iceberg table is ever lost to a catalog, and PyIceberg is slow to import.
+    lost = _as_lost(sight) if card.format == "iceberg" else None
+    if lost is not None:
+        notes.append(f"the catalog had lost it too, and it is at {lost.path}")
+        if lost.skipped:
+            notes.append(f"passed over, since the files they added are gone: {', '.join(lost.skipped)}")
+        if not dry_run:
+            # Dies after this: the catalog names the table, and the store does not. The next run goes on from there.
+            shelf.give_back(card, lost, place.reach)
+    if is_known:
+        return Finding(
+            what="table", name=place.name, fate="recovered" if lost else "known", note="; ".join(notes) if lost else ""
+        )
     if not dry_run:
         shelf.create_database(card.database, if_not_exists=True)
         shelf.keep_reach(card.database, card.name, place.reach)
         shelf.adopt(card, place.location)
-    note = f"{card.format} at {place.location}"
     if card.spec is None:
-        note += "; it does not say how it was made: lengths of its texts are no longer checked"
-    return Finding(what="table", name=place.name, fate="recovered", note=note)
+        notes.append("it does not say how it was made: lengths of its texts are no longer checked")
+    return Finding(what="table", name=place.name, fate="recovered", note="; ".join(notes))
+
+
+def _as_lost(sight: Sight) -> LostTable | None:
+    from lading.tables.iceberg.register import LostTable
+
+    return sight if isinstance(sight, LostTable) else None
 
 
 # Jobs.
 
 
-def _jobs_at(lading: Lading, place: _Place, findings: list[Finding]) -> Iterable[tuple[JobRecord, Bill, LakeTable]]:
+def _jobs_at(lading: Lading, place: _Place, sight: Sight, findings: list[Finding]) -> Iterable[_Found]:
     prefix = f"{FOLDER}/"
     folders = {key.removeprefix(prefix).partition("/") for key in place.storage.keys(prefix)}
     for job_id in sorted({JobId(folder) for folder, slash, _ in folders if slash}):
@@ -190,14 +250,16 @@ def _jobs_at(lading: Lading, place: _Place, findings: list[Finding]) -> Iterable
             if (known := _known(lading, job_id)) is not None:
                 findings.append(Finding(what="job", name=str(known.full_name), fate="known", note=known.state.value))
                 continue
-            table = lading.shelf.open_at(place.card, place.location, place.reach)
-            head = table.read_head(job_id)
+            head = sight.read_head(job_id)
             if head is None:
-                note = f"its first commit into {place.name} never landed, so it has loaded nothing"
+                note = (
+                    f"it has loaded nothing into {place.name}: its first commit never landed, or it loaded into a "
+                    "table that was dropped"
+                )
                 findings.append(Finding(what="job", name=job_id, fate="left out", note=note))
                 continue
-            bill = table.bills.read(job_id, head)
-            yield _record_of(lading, bill, place), bill, table
+            bill = sight.bills.read(job_id, head)
+            yield _Found(record=_record_of(lading, bill, place), bill=bill, bills=sight.bills)
         except LadingError as error:
             findings.append(_failed("job", job_id, error))
 
@@ -211,10 +273,7 @@ def _known(lading: Lading, job_id: JobId) -> JobRecord | None:
 
 def _record_of(lading: Lading, bill: Bill, place: _Place) -> JobRecord:
     """The record of a job as its newest bill tells of it, paused."""
-    statement = parse_statement(bill.definition)
-    if not isinstance(statement, CreateJob | CreateRoutineLoad):
-        msg = f"The bill {bill.seq} of job {bill.job_id} has a definition that makes no job"
-        raise ConfigError(msg, left="Nothing was changed.", todo="Make the job again, with a start of your choice.")
+    statement = _statement_of(bill)
     if _target(statement) != place.name:
         msg = f"Job {bill.job_id} loads into {_target(statement)}, and its bills lie beside {place.name}"
         raise ConfigError(msg, left="Nothing was changed.", todo="This is a copy of another table, or was renamed.")
@@ -232,7 +291,10 @@ def _record_of(lading: Lading, bill: Bill, place: _Place) -> JobRecord:
         at=bill.planned_at,
     )
     record, _ = create_record(event)
-    message = f"Recovered from {place.name} as of its commit {bill.seq}; RESUME it, or drop it if it was stopped"
+    message = (
+        f"Recovered from {place.name} as of its commit {bill.seq}. Read its definition first; keys that stood in the "
+        "statement are gone, ALTER gives them again. Then RESUME it, or drop it if it was stopped"
+    )
     return replace(
         record,
         state=JobState.PAUSED,
@@ -245,39 +307,59 @@ def _record_of(lading: Lading, bill: Bill, place: _Place) -> JobRecord:
     )
 
 
+def _statement_of(bill: Bill) -> CreateJob | CreateRoutineLoad:
+    statement = parse_statement(bill.definition)
+    if not isinstance(statement, CreateJob | CreateRoutineLoad):
+        msg = f"The bill {bill.seq} of job {bill.job_id} has a definition that makes no job"
+        raise ConfigError(msg, left="Nothing was changed.", todo="Make the job again, with a start of your choice.")
+    return statement
+
+
 def _target(statement: CreateJob | CreateRoutineLoad) -> str:
     if isinstance(statement, CreateJob):
         return f"{statement.insert.table.db}.{statement.insert.table.name}"
     return f"{statement.name.db}.{define_routine_load(statement).table}"
 
 
-def _recover_job(
-    lading: Lading, record: JobRecord, bill: Bill, table: LakeTable, taken: set[object], *, dry_run: bool
-) -> Finding:
+def _recover_job(lading: Lading, found: _Found, taken: set[object], *, dry_run: bool) -> Finding:
+    record, bill = found.record, found.bill
     name, full = str(record.full_name), record.full_name
     if full in taken or lading.store.find_job(full) is not None:
         note = f"{record.job_id}, last commit {bill.billed_at:%Y-%m-%d %H:%M}: a newer job has the name"
         return Finding(what="job", name=name, fate="left out", note=note)
     taken.add(full)
-    note = f"{bill.totals.rows.loaded:,} rows loaded, last commit {bill.billed_at:%Y-%m-%d %H:%M}; PAUSED"
-    if dry_run:
-        return Finding(what="job", name=name, fate="recovered", note=note)
-    for older in reversed(_chain(table, bill)):
-        lading.store.follow(older)
-    entry = AuditEntry(at=lading.clock.now(), user=WHO, action="RECOVER", job_id=record.job_id, subject=name)
-    lading.store.create_job(record, audit=entry)
-    return Finding(what="job", name=name, fate="recovered", note=note)
+    notes = [f"{bill.totals.rows.loaded:,} rows loaded, last commit {bill.billed_at:%Y-%m-%d %H:%M}; PAUSED"]
+    if references := _references(_statement_of(bill)):
+        notes.append(f"it reads secrets from {', '.join(references)}")
+    chain_of_bills, why = _chain(found)
+    if why:
+        notes.append(f"its history begins at commit {chain_of_bills[-1].seq}: {why}")
+    if not dry_run:
+        for older in reversed(chain_of_bills):
+            lading.store.follow(older)
+        entry = AuditEntry(at=lading.clock.now(), user=WHO, action="RECOVER", job_id=record.job_id, subject=name)
+        lading.store.create_job(record, audit=entry)
+    return Finding(what="job", name=name, fate="recovered", note="; ".join(notes))
 
 
-def _chain(table: LakeTable, newest: Bill) -> list[Bill]:
-    """Bills from the newest one back, as far as they are kept."""
-    found = [newest]
-    while (older := found[-1].continues) is not None and len(found) < MOST_INDEXED:
+def _references(statement: CreateJob | CreateRoutineLoad) -> list[str]:
+    """Where the definition has secrets read from. Whoever resumes the job has them sent to where it says."""
+    source = statement.insert.source if isinstance(statement, CreateJob) else statement.source
+    values = [*statement.properties.values(), *source.properties.values()]
+    return sorted({value for value in values if is_reference(value)})
+
+
+def _chain(found: _Found) -> tuple[list[Bill], str]:
+    """Bills from the newest one back, as far as they are kept, and why they end when that is odd."""
+    bills = [found.bill]
+    while (older := bills[-1].continues) is not None and len(bills) < MOST_INDEXED:
         try:
-            found.append(table.bills.read(newest.job_id, older))
+            bills.append(found.bills.read(found.bill.job_id, older))
         except HeadLostError:
             break  # It was pruned.
-    return found
+        except LadingError as error:
+            return bills, error.what
+    return bills, ""
 
 
 def _failed(what: str, name: str, error: LadingError) -> Finding:

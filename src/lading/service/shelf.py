@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
 from lading.clock import Clock
 from lading.errors import ConfigError, TableExistsError, TableNotFoundError
+from lading.ids import JobId
+from lading.model.bill import Head
 from lading.service.home import Home
 from lading.service.secrets import Vault, open_secrets, resolve_properties, seal_secrets
 from lading.sources.homes import home_of
@@ -20,12 +23,26 @@ from lading.sql.table_statements import CreateTable
 from lading.store.protocols import Catalog, MetadataStore
 from lading.store.records import DatabaseEntry, TableEntry
 from lading.tables.base import LakeTable
-from lading.tables.card import TableCard, leave_card
+from lading.tables.bills import StoredBills
+from lading.tables.card import TableCard, is_same_place, leave_card, local_path, settle_place
 from lading.tables.storage import Storage, StorageOptions, open_storage
 from lading.tables.types import arrow_schema
 
+if TYPE_CHECKING:
+    from lading.tables.iceberg.register import LostTable
+
 CATALOG = "lading"
+_IF_LOST = "If the metadata store was lost: lading recover gives tables and jobs back to it."
 _WIDER = {pa.int8(): pa.int32(), pa.int16(): pa.int32()}
+
+
+class Sight(Protocol):
+    """What can be seen of a table, whether it has a name here or not."""
+
+    @property
+    def bills(self) -> StoredBills: ...
+
+    def read_head(self, job_id: JobId) -> Head | None: ...
 
 
 class Shelf:
@@ -52,6 +69,7 @@ class Shelf:
             msg = f"Table {database}.{name} is already there"
             raise TableExistsError(msg, left="It was not touched.", todo="Choose another name, or drop it first.")
         location = self._place(statement, database)
+        self._check_not_lost(statement, database, location)
         reach = {key: value for key, value in statement.properties.items() if _is_reach(key)}
         rest = {key: value for key, value in statement.properties.items() if not _is_reach(key)}
         statement = replace(statement, properties=rest)
@@ -61,7 +79,7 @@ class Shelf:
             self._make(statement, database, location, self._options(database, name))
         except TableExistsError as error:
             if not self._is_own_place(location, database, name) or not self._is_rest(statement, database, location):
-                todo = f"{error.todo} If the metadata store was lost: lading recover gives tables and jobs back to it."
+                todo = f"{error.todo} {_IF_LOST}"
                 raise TableExistsError(error.what, left=error.left, todo=todo) from error
         card = TableCard(
             database=database,
@@ -101,32 +119,41 @@ class Shelf:
         entry = self.entry(database, name)
         return self._open(entry.format, entry.location, f"{database}.{name}", self._options(database, name))
 
-    def open_at(self, card: TableCard, location: str, reach: Mapping[str, str]) -> LakeTable:
-        """A table that may have no name here yet."""
-        name = f"{card.database}.{card.name}"
-        lake = self._open(card.format, location, name, self.options_for(reach))
-        if not _is_same_place(lake.location, location):
-            msg = f"The catalog has table {name} at {lake.location}, and not at {location}"
-            raise ConfigError(msg, left="Nothing was changed.", todo="Move the copy away, or give it another name.")
-        return lake
+    @contextmanager
+    def look_at(self, card: TableCard, location: str, reach: Mapping[str, str]) -> Iterator[Sight]:
+        """A table that may have no name here yet; a LostTable when the catalog has forgotten it. Changes nothing.
 
-    def is_forgotten(self, card: TableCard, reach: Mapping[str, str]) -> bool:
-        """Whether it is an Iceberg table that the catalog of the home does not name."""
-        if card.format != "iceberg":
-            return False
+        Raises ConfigError when the table of that name is at another place.
+        """
+        options = self.options_for(reach)
+        if card.format == "delta":
+            from lading.tables.delta.create import open_delta_table
+
+            yield open_delta_table(location, options)
+            return
         from lading.tables.iceberg.catalog import sqlite_catalog
-        from lading.tables.iceberg.register import is_in_catalog
+        from lading.tables.iceberg.register import find_lost_table, is_in_catalog
+        from lading.tables.iceberg.table import open_iceberg_table
 
-        name, options = f"{card.database}.{card.name}", self.options_for(reach)
-        return not is_in_catalog(sqlite_catalog(self._home.path), name, options)
+        name, catalog = f"{card.database}.{card.name}", sqlite_catalog(self._home.path)
+        # Not asked when it is not there: to ask would make it.
+        if not (self._home.path / "catalog.db").exists() or not is_in_catalog(catalog, name, options):
+            yield find_lost_table(location, options)
+            return
+        with closing(open_iceberg_table(catalog, name, options)) as lake:
+            if not is_same_place(lake.location, location):
+                msg = f"The catalog has table {name} at {lake.location}, and not at {location}"
+                todo = "Move the copy out of the way. Do not DROP the table: that would delete files."
+                raise ConfigError(msg, left="Nothing was changed.", todo=todo)
+            yield lake
 
-    def give_back(self, card: TableCard, location: str, reach: Mapping[str, str]) -> None:
-        """Have the catalog name an Iceberg table again, by the newest of its files."""
+    def give_back(self, card: TableCard, lost: LostTable, reach: Mapping[str, str]) -> None:
+        """Have the catalog name an Iceberg table again."""
         from lading.tables.iceberg.catalog import sqlite_catalog
         from lading.tables.iceberg.register import register_iceberg_table
 
         name, options = f"{card.database}.{card.name}", self.options_for(reach)
-        register_iceberg_table(sqlite_catalog(self._home.path), name, location, options)
+        register_iceberg_table(sqlite_catalog(self._home.path), name, lost, options)
 
     def _open(self, form: str, location: str, name: str, options: StorageOptions) -> LakeTable:
         if form == "delta":
@@ -193,20 +220,33 @@ class Shelf:
         return self._home.warehouse / database / name
 
     def _is_own_place(self, location: str, database: str, name: str) -> bool:
-        place = _local_path(location)
+        place = local_path(location)
         return place is not None and place == self._own_place(database, name).resolve()
 
     def _place(self, statement: CreateTable, database: str) -> str:
         """Where a new table goes. A place in a home, or around this one, would be among the files of others."""
         own = self._own_place(database, statement.name.name)
-        place = _local_path(statement.location) if statement.location is not None else own.resolve()
+        place = local_path(statement.location) if statement.location is not None else own.resolve()
         if statement.location is None or place == own.resolve():
             return str(own)
         if place is not None and (home_of(str(place)) or self._home.path.resolve().is_relative_to(place)):
             msg = f"A table cannot be at {statement.location}: that place is in a home folder of Lading, or around it"
             todo = "Leave LOCATION out, and it gets a place of its own there; or name one outside."
             raise ConfigError(msg, left="Nothing was made.", todo=todo)
-        return statement.location
+        if any(is_same_place(other.location, statement.location) for other in self._catalog.list_tables()):
+            # Not by its name: whoever asks may not be allowed to see it.
+            msg = f"At {statement.location} is already another table"
+            raise TableExistsError(msg, left="It was not touched.", todo="Choose another location.")
+        return settle_place(statement.location)
+
+    def _check_not_lost(self, statement: CreateTable, database: str, location: str) -> None:
+        """A catalog that was lost knows no table; to make it anew beside its old files would load everything twice."""
+        if statement.format != "iceberg" or not self._is_own_place(location, database, statement.name.name):
+            return
+        files = (Path(location) / "metadata").glob("*.metadata.json")
+        if any(file.name.partition("-")[0].strip("0") for file in files):
+            msg = f"There is already an Iceberg table at {location}"
+            raise TableExistsError(msg, left="It was not touched.", todo=f"Move its files away. {_IF_LOST}")
 
     def _is_rest(self, statement: CreateTable, database: str, location: str) -> bool:
         """Whether the table that is there is what a CREATE TABLE like this one left when it was killed."""
@@ -218,7 +258,7 @@ class Shelf:
             wanted = pa.schema([field.with_type(_WIDER.get(field.type, field.type)) for field in wanted])
         parts = tuple((field.column, field.transform) for field in statement.spec.partition_by)
         return (
-            _local_path(lake.location) == _local_path(location)
+            local_path(lake.location) == local_path(location)
             and not lake.files()
             and lake.version() == 0
             and lake.schema() == wanted
@@ -240,20 +280,6 @@ class Shelf:
         catalog = sqlite_catalog(self._home.path)
         table = create_iceberg_table(catalog, name, statement.spec, location=location, options=options)
         table.close()
-
-
-def _is_same_place(one: str, other: str) -> bool:
-    if _local_path(one) is None or _local_path(other) is None:
-        return one.rstrip("/") == other.rstrip("/")
-    return _local_path(one) == _local_path(other)
-
-
-def _local_path(location: str) -> Path | None:
-    """The folder that a location means, after all links; None when it is not on a disk."""
-    parts = urlsplit(location)
-    if parts.scheme not in ("", "file"):
-        return None
-    return Path(unquote(parts.path) if parts.scheme else location).resolve()
 
 
 def _is_reach(key: str) -> bool:

@@ -1,22 +1,31 @@
-"""What a table is called and how it was made, beside the table: `<table>/_lading/table.json`.
+"""What a table is called and how it was made, beside the table: `<table>/_lading/table.json`. And what one place is.
 
 The store has the same. It may be lost; with this the table can be given its name again, with what the format itself
 does not keep, such as the lengths of texts.
+
+The form has a version, like a bill's. A newer version is refused. Fields of the card that are not known are passed
+over, so one may be added to it without a new version; what is missing, or is unknown within the spec, is refused.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
 
-from lading.errors import RecordError, RecordUnreadableError
+from lading.errors import RecordError, RecordUnreadableError, RecordVersionError
 from lading.model.codec import decode, encode
 from lading.model.table import TableSpec
 from lading.tables.bills import FOLDER
 from lading.tables.storage import Storage
 
 KEY = f"{FOLDER}/table.json"
+VERSION = 1
+_KIND = "table"
+_LEFT, _TODO = "Nothing was changed.", "Restore it from a copy."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,8 +43,18 @@ class TableCard:
 
 
 def leave_card(storage: Storage, card: TableCard) -> None:
-    """Write it once. One that is there stays: the table was made by a statement that was cut off and run again."""
-    storage.put_if_absent(KEY, json.dumps(encode(card), indent=1, ensure_ascii=False).encode())
+    """Write the card of a table that was just made. One that is there is replaced.
+
+    It is of a table that was dropped and whose files stayed, or of the same statement, which was cut off.
+    """
+    body = {"lading": _KIND, "version": VERSION, _KIND: encode(card)}
+    content = json.dumps(body, indent=1, ensure_ascii=False).encode()
+    if storage.put_if_absent(KEY, content):
+        return
+    storage.delete([KEY])
+    # Dies here: the table has no card, and no name in the store yet. In the warehouse its folder says what it is, and
+    # CREATE TABLE may be run again; at a place of its own `lading recover database.table=location` names it.
+    storage.put_if_absent(KEY, content)
 
 
 def read_card(storage: Storage) -> TableCard | None:
@@ -45,11 +64,58 @@ def read_card(storage: Storage) -> TableCard | None:
         return None
     where = f"{storage.uri}/{KEY}"
     try:
-        card: TableCard = decode(TableCard, json.loads(content), where=where)
+        body = _current_form(json.loads(content), where)
+        known = {field.name for field in fields(TableCard)}
+        card: TableCard = decode(TableCard, {key: body[key] for key in body.keys() & known}, where=where)
     except ValueError as error:
-        msg = f"{where} is not JSON"
-        raise RecordUnreadableError(msg, left="Nothing was changed.", todo="Restore it from a copy.") from error
+        raise _unreadable(where, "it is not JSON") from error
+    except RecordUnreadableError as error:
+        raise _unreadable(where, error.what.partition(" cannot be read: ")[2]) from error
     if card.format not in ("delta", "iceberg"):
         msg = f"{where} names a format that is not known: {card.format}"
-        raise RecordError(msg, left="Nothing was changed.", todo="Restore it from a copy.")
+        raise RecordError(msg, left=_LEFT, todo=_TODO)
     return card
+
+
+def _current_form(envelope: Any, where: str) -> dict[str, Any]:
+    if isinstance(envelope, dict) and "lading" not in envelope:
+        return envelope  # The first cards were bare.
+    if not isinstance(envelope, dict) or envelope["lading"] != _KIND:
+        raise _unreadable(where, "it is JSON, but does not tell of a table")
+    version, body = envelope.get("version"), envelope.get(_KIND)
+    if type(version) is not int or not isinstance(body, dict):
+        raise _unreadable(where, "it has no version or no body")
+    if version > VERSION:
+        msg = f"{where} has form {version}; this Lading reads forms up to {VERSION}"
+        raise RecordVersionError(msg, left=_LEFT, todo="Use the newer Lading that wrote it.")
+    return body
+
+
+def _unreadable(where: str, why: str) -> RecordUnreadableError:
+    return RecordUnreadableError(f"{where} cannot be read: {why}", left=_LEFT, todo=_TODO)
+
+
+# Places.
+
+
+def local_path(location: str) -> Path | None:
+    """The folder that a location means, after all links; None when it is not on a disk."""
+    parts = urlsplit(location)
+    if parts.scheme not in ("", "file"):
+        return None
+    return Path(unquote(parts.path) if parts.scheme else location).resolve()
+
+
+def is_same_place(one: str, other: str) -> bool:
+    """Whether two locations mean one place, however they are written."""
+    if local_path(one) is None or local_path(other) is None:
+        return one.rstrip("/") == other.rstrip("/")
+    return local_path(one) == local_path(other)
+
+
+def settle_place(location: str) -> str:
+    """A location as it is kept: it means the same wherever a process was started."""
+    if urlsplit(location).scheme:
+        return location.rstrip("/")
+    path = Path(location)
+    return str(path if path.is_absolute() and ".." not in path.parts else path.resolve())
