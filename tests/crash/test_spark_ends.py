@@ -57,8 +57,16 @@ with Lading(folder / "home", spark={"spark.master": "local[2]"}) as lading:
     asking = threading.Thread(target=ask)
     asking.start()
     tracker = first.sparkContext.statusTracker()
-    wait_for(lambda: any(tracker.getStageInfo(n) for n in tracker.getActiveStageIds()), "it counts")
-    time.sleep(3)  # Short jobs come before the long one.
+    seen = {}
+
+    def is_counting():
+        # Short jobs come before the long one, which alone runs for so long.
+        for number in tracker.getActiveStageIds():
+            if time.monotonic() - seen.setdefault(number, time.monotonic()) > 6:
+                return True
+        return False
+
+    wait_for(is_counting, "it counts")
     stop.set()
     asking.join(60)
     wait_for(lambda: process.poll() is not None, "Spark is ended")

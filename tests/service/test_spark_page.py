@@ -22,7 +22,7 @@ from lading.service.mysql_users import identity_of
 from lading.service.sights import Sights
 from tests.service.conftest import Desk
 
-WITHIN_S = 60.0
+WITHIN_S = 180.0
 
 
 def wait_for(gate: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

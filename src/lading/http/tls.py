@@ -14,7 +14,6 @@ import socket
 import ssl
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 
 _log = logging.getLogger(__name__)
 _NO_FILES_S = 0.1
@@ -30,9 +29,8 @@ class TlsDoor:
         self._context = context
         self._make = make
         self._most = most
-        self._greeting: dict[asyncio.Task[None], None] = {}
+        self._greeting: dict[asyncio.Task[None], socket.socket] = {}
         """Handshakes under way, oldest first."""
-        self._begun: set[socket.socket] = set()
         self._accepting: asyncio.Task[None] | None = None
 
     @property
@@ -48,10 +46,13 @@ class TlsDoor:
 
     async def close(self) -> None:
         """Accept nobody, and drop those who have not finished their handshake."""
-        tasks = [task for task in (self._accepting, *self._greeting) if task is not None]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        if self._accepting is not None:
+            self._accepting.cancel()
+            await asyncio.gather(self._accepting, return_exceptions=True)
+        greeting = dict(self._greeting)
+        for accepted in greeting.values():
+            _hang_up(accepted)
+        await asyncio.gather(*greeting, return_exceptions=True)
 
     async def _accept(self, patience_s: float) -> None:
         loop = asyncio.get_running_loop()
@@ -64,23 +65,19 @@ class TlsDoor:
                 await asyncio.sleep(_NO_FILES_S)
                 continue
             if len(self._greeting) >= self._most:
-                oldest = next(iter(self._greeting))
-                del self._greeting[oldest]
-                oldest.cancel()
+                _hang_up(self._greeting.pop(next(iter(self._greeting))))
             task = asyncio.create_task(self._greet(accepted, patience_s))
-            self._greeting[task] = None
-            task.add_done_callback(partial(self._greeted, accepted))
+            self._greeting[task] = accepted
+            task.add_done_callback(lambda done: self._greeting.pop(done, None))
 
     async def _greet(self, accepted: socket.socket, patience_s: float) -> None:
-        self._begun.add(accepted)
         with suppress(OSError):  # Also what TLS says of who speaks none, or comes too late.
             await asyncio.get_running_loop().connect_accepted_socket(
                 self._make, accepted, ssl=self._context, ssl_handshake_timeout=patience_s
             )
 
-    def _greeted(self, accepted: socket.socket, task: asyncio.Task[None]) -> None:
-        self._greeting.pop(task, None)
-        if accepted in self._begun:
-            self._begun.remove(accepted)  # It belongs to its transport, which closes it.
-        else:
-            accepted.close()  # It was cancelled before it began.
+
+def _hang_up(accepted: socket.socket) -> None:
+    """As if the client had gone. The socket belongs to its transport, which closes it then."""
+    with suppress(OSError):
+        accepted.shutdown(socket.SHUT_RDWR)
