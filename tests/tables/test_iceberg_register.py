@@ -221,3 +221,9 @@ def test_a_table_that_was_rolled_back_says_so(wreck: Wreck) -> None:
 def test_nothing_is_no_table(tmp_path: Path) -> None:
     with pytest.raises(TableNotFoundError, match="no metadata file"):
         find_lost_table(str(tmp_path), StorageOptions())
+
+
+def test_a_folder_may_have_a_percent_sign(tmp_path: Path) -> None:
+    """PyIceberg takes locations letter by letter: nothing of them is quoted."""
+    wreck = Wreck(iceberg_local(tmp_path / "a%41", None))
+    assert wreck.find().read_head(wreck.job.job_id) == wreck.bills[-1].head

@@ -126,22 +126,22 @@ class Shelf:
         Raises ConfigError when the table of that name is at another place.
         """
         options = self.options_for(reach)
+        name = f"{card.database}.{card.name}"
         if card.format == "delta":
-            from lading.tables.delta.create import open_delta_table
-
-            yield open_delta_table(location, options)
+            yield self._open(card.format, location, name, options)
             return
         from lading.tables.iceberg.catalog import sqlite_catalog
+        from lading.tables.iceberg.place import local_path as iceberg_path
         from lading.tables.iceberg.register import find_lost_table, is_in_catalog
         from lading.tables.iceberg.table import open_iceberg_table
 
-        name, catalog = f"{card.database}.{card.name}", sqlite_catalog(self._home.path)
+        catalog = sqlite_catalog(self._home.path)
         # Not asked when it is not there: to ask would make it.
         if not (self._home.path / "catalog.db").exists() or not is_in_catalog(catalog, name, options):
             yield find_lost_table(location, options)
             return
         with closing(open_iceberg_table(catalog, name, options)) as lake:
-            if not is_same_place(lake.location, location):
+            if not is_same_place(iceberg_path(lake.location), location):
                 msg = f"The catalog has table {name} at {lake.location}, and not at {location}"
                 todo = "Move the copy out of the way. Do not DROP the table: that would delete files."
                 raise ConfigError(msg, left="Nothing was changed.", todo=todo)

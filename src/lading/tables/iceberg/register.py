@@ -35,7 +35,7 @@ from lading.tables.iceberg.catalog import CatalogSpec, ensure_namespace, file_io
 from lading.tables.iceberg.faults import translated
 from lading.tables.iceberg.fileio import DurableFileIO
 from lading.tables.iceberg.head import SUMMARY_JOB, find_anchor, is_astray, rolled_back, summary_of
-from lading.tables.iceberg.place import open_place
+from lading.tables.iceberg.place import local_path, open_place
 from lading.tables.storage import Storage, StorageOptions
 
 _NUMBERED = re.compile(r"metadata/(\d+)-[^/]+\.metadata\.json")
@@ -149,7 +149,7 @@ def _check_one_table(states: Sequence[_State], location: str) -> None:
 
 def _check_not_moved(states: Sequence[_State], location: str) -> None:
     for state in _highest(states):
-        if state.metadata is not None and not is_same_place(state.metadata.location, location):
+        if state.metadata is not None and not is_same_place(local_path(state.metadata.location), location):
             msg = f"The table at {location} was moved or copied from {state.metadata.location}"
             todo = "Iceberg keeps absolute paths: move it back. A copy stays a copy; name the table at its own place."
             raise ConfigError(msg, left=_LEFT, todo=todo)
