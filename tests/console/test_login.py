@@ -135,3 +135,21 @@ def test_no_page_is_shown_to_strangers(service: Service, path: str) -> None:
     assert answer.headers["location"].startswith("/login")
     assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
     assert httpx.get(f"{service.url}/login/enter?ticket=guessed").headers["location"] == "/login"
+
+
+def test_an_open_page_ends_with_a_new_password_and_with_its_user(context: BrowserContext, service: Service) -> None:
+    root = ("root", secret("root"))
+    run(service, f"CREATE USER mary IDENTIFIED BY '{secret('mary')}'", root)
+    page = context.new_page()
+    page.goto(service.url)
+    for text, password in (
+        (f"ALTER USER mary IDENTIFIED BY '{secret('mary 2')}'", secret("mary")),
+        (f"DROP USER mary; CREATE USER mary IDENTIFIED BY '{secret('mary 2')}'", secret("mary 2")),
+    ):
+        log_in(page, "mary", password)
+        expect(page.locator("header")).to_contain_text("mary")
+        page.goto(f"{service.url}/new")
+        expect(page.locator("header")).to_contain_text("mary")
+        run(service, text, root)
+        page.wait_for_url("**/login?**", timeout=10_000)
+        assert page.request.get(service.url, max_redirects=0).status == 303

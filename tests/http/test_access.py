@@ -110,3 +110,19 @@ def test_statements_are_bounded_by_privileges(client: TestClient) -> None:
 def test_the_description_says_how_to_prove_who_one_is(client: TestClient) -> None:
     schemes = client.get("/api/openapi.json").json()["components"]["securitySchemes"]
     assert {scheme["scheme"] for scheme in schemes.values()} == {"basic", "bearer"}
+
+
+def test_a_token_dies_with_its_user_and_does_not_come_back_with_the_name(client: TestClient) -> None:
+    def run(text: str) -> Any:
+        answer = client.post("/api/sql", json={"sql": text}, auth=("root", PASSWORD))
+        assert answer.status_code == 200, answer.text
+        return answer.json()["results"][-1]
+
+    token = run("CREATE TOKEN FOR ann")["rows"][0][1]
+    bearer = {"authorization": f"Bearer {token}"}
+    assert client.get("/api/jobs", headers=bearer).status_code == 200
+    run("DROP USER ann")
+    assert client.get("/api/jobs", headers=bearer).status_code == 401
+    run(f"CREATE USER ann IDENTIFIED BY '{PASSWORD}'")
+    assert client.get("/api/jobs", headers=bearer).status_code == 401
+    assert client.get("/api/jobs", auth=("ann", PASSWORD)).status_code == 200

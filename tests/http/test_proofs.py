@@ -85,12 +85,12 @@ def test_delays_of_one_user_grow_over_http(rig: Rig, access: Access) -> None:
 
 
 def test_a_refusal_says_what_the_waiting_one_says(rig: Rig, access: Access) -> None:
-    settled = access.settle("ann", "10.0.0.5", fits=False, used_password=True)
+    settled = access.settle("ann", "10.0.0.5", None, used_password=True)
     assert isinstance(settled, Refusal)
     with pytest.raises(AuthError) as told:
         access.check_password("ann", "wrong", peer="10.0.0.5")
     assert (settled.error.what, settled.error.facts) == (told.value.what, told.value.facts)
-    assert access.settle("root", "10.0.0.5", fits=True, used_password=True) == ROOT
+    assert access.settle("root", "10.0.0.5", ROOT, used_password=True) == ROOT
 
 
 @contextmanager

@@ -59,3 +59,22 @@ def test_who_lacks_a_privilege_is_told_with_a_number(port: int, connect: Connect
     assert rows(bob, "SELECT table_name FROM information_schema.tables WHERE table_schema = 'sales'") == []
     rows(root, "GRANT SELECT ON sales.orders TO bob")
     assert rows(bob, "SELECT table_name FROM information_schema.tables WHERE table_schema = 'sales'") == [("orders",)]
+
+
+def test_a_new_password_and_a_drop_end_the_connections_of_a_user(port: int, connect: Connect) -> None:
+    root = connect(port)
+    rows(root, f"CREATE USER ann IDENTIFIED BY '{HORSE}'")
+    stolen, own = connect(port, user="ann", password=HORSE), connect(port, user="ann", password=HORSE)
+    rows(own, f"ALTER USER ann IDENTIFIED BY '{BATTERY}'")
+    assert rows(own, "SHOW DATABASES")  # Who set the new password goes on.
+    with pytest.raises(pymysql.OperationalError, match="has ended") as caught:
+        rows(stolen, "SHOW DATABASES")
+    assert caught.value.args[0] == 1045
+    rows(root, "DROP USER ann")
+    rows(root, f"CREATE USER ann IDENTIFIED BY '{BATTERY}'")
+    with pytest.raises(pymysql.OperationalError, match="has ended"):
+        rows(own, "SHOW DATABASES")
+    other = connect(port)
+    rows(root, f"ALTER USER root IDENTIFIED BY '{BATTERY}'")
+    with pytest.raises(pymysql.OperationalError, match="has ended"):
+        rows(other, "SHOW USERS")

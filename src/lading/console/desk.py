@@ -13,7 +13,6 @@ from starlette.requests import Request
 
 from lading.console.memory import StepMemory
 from lading.console.visits import Visits
-from lading.errors import UserNotFoundError
 from lading.ids import JobId
 from lading.jobs.record import JobRecord
 from lading.service.access import Access
@@ -87,29 +86,29 @@ class Console:
             return ROOT
         # Whoever waits for a wrong password holds no thread meanwhile: nobody else waits with them.
         await asyncio.sleep(self.access.throttle.reserve(user, peer))
-        look = partial(self.access.fits, user, password, peer=peer)
+        look = partial(self.access.prove, user, password, peer=peer)
         loop = asyncio.get_running_loop()
-        fits = await self._proving.run(peer, lambda: loop.run_in_executor(self._provers, look))
-        settled = self.access.settle(user, peer, fits=fits, used_password=bool(password))
+        proven = await self._proving.run(peer, lambda: loop.run_in_executor(self._provers, look))
+        settled = self.access.settle(user, peer, proven, used_password=bool(password))
         if isinstance(settled, Refusal):
             await asyncio.sleep(settled.delay_s)
             raise settled.error
         return settled
 
     def visitor(self, request: Request) -> Visitor | None:
-        """Who is asking; None: they have to log in. Read anew each time, so that a REVOKE holds at once. Blocks."""
+        """Who is asking; None: they have to log in. Read again each time, so that a REVOKE, a DROP USER and a new
+        password count at once. Blocks.
+        """
         if self.access is None:
             return Visitor(user=OPEN_USER)
         identity = self.visits.find(request.session.get("id", ""))
-        try:
-            if identity is not None:
-                self.access.has_password(identity.user)
+        if identity is not None:
+            if self.access.is_current(identity):
                 return Visitor(user=identity.user, rights=self.access.rights(identity), has_logged_in=True)
-        except UserNotFoundError:
             self.visits.end(request.session.get("id", ""))
             return None
         if self.is_open(request):
-            return Visitor(user=ROOT.user, rights=self.access.rights(ROOT))
+            return Visitor(user=ROOT.user, rights=self.access.rights(self.access.bind(ROOT)))
         return None
 
     def is_open(self, request: Request) -> bool:
@@ -128,7 +127,9 @@ class Console:
 
     def session(self, visitor: Visitor, database: str = "default") -> Session:
         """Statements of a visitor run as that visitor."""
-        return self.lading.session(visitor.user, database or "default", is_trusted=self.access is None)
+        if visitor.rights is None:
+            return self.lading.session(visitor.user, database or "default", is_trusted=True)
+        return self.lading.session_of(visitor.rights.identity, database or "default")
 
     def close(self) -> None:
         """Let go of the threads."""

@@ -20,6 +20,8 @@ from lading.errors import AuthError, JobNotFoundError, LadingError
 from lading.service.show_sights import said
 
 REFRESH_S = 2.0
+LOGIN_CHECK_S = 3.0
+"""How soon an open page ends with its login, also when nobody looks at it."""
 STATIC = "/_lading"
 PAGES = {"/": "Jobs", "/new": "New job", "/spark": "Spark"}
 
@@ -43,6 +45,7 @@ class Page:
         self._voice = text("div", "", "ld-sr", role="status", aria_live="polite")
         self._trouble = Banner()
         self._stumbled = ""
+        self._is_leaving = False
 
     @property
     def request(self) -> Request:
@@ -56,6 +59,22 @@ class Page:
             msg = "The login has ended"
             raise AuthError(msg, left="Nothing was changed.", todo="Log in again.")
         return found
+
+    def end_with_login(self) -> None:
+        """Leave the page when its login ends. A browser that does not go is cut off: nothing here answers it again."""
+
+        async def beat() -> None:
+            try:
+                await self.visitor()
+            except AuthError:
+                if self._is_leaving:
+                    timer.cancel()
+                    self._client.delete()
+                self._is_leaving = True
+            except LadingError:
+                return  # The store does not answer right now: the page says so elsewhere, and this is tried again.
+
+        timer = ui.timer(LOGIN_CHECK_S, beat, immediate=False)
 
     def announce(self, words: str) -> None:
         """Say something to those who do not see the page. Said twice, it differs in a space: else nobody hears it."""
@@ -145,6 +164,8 @@ def frame(console: Console, visitor: Visitor | None, *, title: str, here: str) -
                     button("Log out", lambda: _log_out(console, client))
     with box("main", "ld-main", id="main"):
         page = Page(console, client)
+        if visitor is not None and console.access is not None:
+            page.end_with_login()
         yield page
     with box("footer", "ld-foot"):
         text("span", f"Lading {__version__}")

@@ -52,10 +52,10 @@ class Proofs:
 
     async def _check(self, proof: Password, peer: str, limiter: CapacityLimiter) -> Identity:
         await self._wait(self._access.throttle.reserve(proof.user, peer))
-        look = partial(self._access.fits, proof.user, proof.password, peer=peer)
+        look = partial(self._access.prove, proof.user, proof.password, peer=peer)
         async with self._turns.turn(peer):
-            fits = await to_thread.run_sync(look, limiter=limiter)
-        settled = self._access.settle(proof.user, peer, fits=fits, used_password=bool(proof.password))
+            proven = await to_thread.run_sync(look, limiter=limiter)
+        settled = self._access.settle(proof.user, peer, proven, used_password=bool(proof.password))
         if isinstance(settled, Refusal):
             await self._wait(settled.delay_s)
             raise settled.error

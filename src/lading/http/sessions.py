@@ -9,4 +9,6 @@ from lading.service.session import Session
 
 def open_session(lading: Lading, caller: Caller, database: str) -> Session:
     """Statements of a request run as its caller, who may do what the caller may."""
-    return lading.session(caller.user, database, is_trusted=caller.rights is None)
+    if caller.rights is None:
+        return lading.session(caller.user, database, is_trusted=True)
+    return lading.session_of(caller.rights.identity, database)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 
 from argon2 import PasswordHasher
 
@@ -74,11 +73,6 @@ class Access(Login):
         """All privileges of a user, for asking often."""
         grants = () if identity.is_root else tuple(self._store.list_grants(identity.user))
         return Rights(identity=identity, grants=grants)
-
-    def since(self, identity: Identity) -> datetime | None:
-        """When the user was made: another user of the same name is somebody else. None: there is no such user."""
-        entry = self._find(identity.user)
-        return entry.created_at if entry else None
 
     def may(
         self, identity: Identity, privilege: Privilege, database: str | None = None, table: str | None = None

@@ -99,8 +99,12 @@ class Lading:
 
         A trusted one may do everything: the service was started without users.
         """
-        identity = ROOT if is_trusted else Identity(user=user, is_root=user == ROOT.user)
+        identity = ROOT if is_trusted else self.access.bind(Identity(user=user, is_root=user == ROOT.user))
         return Session(self, user=user, database=database, identity=identity)
+
+    def session_of(self, identity: Identity, database: str = "default") -> Session:
+        """A connection of somebody who was proven. It ends with their account, and with the password they used."""
+        return Session(self, user=identity.user, database=database, identity=identity)
 
     @property
     def access(self) -> Access:

@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from argon2 import PasswordHasher
 
@@ -58,14 +58,18 @@ class Login:
         The peer is an address without its port. Waiting takes the thread for at most ten seconds.
         """
         self.throttle.admit(user, peer)
-        return self._decide(user, peer, fits=self.fits(user, password, peer=peer), used_password=bool(password))
+        return self._decide(user, peer, self.prove(user, password, peer=peer), used_password=bool(password))
 
-    def fits(self, user: str, password: str, *, peer: str = "") -> bool:
-        """Whether this is the password. Nothing is counted or delayed: for faces that use the throttle themselves."""
+    def prove(self, user: str, password: str, *, peer: str = "") -> Identity | None:
+        """Who this is; None when it is not the password. Nothing is counted or delayed: for faces that use the
+        throttle themselves.
+        """
         entry = self._find(user)
         if entry and _is_open(entry):
-            return not password and not is_elsewhere(peer)
-        return self._passwords.fits(entry.password_hash if entry else "", password)
+            fits = not password and not is_elsewhere(peer)
+        else:
+            fits = self._passwords.fits(entry.password_hash if entry else "", password)
+        return identity_of(entry) if entry and fits else None
 
     def check_native(self, user: str, scramble: bytes, nonce: bytes, *, peer: str = "") -> Identity:
         """Who this is, by the answer that mysql_native_password gave to a nonce. Raises AuthError as above."""
@@ -73,7 +77,8 @@ class Login:
         verifier = self.native_verifier(user)
         is_open = verifier is None and not is_elsewhere(peer)
         fits = is_open and not scramble if verifier is None else native_fits(verifier, scramble, nonce)
-        return self._decide(user, peer, fits=fits, used_password=bool(scramble))
+        proven = self.bind(Identity(user=user, is_root=user == ROOT_NAME)) if fits else None
+        return self._decide(user, peer, proven, used_password=bool(scramble))
 
     def native_verifier(self, user: str) -> bytes | None:
         """SHA1(SHA1(password)). None: an empty answer is right, which is so for root until its password is set.
@@ -93,7 +98,9 @@ class Login:
         parts = text.split("_", 2)
         entry = self._store.find_access_token(parts[1]) if len(parts) == 3 and parts[1].isalnum() else None
         if hmac.compare_digest(entry.digest if entry else "", token_digest(text)) and entry:
-            return Identity(user=entry.user, is_root=entry.user == ROOT_NAME)
+            owner = self._find(entry.user)
+            if owner is not None:
+                return replace(identity_of(owner), credential="")
         msg = f"Access denied{f' from {peer}' if peer else ''}: the token is not valid"
         raise AuthError(msg, left=_LEFT, todo="See SHOW TOKENS; make a new one with CREATE TOKEN.")
 
@@ -104,23 +111,50 @@ class Login:
             return None  # Nobody has such a name, and not every database can even be asked for it.
         return self._store.find_user(name)
 
-    def _decide(self, user: str, peer: str, *, fits: bool, used_password: bool) -> Identity:
-        settled = self.settle(user, peer, fits=fits, used_password=used_password)
+    def bind(self, identity: Identity) -> Identity:
+        """The same identity, bound to the account and the password of this moment."""
+        entry = self._find(identity.user)
+        return identity if entry is None else identity_of(entry)
+
+    def is_current(self, identity: Identity) -> bool:
+        """Whether a login still counts: its user was not dropped since, and has the password that proved it."""
+        entry = self._find(identity.user)
+        if entry is None or entry.created_at != identity.created_at:
+            return False
+        return not identity.credential or identity.credential == credential_of(entry)
+
+    def _decide(self, user: str, peer: str, proven: Identity | None, *, used_password: bool) -> Identity:
+        settled = self.settle(user, peer, proven, used_password=used_password)
         if isinstance(settled, Refusal):
             self.throttle.wait(settled.delay_s)
             raise settled.error
         return settled
 
-    def settle(self, user: str, peer: str, *, fits: bool, used_password: bool) -> Identity | Refusal:
-        """Count what `fits` found. For faces that wait without a thread: first `throttle.reserve`, then this."""
-        if fits:
+    def settle(self, user: str, peer: str, proven: Identity | None, *, used_password: bool) -> Identity | Refusal:
+        """Count what `prove` found. For faces that wait without a thread: first `throttle.reserve`, then this."""
+        if proven is not None:
             self.throttle.forgive(user, peer)
-            return Identity(user=user, is_root=user == ROOT_NAME)
+            return proven
         delay_s = self.throttle.note(user, peer)
         whence = f"@'{peer}'" if peer else ""
         msg = f"Access denied for user '{user}'{whence} (using password: {'YES' if used_password else 'NO'})"
         error = AuthError(msg, left=_LEFT, todo="Check the name and the password.", user=user, peer=peer)
         return Refusal(error=error, delay_s=delay_s)
+
+
+def identity_of(entry: UserEntry) -> Identity:
+    """Somebody who has proven to be this user with the password that the entry keeps."""
+    return Identity(
+        user=entry.name,
+        is_root=entry.name == ROOT_NAME,
+        created_at=entry.created_at,
+        credential=credential_of(entry),
+    )
+
+
+def credential_of(entry: UserEntry) -> str:
+    """Tells one password of a user from the next. The hash has a random salt: the same password set again differs."""
+    return hashlib.sha256(entry.password_hash.encode()).hexdigest()[:32]
 
 
 def _is_open(entry: UserEntry) -> bool:

@@ -22,7 +22,7 @@ class MysqlUsers:
 
     def check_password(self, user: str, password: str, peer: str) -> bool:
         """Whether this is the password, for clients that send it over TLS."""
-        return self._access.fits(user, password, peer=peer)
+        return self._access.prove(user, password, peer=peer) is not None
 
     def may_connect(self, user: str, peer: str) -> bool:
         """False for an open root from elsewhere."""

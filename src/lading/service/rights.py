@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 
 from lading.errors import DeniedError
 from lading.sql.render import render
@@ -19,6 +20,10 @@ class Identity:
 
     user: str
     is_root: bool = False
+    created_at: datetime | None = field(default=None, compare=False)
+    """When the user was created: another user of the same name is somebody else. None: bound to no account."""
+    credential: str = field(default="", compare=False, repr=False)
+    """Which password proved it, as `Login.credential_of` writes it; a new password ends the login. Empty: a token."""
 
 
 ROOT = Identity(user=ROOT_NAME, is_root=True)

@@ -13,7 +13,7 @@ from lading.service.user_statements import execute_user_statement
 from lading.sql.parse import parse_statements
 from lading.sql.statements import Query, Statement
 from lading.sql.table_statements import UseDatabase
-from lading.sql.user_statements import UserStatement
+from lading.sql.user_statements import AlterUser, UserStatement
 
 if TYPE_CHECKING:
     from lading.service.facade import Lading
@@ -30,7 +30,7 @@ class Session:
         self.database = database
         self.identity = identity or ROOT
         self._is_guarded = identity is not None and not identity.is_root
-        self._since = lading.access.since(self.identity) if self._is_guarded else None
+        self._is_bound = identity is not None and identity.created_at is not None
         self.rights: Rights | None = None
         """What its user may do, read anew for each statement; None: everything."""
 
@@ -59,17 +59,24 @@ class Session:
         """Run one statement."""
         from lading.service.statements import execute
 
+        if (self._is_guarded or self._is_bound) and not self.lading.access.is_current(self.identity):
+            msg = f"The login of user '{self.user}' has ended: the user was dropped or has a new password"
+            raise AuthError(msg, left="Nothing was changed.", todo="Log in again.", user=self.user)
         self.rights = self.lading.access.rights(self.identity) if self._is_guarded else None
         if self.rights is not None:
-            if self.lading.access.since(self.identity) != self._since:
-                msg = f"User '{self.user}' was dropped since this session began"
-                raise AuthError(msg, left="Nothing was changed.", todo="Log in again.", user=self.user)
             check_allowed(self, self.rights, statement)
         try:
             if isinstance(statement, UserStatement):
-                return execute_user_statement(self.lading.access, self.identity, statement)
+                return self._execute_user_statement(statement)
             return execute(self, statement)
         finally:
             # Also after a failure: it may have come after the job was changed. Reading statements change nothing.
             if not isinstance(statement, Query):
                 self.lading.changed()
+
+    def _execute_user_statement(self, statement: UserStatement) -> Result:
+        result = execute_user_statement(self.lading.access, self.identity, statement)
+        if isinstance(statement, AlterUser) and statement.name == self.user and self.identity.credential:
+            # The session that set the new password knows it; every other login of the user ends.
+            self.identity = self.lading.access.bind(self.identity)
+        return result
