@@ -15,6 +15,7 @@ from lading.mysql.auth import LocalRoot, is_loopback, is_proof, verifier
 from lading.mysql.options import MysqlOptions, load_tls
 from lading.mysql.server import MysqlServer
 from lading.service.facade import Lading
+from lading.service.passwords import sha2_digest
 from lading.testing.certificates import self_signed
 from lading.testing.marked import secret
 from tests.mysql.client import run_mysql
@@ -37,6 +38,9 @@ class Book:
 
     def native_verifier(self, user: str) -> bytes | None:
         return verifier(PASSWORDS[user]) if user in PASSWORDS else None
+
+    def sha2_verifier(self, user: str) -> bytes | None:
+        return sha2_digest(PASSWORDS[user]) if PASSWORDS.get(user) else b"" if user == "root" else None
 
     def check_password(self, user: str, password: str, peer: str) -> bool:
         return PASSWORDS.get(user) == password
@@ -112,7 +116,7 @@ def test_while_one_waits_for_a_refusal_others_are_served(guarded: MysqlServer, c
     with Raw(guarded.port) as client:
         client.read()
         began = time.monotonic()
-        client.write(b"\x00\x82\x08\x00" + bytes([0, 0, 0, 1, 45]) + bytes(23) + b"ann\0\0mysql_native_password\0")
+        client.write(b"\x00\x82\x08\x00" + bytes([0, 0, 0, 1, 45]) + bytes(23) + b"ann\0\1x\0")
         assert rows(connect(guarded.port), "SELECT 1") == [(1,)]
         assert time.monotonic() - began < DELAY_S
         assert code_of(client.read()) == 1045
@@ -120,7 +124,19 @@ def test_while_one_waits_for_a_refusal_others_are_served(guarded: MysqlServer, c
 
 def test_a_client_with_another_method_is_asked_again(guarded: MysqlServer) -> None:
     with Raw(guarded.port) as client:
-        assert client.login(user="ann", password=HORSE, plugin="caching_sha2_password")[:1] == b"\0"
+        client.read()
+        client.write(b"\x00\x82\x08\x00" + bytes([0, 0, 0, 1, 45]) + bytes(23) + b"ann\0\0client_ed25519\0")
+        assert client.read().startswith(b"\xfecaching_sha2_password\0")
+
+
+def test_an_old_client_that_waits_to_be_asked_is_asked_in_its_way(guarded: MysqlServer) -> None:
+    with Raw(guarded.port) as client:
+        client.read()
+        client.write(b"\x00\x82\x08\x00" + bytes([0, 0, 0, 1, 45]) + bytes(23) + b"ann\0\0mysql_native_password\0")
+        asked = client.read()
+        assert asked.startswith(b"\xfemysql_native_password\0")
+        client.write(scramble(HORSE, asked[1:].partition(b"\0")[2].rstrip(b"\0")))
+        assert client.read()[:1] == b"\0"
 
 
 def test_a_locked_user_is_refused_with_the_right_password(guarded: MysqlServer, book: Book, connect: Connect) -> None:

@@ -16,6 +16,7 @@ from lading.store.bodies import parse_body, render_body
 from lading.store.database import Database, parse_url
 from lading.store.migrate import migrate
 from lading.store.migrations import ALL_MIGRATIONS, Migration
+from lading.store.records import UserEntry
 from lading.store.schema import METADATA, MIGRATIONS
 from lading.store.store import Store, open_store
 from lading.testing.clock import ManualClock
@@ -131,6 +132,13 @@ def test_other_places_are_refused(url: str) -> None:
 def test_recorded_jobs_can_still_be_read(path: Path) -> None:
     record = parse_body(JobRecord, path.read_text(), where=path.name)
     assert parse_body(JobRecord, render_body(record), where="again") == record
+
+
+@pytest.mark.parametrize("path", sorted(RECORDED.glob("users/*.json")), ids=lambda path: path.name)
+def test_recorded_users_can_still_be_read(path: Path) -> None:
+    user = parse_body(UserEntry, path.read_text(), where=path.name)
+    assert (user.name, user.native_verifier, user.sha2_verifier) == ("jack", "v1:sealed", "")
+    assert parse_body(UserEntry, render_body(user), where="again") == user
 
 
 def test_a_record_of_a_newer_form_is_refused() -> None:

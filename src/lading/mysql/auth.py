@@ -1,4 +1,4 @@
-"""Who a client is: passwords, proven without sending them."""
+"""Who a client is, and how mysql_native_password proves it. `sha2.py` has the newer way."""
 
 from __future__ import annotations
 
@@ -20,8 +20,12 @@ class Authenticator(Protocol):
         """SHA1(SHA1(password)); empty: the user needs no password; None: nobody can be this user."""
         ...
 
+    def sha2_verifier(self, user: str) -> bytes | None:
+        """SHA256(SHA256(password)); empty: the user needs no password; None: the password itself is asked for."""
+        ...
+
     def check_password(self, user: str, password: str, peer: str) -> bool:
-        """Whether this is the password, for clients that send it over TLS."""
+        """Whether this is the password, for clients that send it over TLS or encrypted."""
         ...
 
     def may_connect(self, user: str, peer: str) -> bool:
@@ -54,6 +58,10 @@ class LocalRoot:
 
     def native_verifier(self, user: str) -> bytes | None:
         """Only root has one, and it is empty."""
+        return b"" if user == "root" else None
+
+    def sha2_verifier(self, user: str) -> bytes | None:
+        """As above; everybody else is asked for a password, which is wrong."""
         return b"" if user == "root" else None
 
     def check_password(self, user: str, password: str, peer: str) -> bool:

@@ -1,6 +1,6 @@
 """The beginning of a connection: greeting, TLS, and the proof of who the client is.
 
-Nothing a client says is believed before `check` has returned: it either proves who the client is, or raises.
+Nothing a client says is believed before `Doorman.check` has returned: it either proves who the client is, or raises.
 """
 
 from __future__ import annotations
@@ -20,16 +20,25 @@ from lading.mysql.packets import (
     CAPABILITIES,
     CLEAR_PASSWORD,
     NATIVE_PASSWORD,
+    SHA2_PASSWORD,
     Login,
     auth_switch,
     greeting,
     parse_login,
 )
+from lading.mysql.sha2 import (
+    ASK_PASSWORD,
+    FAST_OK,
+    WANTS_KEY,
+    ExchangeKey,
+    clear_password,
+    is_empty,
+    is_sha2_proof,
+)
 from lading.mysql.variables import VERSION
 from lading.mysql.wire import ClosedError, Incoming, Wire, frame, parse_head
 
 LARGEST_LOGIN = 64 * 1024
-_ASK_ANEW = "?"
 T = TypeVar("T")
 
 
@@ -49,6 +58,8 @@ class Greeted:
     is_encrypted: bool
     timeout_s: float
     """How long it may take for another answer."""
+    must_ask: bool = False
+    """What the login says was scrambled with an old nonce."""
 
 
 async def greet(sock: socket.socket, connection_id: int, options: MysqlOptions) -> Greeted:
@@ -80,39 +91,115 @@ async def greet(sock: socket.socket, connection_id: int, options: MysqlOptions) 
     return Greeted(wire=wire, login=again, nonce=nonce, is_encrypted=True, timeout_s=patience)
 
 
-async def check(greeted: Greeted, peer: str, authenticator: Authenticator, in_thread: InThread) -> None:
-    """Prove who the client is, or raise after a delay."""
-    user = greeted.login.user
-    if await _is_proven(greeted, peer, authenticator, in_thread):
-        await in_thread(lambda: authenticator.succeeded(user, peer))
-        return
-    await asyncio.sleep(await in_thread(lambda: authenticator.failed(user, peer)))
-    raise access_denied(user, peer, with_password=bool(greeted.login.response))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Refused:
+    """A client that has not proven who it is."""
+
+    with_password: bool
+    delay_s: float | None = None
+    """Set when the failure was counted already."""
 
 
-async def _is_proven(greeted: Greeted, peer: str, authenticator: Authenticator, in_thread: InThread) -> bool:
-    login, wire = greeted.login, greeted.wire
-    delay_s = await in_thread(lambda: authenticator.delay_s(login.user, peer))
-    if delay_s is None:
-        return False
-    await asyncio.sleep(delay_s)  # Here and not in a thread, which others need.
-    if not await in_thread(lambda: authenticator.may_connect(login.user, peer)):
-        return False
-    if login.plugin == CLEAR_PASSWORD and greeted.is_encrypted:
-        password = login.response.rstrip(b"\0").decode("utf-8", "replace")
-        return await in_thread(lambda: authenticator.check_password(login.user, password, peer))
-    response = login.response
-    if login.plugin not in ("", NATIVE_PASSWORD):
-        await wire.send(auth_switch(NATIVE_PASSWORD, greeted.nonce))
-        async with asyncio.timeout(greeted.timeout_s):
-            response = await wire.read(LARGEST_LOGIN)
-    kept = await in_thread(lambda: authenticator.native_verifier(login.user))
-    return kept is not None and is_proof(response, greeted.nonce, kept)
+class Doorman:
+    """Lets clients prove who they are."""
+
+    def __init__(self, authenticator: Authenticator) -> None:
+        self._authenticator = authenticator
+        self._key = ExchangeKey()
+
+    async def check(self, greeted: Greeted, peer: str, in_thread: InThread) -> None:
+        """Prove who the client is, or raise after a delay."""
+        user = greeted.login.user
+        refused = await self._prove(greeted, peer, in_thread)
+        if refused is None:
+            await in_thread(lambda: self._authenticator.succeeded(user, peer))
+            return
+        delay_s = refused.delay_s
+        if delay_s is None:
+            delay_s = await in_thread(lambda: self._authenticator.failed(user, peer))
+        await asyncio.sleep(delay_s)
+        raise access_denied(user, peer, with_password=refused.with_password)
+
+    async def _prove(self, greeted: Greeted, peer: str, in_thread: InThread) -> _Refused | None:
+        """None: proven."""
+        login, users = greeted.login, self._authenticator
+        delay_s = await in_thread(lambda: users.delay_s(login.user, peer))
+        refused = _Refused(with_password=not is_empty(login.response))
+        if delay_s is None:
+            return refused
+        await asyncio.sleep(delay_s)  # Here and not in a thread, which others need.
+        if not await in_thread(lambda: users.may_connect(login.user, peer)):
+            return refused
+        if login.plugin == CLEAR_PASSWORD and greeted.is_encrypted and not greeted.must_ask:
+            password = clear_password(login.response)
+            fits = await in_thread(lambda: users.check_password(login.user, password, peer))
+            return None if fits else refused
+        plugin, response = await self._response(greeted)
+        if plugin == SHA2_PASSWORD:
+            return await self._prove_by_sha2(greeted, peer, response, in_thread)
+        kept = await in_thread(lambda: users.native_verifier(login.user))
+        if kept is not None and is_proof(response, greeted.nonce, kept):
+            return None
+        return _Refused(with_password=bool(response))
+
+    async def _response(self, greeted: Greeted) -> tuple[str, bytes]:
+        """The method that the client proves itself by, and its answer.
+
+        Clients that would use mysql_native_password by themselves say so with an empty answer: they wait to be asked.
+        """
+        login = greeted.login
+        is_native = login.plugin in ("", NATIVE_PASSWORD)
+        plugin = NATIVE_PASSWORD if is_native else SHA2_PASSWORD
+        waits = login.plugin == NATIVE_PASSWORD and not login.response
+        if not greeted.must_ask and not waits and login.plugin in ("", NATIVE_PASSWORD, SHA2_PASSWORD):
+            return plugin, login.response
+        await greeted.wire.send(auth_switch(plugin, greeted.nonce))
+        return plugin, await _read(greeted)
+
+    async def _prove_by_sha2(
+        self, greeted: Greeted, peer: str, response: bytes, in_thread: InThread
+    ) -> _Refused | None:
+        user, users = greeted.login.user, self._authenticator
+        kept = await in_thread(lambda: users.sha2_verifier(user))
+        if is_empty(response):
+            return None if kept == b"" else _Refused(with_password=False)
+        if kept and is_sha2_proof(response, greeted.nonce, kept):
+            await greeted.wire.send(FAST_OK)
+            return None
+        # That the password is asked for says that the answer was wrong. So it counts now: somebody who guesses would
+        # hang up here, and open many connections at once.
+        delay_s = None if kept is None else await in_thread(lambda: users.failed(user, peer))
+        try:
+            password = await self._full_password(greeted, in_thread)
+        except BaseException:
+            if delay_s is None:
+                await in_thread(lambda: users.failed(user, peer))
+            raise
+        fits = bool(password) and await in_thread(lambda: users.check_password(user, password or "", peer))
+        if fits:
+            return None
+        return _Refused(with_password=True, delay_s=delay_s)
+
+    async def _full_password(self, greeted: Greeted, in_thread: InThread) -> str | None:
+        """Ask for the password itself, which a client sends in the clear over TLS alone. None: it cannot be read."""
+        await greeted.wire.send(ASK_PASSWORD)
+        answer = await _read(greeted)
+        if greeted.is_encrypted:
+            return clear_password(answer)
+        if answer == WANTS_KEY:
+            await greeted.wire.send(await in_thread(self._key.public_packet))
+            answer = await _read(greeted)
+        return await in_thread(lambda: self._key.decrypt(answer, greeted.nonce))
+
+
+async def _read(greeted: Greeted) -> bytes:
+    async with asyncio.timeout(greeted.timeout_s):
+        return await greeted.wire.read(LARGEST_LOGIN)
 
 
 def as_somebody_else(greeted: Greeted, login: Login) -> Greeted:
-    """The same client under another name, not yet proven. It is asked anew: its answer could be an old one."""
-    return replace(greeted, login=replace(login, plugin=_ASK_ANEW), nonce=new_nonce())
+    """The same client under another name, not yet proven. It is asked again: its answer could be an old one."""
+    return replace(greeted, login=login, nonce=new_nonce(), must_ask=True)
 
 
 async def _receive(sock: socket.socket, size: int) -> bytes:

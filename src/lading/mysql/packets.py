@@ -34,6 +34,7 @@ CAPABILITIES = (
 )
 """What is offered. Not CLIENT_DEPRECATE_EOF: with it, Connector/J takes the end of an empty result for the beginning
 of a cursor, and waits for ever."""
+SHA2_PASSWORD = "caching_sha2_password"  # noqa: S105 - the name of a method
 NATIVE_PASSWORD = "mysql_native_password"  # noqa: S105 - the name of a method
 CLEAR_PASSWORD = "mysql_clear_password"  # noqa: S105 - the name of a method
 _FIELD_PACKETS = {0xFC: 2, 0xFD: 3, 0xFE: 8}
@@ -165,7 +166,7 @@ def greeting(version: str, connection_id: int, nonce: bytes, offered: Capabiliti
             bytes([len(nonce) + 1]),
             bytes(10),
             nonce[8:] + b"\0",
-            NATIVE_PASSWORD.encode() + b"\0",
+            SHA2_PASSWORD.encode() + b"\0",
         )
     )
 

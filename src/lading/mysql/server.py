@@ -20,7 +20,7 @@ from lading.mysql import packets
 from lading.mysql.auth import Authenticator, LocalRoot
 from lading.mysql.connection import Connection, House
 from lading.mysql.faults import SHUTDOWN, TOO_MANY_CONNECTIONS, Fault, fault_of
-from lading.mysql.login import Greeted, check, greet
+from lading.mysql.login import Doorman, Greeted, greet
 from lading.mysql.options import MysqlOptions
 from lading.mysql.peers import Peer, PeerList
 from lading.mysql.talk import Connected, Talk
@@ -45,6 +45,7 @@ class MysqlServer:
     ) -> None:
         self._lading = lading
         self._authenticator = authenticator or LocalRoot()
+        self._doorman = Doorman(self._authenticator)
         self._options = options or MysqlOptions()
         self._thread: threading.Thread | None = None
         self._port: Future[int] = Future()
@@ -190,7 +191,7 @@ class MysqlServer:
 
     async def _known(self, greeted: Greeted, peers: PeerList, peer: Peer) -> None:
         async def become(somebody: Greeted) -> Talk:
-            await check(somebody, peer.host, self._authenticator, partial(self._at_the_door, peer.host))
+            await self._doorman.check(somebody, peer.host, partial(self._at_the_door, peer.host))
             peer.is_proven = True
             return await self._at_the_desk(lambda: self._open_talk(somebody, peers, peer))
 

@@ -12,7 +12,7 @@ from lading.clock import Clock
 from lading.errors import ConfigError, DeniedError, UserExistsError
 from lading.service.listening import check_listening
 from lading.service.login import Login, token_digest
-from lading.service.passwords import check_new_password, native_digest
+from lading.service.passwords import check_new_password, native_digest, sha2_digest
 from lading.service.rights import ROOT, ROOT_NAME, Identity, Rights, grant_entries
 from lading.service.secrets import Vault
 from lading.sql.masking import mask
@@ -209,6 +209,7 @@ class Access(Login):
             entry,
             password_hash=self._passwords.hash(password),
             native_verifier=self._vault.seal(native_digest(password).hex()),
+            sha2_verifier=self._vault.seal(sha2_digest(password).hex()),
             password_changed_at=self._clock.now(),
         )
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from argon2 import PasswordHasher
 
 from lading.clock import Clock
-from lading.errors import AuthError, SqlError
+from lading.errors import AuthError, SecretError, SqlError
 from lading.service.listening import is_elsewhere
 from lading.service.passwords import Passwords, native_fits
 from lading.service.rights import ROOT_NAME, Identity
@@ -51,6 +51,7 @@ class Login:
         self.throttle = Throttle(clock, wait or clock.sleep)
         # Fits no password; another one in every process.
         self._nobody = secrets.token_bytes(20)
+        self._nobody_sha2 = secrets.token_bytes(32)
 
     def check_password(self, user: str, password: str, *, peer: str = "") -> Identity:
         """Who this is. Raises AuthError, late, when the password is wrong or nobody has this name.
@@ -92,6 +93,24 @@ class Login:
             return self._nobody
         todo = f"set the password of '{user}' again with ALTER USER"
         return bytes.fromhex(self._vault.open(entry.native_verifier, what=f"The password of '{user}'", todo=todo))
+
+    def sha2_verifier(self, user: str) -> bytes | None:
+        """SHA256(SHA256(password)); empty: an empty answer is right. None: only the password itself can be checked.
+
+        That is so for users of older stores, until their password was right once in this process, and when the key of
+        the home was lost. Names that nobody has get 32 bytes that no password fits.
+        """
+        entry = self._find(user)
+        if entry and _is_open(entry):
+            return b""
+        if entry is None or not entry.password_hash:
+            return self._nobody_sha2
+        if not entry.sha2_verifier:
+            return self._passwords.sha2_proven(entry.password_hash)
+        try:
+            return bytes.fromhex(self._vault.open(entry.sha2_verifier, what=f"The password of '{user}'", todo=""))
+        except SecretError:
+            return self._passwords.sha2_proven(entry.password_hash)
 
     def check_token(self, text: str, *, peer: str = "") -> Identity:
         """Whose bearer token this is. Raises AuthError. Nobody can guess one, so nothing is delayed."""

@@ -20,6 +20,10 @@ class MysqlUsers:
         verifier = self._access.native_verifier(user)
         return b"" if verifier is None else verifier
 
+    def sha2_verifier(self, user: str) -> bytes | None:
+        """SHA256(SHA256(password)); empty for an open root; None: the password itself has to be asked for."""
+        return self._access.sha2_verifier(user)
+
     def check_password(self, user: str, password: str, peer: str) -> bool:
         """Whether this is the password, for clients that send it over TLS."""
         return self._access.prove(user, password, peer=peer) is not None

@@ -1,8 +1,9 @@
 """Passwords: what is kept of them, and whether one fits.
 
-Two things are kept. The argon2 hash decides wherever the password itself arrives. The MySQL protocol never sends it:
-the server gives a nonce, and the client answers SHA1(password) XOR SHA1(nonce + SHA1(SHA1(password))). To check that,
-the server must have SHA1(SHA1(password)), which is cheap to guess from; so it is sealed with the key of the home.
+Three things are kept. The argon2 hash decides wherever the password itself arrives. The MySQL protocol sends it seldom:
+the server gives a nonce, and the client answers SHA1(password) XOR SHA1(nonce + SHA1(SHA1(password))), or the like with
+SHA256. To check that, the server must have the hash of the hash. It opens nothing by itself, but is cheap to guess
+from; so both are sealed with the key of the home.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ class Passwords:
         self._nobody = ""
         self._secret = secrets.token_bytes(32)
         self._proven: dict[str, bytes] = {}
+        self._sha2: dict[str, bytes] = {}
 
     def hash(self, password: str) -> str:
         """What is kept of a password."""
@@ -59,8 +61,14 @@ class Passwords:
             return False
         if len(self._proven) >= _MOST_PROVEN:
             self._proven.clear()
+            self._sha2.clear()
         self._proven[kept] = digest
+        self._sha2[kept] = sha2_digest(password)
         return True
+
+    def sha2_proven(self, kept: str) -> bytes | None:
+        """SHA256(SHA256(password)) of a password that was right in this process; None: there was none."""
+        return self._sha2.get(kept) if kept else None
 
 
 def check_new_password(password: str) -> None:
@@ -80,6 +88,11 @@ def check_new_password(password: str) -> None:
 def native_digest(password: str) -> bytes:
     """SHA1(SHA1(password)), which mysql_native_password is checked against."""
     return _sha1(_sha1(_raw(password)))
+
+
+def sha2_digest(password: str) -> bytes:
+    """SHA256(SHA256(password)), which caching_sha2_password is checked against."""
+    return hashlib.sha256(hashlib.sha256(_raw(password)).digest()).digest()
 
 
 def native_fits(verifier: bytes, scramble: bytes, nonce: bytes) -> bool:

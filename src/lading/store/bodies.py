@@ -25,7 +25,12 @@ def _job_2(body: dict[str, Any]) -> dict[str, Any]:
     return {**body, "auto_resume": {**resume, "resumed_at": None}, "secrets_slot": ""}
 
 
-UPGRADES: dict[str, tuple[Upgrade, ...]] = {"JobRecord": (_job_2,)}
+def _user_2(body: dict[str, Any]) -> dict[str, Any]:
+    """Form 2 keeps what caching_sha2_password is checked against. It cannot be made without the password."""
+    return {**body, "sha2_verifier": ""} if isinstance(body, dict) else body
+
+
+UPGRADES: dict[str, tuple[Upgrade, ...]] = {"JobRecord": (_job_2,), "UserEntry": (_user_2,)}
 """By the name of the record: what makes form 2 of form 1, form 3 of form 2, and so on."""
 
 

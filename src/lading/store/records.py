@@ -145,7 +145,9 @@ class UserEntry:
     password_hash: str = field(default="", repr=False)
     """Argon2, with its salt and costs. Empty: no password is set."""
     native_verifier: str = field(default="", repr=False)
-    """What the MySQL protocol needs, sealed with the key of the home."""
+    """What mysql_native_password is checked against, sealed with the key of the home."""
+    sha2_verifier: str = field(default="", repr=False)
+    """What caching_sha2_password is checked against, sealed as well. Empty: the password itself has to be asked for."""
     created_at: datetime
     password_changed_at: datetime | None = None
 
