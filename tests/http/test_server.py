@@ -15,7 +15,8 @@ import pytest
 
 from lading.errors import ConfigError
 from lading.http.door import MOST_BODY_BYTES
-from lading.http.server import HttpServer, Tls
+from lading.http.server import HttpServer
+from lading.service.security.certificates import CertificateFiles
 from lading.testing.certificates import self_signed
 from tests.http.rig import Rig, rules
 
@@ -113,7 +114,7 @@ def test_after_closing_the_port_is_free_and_it_may_be_closed_again(loaded: Rig) 
 def test_tls(loaded: Rig, tmp_path: Path) -> None:
     signed = self_signed(tmp_path)
     trust = ssl.create_default_context(cafile=str(signed.certificate))
-    with HttpServer(loaded.app()).start(tls=Tls(certificate=str(signed.certificate), key=str(signed.key))) as server:
+    with HttpServer(loaded.app()).start(tls=CertificateFiles(signed.certificate, signed.key)) as server:
         answer = httpx.get(f"https://127.0.0.1:{server.port}/healthz", verify=trust)
         assert answer.json()["status"] == "ok"
 
@@ -124,4 +125,4 @@ def test_a_certificate_that_is_none_is_said(loaded: Rig, tmp_path: Path, content
     if content:
         path.write_text(content)
     with pytest.raises(ConfigError, match="certificate"):
-        HttpServer(loaded.app()).start(tls=Tls(certificate=str(path), key=str(path)))
+        HttpServer(loaded.app()).start(tls=CertificateFiles(path, path))

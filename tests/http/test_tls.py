@@ -12,7 +12,8 @@ import httpx
 import pytest
 
 from lading.http.connections import ConnectionLimits
-from lading.http.server import HttpServer, Tls
+from lading.http.server import HttpServer
+from lading.service.security.certificates import CertificateFiles
 from lading.testing.certificates import Certificate, self_signed
 from tests.http.test_connections import APP, LINK_TIMEOUT_S, read_all
 
@@ -31,7 +32,7 @@ def trust(signed: Certificate) -> ssl.SSLContext:
 
 def start(signed: Certificate, *, patience_s: float) -> HttpServer:
     limits = ConnectionLimits(head_timeout_s=patience_s, most_connections=MOST)
-    return HttpServer(APP, limits=limits).start(tls=Tls(certificate=str(signed.certificate), key=str(signed.key)))
+    return HttpServer(APP, limits=limits).start(tls=CertificateFiles(signed.certificate, signed.key))
 
 
 @pytest.fixture

@@ -12,10 +12,11 @@ import pymysql
 import pytest
 
 from lading.mysql.auth import LocalRoot, is_loopback, is_proof, verifier
-from lading.mysql.options import MysqlOptions, load_tls
+from lading.mysql.options import MysqlOptions
 from lading.mysql.server import MysqlServer
 from lading.service.facade import Lading
 from lading.service.passwords import sha2_digest
+from lading.service.security.certificates import CertificateFiles
 from lading.testing.certificates import self_signed
 from lading.testing.marked import secret
 from tests.mysql.client import run_mysql
@@ -71,14 +72,14 @@ def book() -> Book:
 
 
 @pytest.fixture
-def tls(tmp_path: Path) -> tuple[Path, ssl.SSLContext]:
+def tls(tmp_path: Path) -> tuple[Path, CertificateFiles]:
     """A certificate of 127.0.0.1 that signs itself."""
     signed = self_signed(tmp_path)
-    return signed.certificate, load_tls(signed.certificate, signed.key)
+    return signed.certificate, CertificateFiles(signed.certificate, signed.key)
 
 
 @pytest.fixture
-def guarded(lading: Lading, book: Book, tls: tuple[Path, ssl.SSLContext]) -> Iterator[MysqlServer]:
+def guarded(lading: Lading, book: Book, tls: tuple[Path, CertificateFiles]) -> Iterator[MysqlServer]:
     options = MysqlOptions(port=0, tls=tls[1], close_grace_s=2)
     with MysqlServer(lading, authenticator=book, options=options) as started:
         yield started
@@ -146,7 +147,7 @@ def test_a_locked_user_is_refused_with_the_right_password(guarded: MysqlServer, 
 
 
 def test_tls_is_used_when_it_is_asked_for(
-    guarded: MysqlServer, tls: tuple[Path, ssl.SSLContext], connect: Connect
+    guarded: MysqlServer, tls: tuple[Path, CertificateFiles], connect: Connect
 ) -> None:
     context = ssl.create_default_context(cafile=str(tls[0]))
     context.check_hostname = False
@@ -157,8 +158,20 @@ def test_tls_is_used_when_it_is_asked_for(
     assert "Cipher in use is TLS" in done.stdout, done.stderr
 
 
+def test_tls_can_be_asked_of_everybody(lading: Lading, book: Book, tls: tuple[Path, CertificateFiles]) -> None:
+    options = MysqlOptions(port=0, tls=tls[1], require_tls=True, close_grace_s=2)
+    with MysqlServer(lading, authenticator=book, options=options) as server:
+        with Raw(server.port) as client:
+            assert code_of(client.login(user="ann", password=HORSE)) == 3159
+        assert (book.failures, book.successes) == ([], [])  # Nothing was looked at.
+        trust = ssl.create_default_context(cafile=str(tls[0]))
+        link = pymysql.connect(host="127.0.0.1", port=server.port, user="ann", password=HORSE, ssl=trust)
+        with link:
+            assert rows(link, "SELECT @@require_secure_transport") == [("ON",)]
+
+
 def test_a_clear_password_is_taken_over_tls_only(
-    guarded: MysqlServer, tls: tuple[Path, ssl.SSLContext], book: Book
+    guarded: MysqlServer, tls: tuple[Path, CertificateFiles], book: Book
 ) -> None:
     with Raw(guarded.port) as client:
         client.read()

@@ -14,11 +14,12 @@ from typing import Any
 import pymysql
 import pytest
 
-from lading.mysql.options import MysqlOptions, load_tls
+from lading.mysql.options import MysqlOptions
 from lading.mysql.server import MysqlServer
 from lading.service.access import ROOT
 from lading.service.facade import Lading
 from lading.service.mysql_users import MysqlUsers
+from lading.service.security.certificates import CertificateFiles
 from lading.testing.certificates import self_signed
 from lading.testing.marked import secret
 from lading.testing.maven import JarsMissingError, find_jars
@@ -46,7 +47,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def start(home: Lading, certificate: Path | None = None) -> MysqlServer:
-    tls = load_tls(certificate, certificate.with_name("key.pem")) if certificate else None
+    tls = CertificateFiles(certificate, certificate.with_name("key.pem")) if certificate else None
     options = MysqlOptions(port=0, close_grace_s=2, tls=tls)
     return MysqlServer(home, authenticator=MysqlUsers(home.access), options=options)
 

@@ -19,10 +19,12 @@ from lading.service.logs import LogFormat
 
 if TYPE_CHECKING:
     from lading.http.door import DoorRules
+    from lading.mysql.options import MysqlOptions
     from lading.service.access import Access
     from lading.service.facade import Lading
     from lading.service.metrics import Metrics
     from lading.service.scheduler import Scheduler
+    from lading.service.security.certificates import CertificateFiles
 
 LOCAL_TOKEN = "commands of this machine"  # noqa: S105 - the name of a token, not a token
 
@@ -43,6 +45,7 @@ def serve(
     store: STORE = "",
     tls_cert: Annotated[Path | None, typer.Option(help="Certificate, PEM.")] = None,
     tls_key: Annotated[Path | None, typer.Option(help="Its key, PEM.")] = None,
+    require_tls: Annotated[bool, typer.Option(help="Refuse MySQL clients of this machine without TLS, too.")] = False,
     insecure: Annotated[bool, typer.Option(help="Listen beyond this machine without TLS.")] = False,
     log_format: Annotated[LogFormat, typer.Option(help="How logs look.")] = LogFormat.TEXT,
     grace: Annotated[float, typer.Option(help="Seconds that running batches get at the end.")] = 60.0,
@@ -58,13 +61,19 @@ def serve(
     if (tls_cert is None) != (tls_key is None):
         msg = "A certificate and its key go together"
         raise ConfigError(msg, left="Nothing was started.", todo="Give --tls-cert and --tls-key, or neither.")
-    tls = (tls_cert, tls_key) if tls_cert is not None and tls_key is not None else None
+    if require_tls and tls_cert is None:
+        msg = "--require-tls needs a certificate"
+        raise ConfigError(msg, left="Nothing was started.", todo="Give --tls-cert and --tls-key.")
+    from lading.service.security.certificates import CertificateFiles
+
+    tls = CertificateFiles(tls_cert, tls_key) if tls_cert is not None and tls_key is not None else None
     from lading.http.door import DoorRules
     from lading.http.hosts import Hosts
     from lading.http.peers import check_proxies
 
     hosts, proxies = Hosts.configured(host, allow_host or ()), check_proxies(trust_proxy or ())
     with ExitStack() as stack:
+        from lading.mysql.options import MysqlOptions
         from lading.service.facade import Lading
         from lading.service.lag_rounds import LagRounds
         from lading.service.listening import check_listening
@@ -80,7 +89,8 @@ def serve(
         scheduler = Scheduler(lading)
         rules = DoorRules(access=access, open_metrics=metrics, hosts=hosts)
         http = _http(stack, lading, rules, scheduler, told, (host, http_port), tls, proxies)
-        mysql = _mysql(stack, lading, access, (host, mysql_port), tls)
+        options = MysqlOptions(host=host, port=mysql_port, tls=tls, require_tls=require_tls)
+        mysql = _mysql(stack, lading, access, options)
         scheduler.start()
         stack.callback(lambda: scheduler.close(grace))
         rounds = LagRounds(lading, told)
@@ -111,31 +121,26 @@ def _http(
     scheduler: Scheduler,
     told: Metrics,
     place: tuple[str, int],
-    tls: tuple[Path, Path] | None,
+    tls: CertificateFiles | None,
     proxies: tuple[str, ...],
 ) -> int:
     from lading.console.mount import mount_console
     from lading.http.app import create_app
-    from lading.http.server import HttpServer, Tls
+    from lading.http.server import HttpServer
 
     access = rules.access
     app = create_app(lading, access=access, scheduler=scheduler, metrics=told, rules=rules)
     mount_console(app, lading, access=access, metrics=told, scheduler=scheduler, is_https=tls is not None)
     server = HttpServer(app, trusted_proxies=proxies)
-    certificate = Tls(certificate=str(tls[0]), key=str(tls[1])) if tls else None
-    server.start(place[0], place[1], tls=certificate)
+    server.start(place[0], place[1], tls=tls)
     stack.callback(server.close)
     return server.port
 
 
-def _mysql(
-    stack: ExitStack, lading: Lading, access: Access, place: tuple[str, int], tls: tuple[Path, Path] | None
-) -> int:
-    from lading.mysql.options import MysqlOptions, load_tls
+def _mysql(stack: ExitStack, lading: Lading, access: Access, options: MysqlOptions) -> int:
     from lading.mysql.server import MysqlServer
     from lading.service.mysql_users import MysqlUsers
 
-    options = MysqlOptions(host=place[0], port=place[1], tls=load_tls(*tls) if tls else None)
     server = MysqlServer(lading, authenticator=MysqlUsers(access), options=options)
     server.start()
     stack.callback(server.close)

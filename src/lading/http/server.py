@@ -6,7 +6,6 @@ import asyncio
 import socket
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Self, cast
 
@@ -16,18 +15,10 @@ from starlette.types import ASGIApp
 from lading.errors import ConfigError
 from lading.http.connections import ConnectionLimits, PatientProtocol, protocol_with
 from lading.http.tls import TlsDoor
+from lading.service.security.certificates import CertificateFiles
 
 STARTED_WITHIN_S = 30.0
 CLOSED_WITHIN_S = 30.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tls:
-    """Certificate and key, as PEM files."""
-
-    certificate: str
-    key: str
-    key_password: str | None = None
 
 
 class HttpServer:
@@ -43,15 +34,12 @@ class HttpServer:
         self._thread: threading.Thread | None = None
         self._socket: socket.socket | None = None
 
-    def start(self, host: str = "127.0.0.1", port: int = 0, *, tls: Tls | None = None, drain_s: int = 5) -> Self:
+    def start(
+        self, host: str = "127.0.0.1", port: int = 0, *, tls: CertificateFiles | None = None, drain_s: int = 5
+    ) -> Self:
         """Listen, and return when requests are answered. Raises ConfigError when the address cannot be had."""
         bound = _listen(host, port)
-        try:
-            server = _Server(self._config(tls, drain_s), self._limits)
-        except (OSError, ValueError) as error:
-            bound.close()
-            msg = f"HTTP cannot be served with this certificate: {error}"
-            raise ConfigError(msg, left="Nothing was started.", todo="Give PEM files that belong together.") from error
+        server = _Server(self._config(drain_s), self._limits, tls)
         thread = threading.Thread(target=server.run, args=([bound],), name="lading-http", daemon=True)
         thread.start()
         self._server, self._thread, self._socket = server, thread, bound
@@ -79,7 +67,7 @@ class HttpServer:
             self._socket.close()
         self._server = self._thread = self._socket = None
 
-    def _config(self, tls: Tls | None, drain_s: int) -> uvicorn.Config:
+    def _config(self, drain_s: int) -> uvicorn.Config:
         config = uvicorn.Config(
             self._app,
             log_config=None,
@@ -91,9 +79,6 @@ class HttpServer:
             timeout_graceful_shutdown=drain_s,
             http=protocol_with(self._limits),
             ws="websockets-sansio",
-            ssl_certfile=tls.certificate if tls else None,
-            ssl_keyfile=tls.key if tls else None,
-            ssl_keyfile_password=tls.key_password if tls else None,
         )
         config.load()
         return config
@@ -108,20 +93,19 @@ class HttpServer:
 class _Server(uvicorn.Server):
     """Says when it is up, and accepts by itself where there is TLS."""
 
-    def __init__(self, config: uvicorn.Config, limits: ConnectionLimits) -> None:
+    def __init__(self, config: uvicorn.Config, limits: ConnectionLimits, tls: CertificateFiles | None) -> None:
         super().__init__(config)
         self.is_up = threading.Event()
         self._limits = limits
+        self._tls = tls
         self._doors: list[TlsDoor] = []
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         try:
-            context = self.config.ssl
-            await super().startup([] if context else sockets)
-            if context and self.started:
-                self._doors = [
-                    TlsDoor(each, context, self._protocol, most=self._limits.most_connections) for each in sockets or []
-                ]
+            await super().startup([] if self._tls else sockets)
+            if self._tls and self.started:
+                most = self._limits.most_connections
+                self._doors = [TlsDoor(each, self._tls, self._protocol, most=most) for each in sockets or []]
             for door in self._doors:
                 door.open(self._limits.head_timeout_s, self.config.backlog)
         finally:

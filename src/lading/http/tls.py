@@ -11,9 +11,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-import ssl
 from collections.abc import Callable
 from contextlib import suppress
+
+from lading.service.security.certificates import CertificateFiles
 
 _log = logging.getLogger(__name__)
 _NO_FILES_S = 0.1
@@ -23,10 +24,10 @@ class TlsDoor:
     """Accepts connections of one listening socket until it is closed."""
 
     def __init__(
-        self, listening: socket.socket, context: ssl.SSLContext, make: Callable[[], asyncio.Protocol], *, most: int
+        self, listening: socket.socket, tls: CertificateFiles, make: Callable[[], asyncio.Protocol], *, most: int
     ) -> None:
         self._listening = listening
-        self._context = context
+        self._tls = tls
         self._make = make
         self._most = most
         self._greeting: dict[asyncio.Task[None], socket.socket] = {}
@@ -73,7 +74,7 @@ class TlsDoor:
     async def _greet(self, accepted: socket.socket, patience_s: float) -> None:
         with suppress(OSError):  # Also what TLS says of who speaks none, or comes too late.
             await asyncio.get_running_loop().connect_accepted_socket(
-                self._make, accepted, ssl=self._context, ssl_handshake_timeout=patience_s
+                self._make, accepted, ssl=self._tls.context(), ssl_handshake_timeout=patience_s
             )
 
 

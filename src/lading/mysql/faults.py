@@ -96,6 +96,12 @@ def access_denied(user: str, host: str, *, with_password: bool) -> Fault:
     return Fault(1045, "28000", f"Access denied for user '{user}'@'{host}' (using password: {used})")
 
 
+def plain_refused() -> Fault:
+    """A client without TLS. Nothing it said was looked at."""
+    told = "Connections using insecure transport are prohibited: this service asks for TLS"
+    return Fault(3159, "HY000", f"{told}. The password was not looked at. Connect with TLS (--ssl-mode=REQUIRED).")
+
+
 def syntax(text: str) -> Fault:
     """Not a statement."""
     return Fault(1064, "42000", text)

@@ -14,7 +14,7 @@ from typing import Protocol, TypeVar
 from mysql_mimic.types import Capabilities
 
 from lading.mysql.auth import Authenticator, is_proof, new_nonce
-from lading.mysql.faults import access_denied, malformed
+from lading.mysql.faults import access_denied, malformed, plain_refused
 from lading.mysql.options import MysqlOptions
 from lading.mysql.packets import (
     CAPABILITIES,
@@ -37,6 +37,7 @@ from lading.mysql.sha2 import (
 )
 from lading.mysql.variables import VERSION
 from lading.mysql.wire import ClosedError, Incoming, Wire, frame, parse_head
+from lading.service.listening import is_elsewhere
 
 LARGEST_LOGIN = 64 * 1024
 T = TypeVar("T")
@@ -62,8 +63,8 @@ class Greeted:
     """What the login says was scrambled with an old nonce."""
 
 
-async def greet(sock: socket.socket, connection_id: int, options: MysqlOptions) -> Greeted:
-    """Say hello on a fresh socket and read the answer.
+async def greet(sock: socket.socket, connection_id: int, peer: str, options: MysqlOptions) -> Greeted:
+    """Say hello on a fresh socket and read the answer. Raises Fault for a client that would have to use TLS.
 
     The first answer is read from the bare socket, byte for byte: when the client asks for TLS, what follows belongs
     to TLS and must not have been read into a buffer.
@@ -77,6 +78,8 @@ async def greet(sock: socket.socket, connection_id: int, options: MysqlOptions) 
     if login.wants_tls and options.tls is None:
         msg = "TLS was not offered"
         raise malformed(msg)
+    if options.tls and not login.wants_tls and (options.require_tls or is_elsewhere(peer)):
+        raise plain_refused()
     wire = await _open_wire(sock, options, encrypted=login.wants_tls)
     if not login.wants_tls:
         return Greeted(wire=wire, login=login, nonce=nonce, is_encrypted=False, timeout_s=patience)
@@ -223,7 +226,7 @@ async def _open_wire(sock: socket.socket, options: MysqlOptions, *, encrypted: b
     protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
     try:
         transport, _ = await loop.connect_accepted_socket(
-            lambda: protocol, sock, ssl=options.tls if encrypted else None
+            lambda: protocol, sock, ssl=options.tls.context() if options.tls and encrypted else None
         )
     except OSError as error:  # also what TLS says of a client that speaks none
         raise ClosedError from error

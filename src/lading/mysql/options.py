@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import ssl
 from dataclasses import dataclass
-from pathlib import Path
+
+from lading.service.security.certificates import CertificateFiles
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,12 +34,7 @@ class MysqlOptions:
     """Prepared statements of one connection."""
     close_grace_s: float = 10.0
     """How long running statements may take when the server is closed."""
-    tls: ssl.SSLContext | None = None
-
-
-def load_tls(certificate: Path, key: Path) -> ssl.SSLContext:
-    """TLS from a certificate and its key, both PEM."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.load_cert_chain(certificate, key)
-    return context
+    tls: CertificateFiles | None = None
+    """With it, connections from other machines must be encrypted."""
+    require_tls: bool = False
+    """Those from this machine, too."""

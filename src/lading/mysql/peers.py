@@ -113,7 +113,6 @@ class PeerList:
         return [
             ("Aborted_connects", str(self.refused)),
             ("Max_used_connections", str(self.most)),
-            ("Ssl_cipher", ""),
             ("Threads_connected", str(len(self))),
             ("Threads_running", str(running)),
             ("Uptime", str(int(self._clock.monotonic_s() - self._began_s))),

@@ -174,7 +174,7 @@ class MysqlServer:
     async def _greeted(self, sock: socket.socket, peers: PeerList, peer: Peer) -> None:
         try:
             async with asyncio.timeout(self._options.handshake_timeout_s):
-                greeted = await greet(sock, peer.connection_id, self._options)
+                greeted = await greet(sock, peer.connection_id, peer.host, self._options)
         except (ClosedError, TimeoutError):
             peers.refused += 1
             return
@@ -220,6 +220,7 @@ class MysqlServer:
                 "wait_timeout": int(self._options.idle_timeout_s),
                 "interactive_timeout": int(self._options.idle_timeout_s),
                 "have_ssl": "YES" if self._options.tls else "DISABLED",
+                "require_secure_transport": "ON" if self._options.require_tls else "OFF",
                 "port": self.port,
             }
         )
@@ -230,6 +231,7 @@ class MysqlServer:
             variables=variables,
             peers=peers,
             sees=self._authenticator.sees,
+            cipher=greeted.wire.cipher,
         )
         talk = Talk(self._lading.session(login.user), connected)
         if login.database:

@@ -45,7 +45,7 @@ class Peers(Protocol):
         ...
 
     def status(self) -> Iterable[tuple[str, str]]:
-        """Rows of SHOW STATUS."""
+        """Rows of SHOW STATUS that are the same for all of them."""
         ...
 
     def kill(self, user: str, connection_id: int, *, whole: bool) -> None:
@@ -62,6 +62,13 @@ class Connected:
     variables: Variables
     peers: Peers
     sees: Callable[[str, str, str], bool]
+    cipher: tuple[str, str] = ("", "")
+    """What it is encrypted with, and the version of TLS."""
+
+    def status(self) -> list[tuple[str, str]]:
+        """Rows of SHOW STATUS."""
+        cipher, version = self.cipher
+        return sorted([*self.peers.status(), ("Ssl_cipher", cipher), ("Ssl_version", version)])
 
 
 class Talk:
@@ -78,8 +85,8 @@ class Talk:
         user, peers = session.user, self.peers
         catalog = Catalog(session.lading, lambda database, table: connected.sees(user, database, table))
         self._catalog = catalog
-        self._shows = Shows(catalog, lambda: peers.processes(user), peers.status)
-        self._schema = SchemaTables(catalog, lambda: peers.processes(user), peers.status)
+        self._shows = Shows(catalog, lambda: peers.processes(user), connected.status)
+        self._schema = SchemaTables(catalog, lambda: peers.processes(user), connected.status)
 
     @property
     def database(self) -> str:

@@ -54,6 +54,7 @@ DEFAULTS: Mapping[str, Any] = {
     "query_cache_size": 0,
     "query_cache_type": "OFF",
     "read_only": 0,
+    "require_secure_transport": "OFF",
     "session_track_schema": 0,
     "sql_auto_is_null": 0,
     "sql_mode": "STRICT_TRANS_TABLES",
@@ -83,6 +84,7 @@ _FIXED = {
     "max_allowed_packet",
     "max_connections",
     "port",
+    "require_secure_transport",
     "version",
     "version_comment",
 }

@@ -50,6 +50,13 @@ class Wire:
         self._write_timeout_s = write_timeout_s
         self._buffer = bytearray()
 
+    @property
+    def cipher(self) -> tuple[str, str]:
+        """What it is encrypted with, and the version of TLS; both empty when it is not."""
+        secured = self._writer.get_extra_info("ssl_object")
+        used = secured.cipher() if secured is not None else None
+        return (used[0], secured.version() or "") if used else ("", "")
+
     def begin(self) -> None:
         """A new command: packets are counted from 0 again."""
         self._sequence = 0
