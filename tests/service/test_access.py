@@ -294,7 +294,7 @@ def test_a_token_is_shown_once_and_can_be_dropped(access: Access) -> None:
     (made,) = run(access, "CREATE TOKEN FOR jack COMMENT 'nightly'", JACK).dicts()
     assert access.check_token(made["Token"]) == JACK
     (listed,) = run(access, "SHOW TOKENS", JACK).dicts()
-    assert (listed["TokenId"], listed["User"], listed["Comment"]) == (made["TokenId"], "jack", "nightly")
+    assert (listed["Id"], listed["User"], listed["Comment"]) == (made["TokenId"], "jack", "nightly")
     assert made["Token"] not in str(listed)
     run(access, f"DROP TOKEN {made['TokenId']}", JACK)
     with pytest.raises(AuthError, match="the token is not valid"):

@@ -12,11 +12,13 @@ from sqlalchemy import insert, inspect, select
 
 from lading.errors import ConfigError, RecordUnreadableError, RecordVersionError, StoreError, StoreVersionError
 from lading.jobs.record import JobRecord
+from lading.service.access import Access
+from lading.service.secrets import Vault
 from lading.store.bodies import parse_body, render_body
 from lading.store.database import Database, parse_url
 from lading.store.migrate import migrate
 from lading.store.migrations import ALL_MIGRATIONS, Migration
-from lading.store.records import UserEntry
+from lading.store.records import GrantEntry, UserEntry
 from lading.store.schema import METADATA, MIGRATIONS
 from lading.store.store import Store, open_store
 from lading.testing.clock import ManualClock
@@ -90,6 +92,24 @@ def test_an_old_store_keeps_its_jobs(url: str, database: Database, clock: Manual
     with open_store(url, clock) as new:
         assert new.load_job_by_id(record.job_id).record == record
         assert new.list_users() == []
+
+
+def test_tokens_of_an_old_store_go_on_as_they_were(tmp_path: Path, clock: ManualClock) -> None:
+    path = tmp_path / "old.db"
+    with sqlite3.connect(path) as connection:
+        connection.executescript((RECORDED / "users-2.sql").read_text())
+    connection.close()
+    with open_store(str(path), clock) as upgraded:
+        access = Access(upgraded, clock, Vault([bytes(32)]))
+        for name in ("jack", "root"):
+            identity = access.check_token(f"lading_t00000000000{1 if name == 'jack' else 2}_recorded")
+            assert (identity.user, identity.is_root, identity.scope) == (name, name == "root", None)
+        assert [(entry.scope, entry.expires_at, entry.last_used_at) for entry in upgraded.list_access_tokens()] == [
+            ("FULL", None, clock.now())
+        ] * 2
+        assert upgraded.list_grants("jack") == [
+            GrantEntry(user="jack", privilege="LOAD", database="shop", table="orders")
+        ]
 
 
 def test_a_newer_store_is_refused_untouched(store: Store, url: str, database: Database, clock: ManualClock) -> None:

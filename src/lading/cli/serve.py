@@ -151,11 +151,13 @@ def _light(stack: ExitStack, home: Path, access: Access, http: str, mysql_port: 
     """Let other commands find the service. Tokens of services that died are made invalid."""
     from lading.service.access import ROOT
     from lading.service.beacon import Beacon, light, put_out
+    from lading.sql.user_statements import TokenLimits
 
     for old in access.list_tokens(by=ROOT):
         if old.user == ROOT.user and old.comment == LOCAL_TOKEN:
             access.drop_token(old.token_id, by=ROOT)
-    token = access.create_token(ROOT.user, by=ROOT, comment=LOCAL_TOKEN)
+    limits = TokenLimits(never_expires=True)
+    token = access.create_token(ROOT.user, by=ROOT, comment=LOCAL_TOKEN, limits=limits)
     light(home, Beacon(pid=os.getpid(), http=http, mysql_port=mysql_port, token=token.text))
     stack.callback(lambda: access.drop_token(token.token_id, by=ROOT))
     stack.callback(lambda: put_out(home))

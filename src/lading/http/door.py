@@ -27,6 +27,8 @@ READS = frozenset({"GET", "HEAD", "OPTIONS"})
 METRICS = "/metrics"
 HEALTH = "/healthz"
 """Answered under any name: it tells nothing, and whoever checks it may know no name."""
+STATEMENTS = "/api/sql"
+"""Its statements are looked at one by one: some only read."""
 _POLICY_VIOLATION = 1008
 PUBLIC = frozenset({"/api/openapi.json"})
 _LEFT = "Nothing was changed."
@@ -87,7 +89,10 @@ class Door:
             if scope["method"] not in READS:
                 _refuse_other_sites(connection)
             if scope["path"] not in PUBLIC:
-                scope.setdefault("state", {})["caller"] = await self._identify(connection)
+                caller = await self._identify(connection)
+                if caller.rights is not None and scope["method"] not in READS and scope["path"] != STATEMENTS:
+                    caller.rights.require_changes()
+                scope.setdefault("state", {})["caller"] = caller
             body = b"" if scope["method"] in READS else await self._read(connection, receive)
         except LadingError as error:
             await respond(error)(scope, receive, send)

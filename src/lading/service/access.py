@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from argon2 import PasswordHasher
 
 from lading.clock import Clock
 from lading.errors import ConfigError, DeniedError, UserExistsError
 from lading.service.listening import check_listening
-from lading.service.login import Login, token_digest
+from lading.service.login import Login
 from lading.service.passwords import check_new_password, native_digest, sha2_digest
 from lading.service.rights import ROOT, ROOT_NAME, Identity, Rights, grant_entries
 from lading.service.secrets import Vault
+from lading.service.security.tokens import (
+    NewAccessToken,
+    check_token_may_manage,
+    draw_token,
+    end_of_life,
+    new_entry,
+)
+from lading.settings import SecuritySettings
 from lading.sql.masking import mask
 from lading.sql.names import check_user_name
 from lading.sql.render import render
 from lading.sql.user_statements import (
+    NO_LIMITS,
     AlterUser,
     CreateToken,
     CreateUser,
@@ -28,6 +36,7 @@ from lading.sql.user_statements import (
     Privilege,
     Revoke,
     Scope,
+    TokenLimits,
     UserStatement,
 )
 from lading.store.protocols import MetadataStore
@@ -37,14 +46,7 @@ from lading.store.users import no_token, no_user
 __all__ = ["ROOT", "Access", "Identity", "NewAccessToken", "Privilege", "Rights", "Scope", "check_listening"]
 
 _LEFT = "Nothing was changed."
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewAccessToken:
-    """A token that was made now. This is the only time that its text is known."""
-
-    token_id: str
-    text: str = field(repr=False)
+_ALL_OF_ROOT = GrantEntry(user=ROOT_NAME, privilege=Privilege.ADMIN.value)
 
 
 class Access(Login):
@@ -63,16 +65,21 @@ class Access(Login):
         *,
         wait: Callable[[float], None] | None = None,
         hasher: PasswordHasher | None = None,
+        security: SecuritySettings | None = None,
     ) -> None:
         super().__init__(store, clock, vault, wait=wait, hasher=hasher)
+        self._security = security or SecuritySettings()
         self._ensure_root()
 
     # What somebody may do.
 
     def rights(self, identity: Identity) -> Rights:
         """All privileges of a user, for asking often."""
-        grants = () if identity.is_root else tuple(self._store.list_grants(identity.user))
-        return Rights(identity=identity, grants=grants)
+        if identity.is_root:
+            return Rights(identity=identity)
+        if identity.user == ROOT_NAME:  # By a token with a scope.
+            return Rights(identity=identity, grants=(_ALL_OF_ROOT,))
+        return Rights(identity=identity, grants=tuple(self._store.list_grants(identity.user)))
 
     def may(
         self, identity: Identity, privilege: Privilege, database: str | None = None, table: str | None = None
@@ -107,6 +114,7 @@ class Access(Login):
     def set_password(self, name: str, password: str, *, by: Identity) -> None:
         """Set a password. Tokens stay valid."""
         self._require_own(by, name)
+        check_token_may_manage(by, password_of=name)
         statement = AlterUser(name=name, password=password)
         changed = self._with_password(self._load(name), password)
         self._store.save_user(changed, audit=self._audit(by, name, statement))
@@ -143,22 +151,26 @@ class Access(Login):
             raise ConfigError(msg, left=_LEFT, todo=f"See SHOW GRANTS FOR '{user}'.")
         self._store.revoke(entries, audit=self._audit(by, user, statement))
 
-    def create_token(self, user: str, *, by: Identity, comment: str = "") -> NewAccessToken:
+    def create_token(
+        self, user: str, *, by: Identity, comment: str = "", limits: TokenLimits = NO_LIMITS
+    ) -> NewAccessToken:
         """Make a bearer token. Its text is returned and not kept."""
         self._require_own(by, user)
-        token_id = "t" + secrets.token_hex(6)
-        text = f"lading_{token_id}_{secrets.token_urlsafe(32)}"
-        entry = AccessTokenEntry(
-            token_id=token_id, user=user, digest=token_digest(text), comment=comment, created_at=self._clock.now()
-        )
-        statement = CreateToken(user=user, comment=comment or None)
+        check_token_may_manage(by)
+        now = self._clock.now()
+        expires_at = end_of_life(limits, by=by, now=now, default_days=self._security.token_days)
+        token_id, text = draw_token()
+        entry = new_entry(token_id, text, user=user, comment=comment, limits=limits, lifetime=(now, expires_at))
+        statement = CreateToken(user=user, comment=comment or None, limits=limits)
         self._store.create_access_token(entry, audit=self._audit(by, user, statement))
-        return NewAccessToken(token_id=token_id, text=text)
+        return NewAccessToken(token_id=token_id, text=text, expires_at=expires_at)
 
     def drop_token(self, token_id: str, *, by: Identity) -> None:
         """Make a token invalid. Raises UserNotFoundError, also for a token that is none of one's business."""
         if token_id not in {entry.token_id for entry in self.list_tokens(by=by)}:
             raise no_token(token_id)
+        if by.token is None or by.token.token_id != token_id:
+            check_token_may_manage(by)
         self._store.drop_access_token(token_id, audit=self._audit(by, token_id, DropToken(token_id=token_id)))
 
     # Lists.
@@ -178,7 +190,7 @@ class Access(Login):
             self._require_admin(by)
         self._load(user)
         if user == ROOT_NAME:
-            return [GrantEntry(user=ROOT_NAME, privilege=Privilege.ADMIN.value)]
+            return [_ALL_OF_ROOT]
         return self._store.list_grants(user)
 
     def list_tokens(self, *, by: Identity) -> list[AccessTokenEntry]:

@@ -37,6 +37,7 @@ from lading.service.session import Session
 from lading.service.shelf import Shelf
 from lading.service.sourced import source_of, with_source
 from lading.service.verify import Verdict, verify_job
+from lading.settings import security_settings
 from lading.sql.parse import parse_statement
 from lading.sql.statements import CreateJob, CreateRoutineLoad
 from lading.store.home import HomeLock
@@ -111,7 +112,7 @@ class Lading:
         """Users and what they may do."""
         with self._access_lock:
             if self._access is None:
-                self._access = Access(self.store, self.clock, self.vault)
+                self._access = Access(self.store, self.clock, self.vault, security=security_settings())
             return self._access
 
     def run(

@@ -17,9 +17,13 @@ from lading.sql.statements import (
     CreateRoutineLoad,
     ExplainAlter,
     ExplainJob,
+    ExplainRoutineLoad,
     Query,
     ShowCreateJob,
+    ShowCreateRoutineLoad,
     ShowLoad,
+    ShowRoutineLoad,
+    ShowRoutineLoadTask,
     Statement,
     UndoAlter,
 )
@@ -29,10 +33,11 @@ from lading.sql.table_statements import (
     DescribeTable,
     DropDatabase,
     DropTable,
+    ShowDatabases,
     ShowTables,
     UseDatabase,
 )
-from lading.sql.user_statements import Privilege
+from lading.sql.user_statements import Privilege, ShowGrants, ShowTokens, ShowUsers
 
 if TYPE_CHECKING:
     from lading.service.session import Session
@@ -48,6 +53,8 @@ def check_allowed(session: Session, rights: Rights, statement: Statement) -> Non
     """Raise DeniedError for a statement that somebody may not run. Lists are shortened where they are made, and
     routine loads that may not be seen are not found.
     """
+    if not _only_reads(statement):
+        rights.require_changes()
     if has_references(statement):
         # Whoever makes a job chooses where a secret is sent: what the machine keeps is not everybody's to send.
         rights.require(Privilege.ADMIN, why="env:… and file:… name what the machine of the service keeps")
@@ -72,6 +79,19 @@ def check_allowed(session: Session, rights: Rights, statement: Statement) -> Non
             _check_query(session, rights, statement)
         case _:
             _check_catalog(session, rights, statement)
+
+
+def _only_reads(statement: Statement) -> bool:
+    """Whether a statement changes nothing but the session. What is not listed here counts as a change."""
+    match statement:
+        case Query() | DescribeTable() | ShowDatabases() | ShowTables() | UseDatabase() | ShowGrants() | ShowTokens():
+            return True
+        case ShowCreateJob() | ShowLoad() | ShowRoutineLoad() | ShowRoutineLoadTask() | ShowCreateRoutineLoad():
+            return True
+        case ExplainJob() | ExplainRoutineLoad() | ExplainAlter() | ShowUsers():
+            return True
+        case _:
+            return False
 
 
 def _check_catalog(session: Session, rights: Rights, statement: Statement) -> None:

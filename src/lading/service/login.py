@@ -16,10 +16,11 @@ from lading.service.listening import is_elsewhere
 from lading.service.passwords import Passwords, native_fits
 from lading.service.rights import ROOT_NAME, Identity
 from lading.service.secrets import Vault
+from lading.service.security.tokens import LastUses, check_valid, token_digest, token_use
 from lading.service.throttle import Throttle
 from lading.sql.names import check_user_name
 from lading.store.protocols import MetadataStore
-from lading.store.records import UserEntry
+from lading.store.records import AccessTokenEntry, UserEntry
 
 _LEFT = "Nothing was changed."
 
@@ -48,6 +49,7 @@ class Login:
         self._clock = clock
         self._vault = vault
         self._passwords = Passwords(hasher)
+        self._last_uses = LastUses(store, clock)
         self.throttle = Throttle(clock, wait or clock.sleep)
         # Fits no password; another one in every process.
         self._nobody = secrets.token_bytes(20)
@@ -119,9 +121,16 @@ class Login:
         if hmac.compare_digest(entry.digest if entry else "", token_digest(text)) and entry:
             owner = self._find(entry.user)
             if owner is not None:
-                return replace(identity_of(owner), credential="")
+                return self._identity_by_token(owner, entry)
         msg = f"Access denied{f' from {peer}' if peer else ''}: the token is not valid"
         raise AuthError(msg, left=_LEFT, todo="See SHOW TOKENS; make a new one with CREATE TOKEN.")
+
+    def _identity_by_token(self, owner: UserEntry, entry: AccessTokenEntry) -> Identity:
+        check_valid(entry, self._clock.now())
+        self._last_uses.note(entry)
+        use = token_use(entry)
+        is_root = owner.name == ROOT_NAME and use.scope is None  # With a scope, not even root may do everything.
+        return replace(identity_of(owner), credential="", token=use, is_root=is_root)
 
     def _find(self, name: str) -> UserEntry | None:
         try:
@@ -179,9 +188,3 @@ def credential_of(entry: UserEntry) -> str:
 def _is_open(entry: UserEntry) -> bool:
     """Root without a password: the empty password is right, on this machine. See also `check_listening`."""
     return entry.name == ROOT_NAME and not entry.password_hash
-
-
-def token_digest(text: str) -> str:
-    """What is kept of a bearer token."""
-    # A token is 256 random bits: there is nothing that a slow hash would protect.
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

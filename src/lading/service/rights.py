@@ -8,10 +8,19 @@ from datetime import datetime
 
 from lading.errors import DeniedError
 from lading.sql.render import render
-from lading.sql.user_statements import Grant, Privilege, Scope
+from lading.sql.user_statements import Grant, Privilege, Scope, TokenScope
 from lading.store.records import GrantEntry
 
 ROOT_NAME = "root"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenUse:
+    """A token that somebody showed."""
+
+    token_id: str
+    scope: TokenScope | None = None
+    expires_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +32,14 @@ class Identity:
     created_at: datetime | None = field(default=None, compare=False)
     """When the user was created: another user of the same name is somebody else. None: bound to no account."""
     credential: str = field(default="", compare=False, repr=False)
-    """Which password proved it, as `Login.credential_of` writes it; a new password ends the login. Empty: a token."""
+    """Which password proved it, as `login.credential_of` writes it; a new password ends the login. Empty: a token."""
+    token: TokenUse | None = field(default=None, compare=False)
+    """The token that proved it, if one did."""
+
+    @property
+    def scope(self) -> TokenScope | None:
+        """What may be done at most; None: whatever the user may."""
+        return self.token.scope if self.token is not None else None
 
 
 ROOT = Identity(user=ROOT_NAME, is_root=True)
@@ -39,18 +55,60 @@ class Rights:
 
     def allow(self, privilege: Privilege, database: str | None = None, table: str | None = None) -> bool:
         """Whether the privilege holds there. Without a table: in the whole database; without both: everywhere."""
-        return self.identity.is_root or any(
-            grant.privilege in (privilege.value, Privilege.ADMIN.value) and _covers(grant, database, table)
-            for grant in self.grants
+        return self.identity.is_root or (
+            self._in_scope(privilege, database, table)
+            and any(
+                grant.privilege in (privilege.value, Privilege.ADMIN.value) and _covers(grant, database, table)
+                for grant in self.grants
+            )
         )
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether nothing may be changed, whatever the privileges are."""
+        return self.identity.scope is not None and self.identity.scope.is_read_only
+
+    def require_changes(self) -> None:
+        """Raise DeniedError when nothing may be changed."""
+        if self.is_read_only:
+            user = self.identity.user
+            msg = f"Changes are denied to user '{user}': the token is READ ONLY"
+            todo = "Use a password or a token with another scope."
+            raise DeniedError(msg, left="Nothing was changed.", todo=todo, user=user)
+
+    def _in_scope(self, privilege: Privilege, database: str | None, table: str | None) -> bool:
+        scope = self.identity.scope
+        if scope is None:
+            return True
+        if scope.is_read_only:
+            return privilege is not Privilege.ADMIN
+        return any(
+            (privilege in part.privileges or Privilege.ADMIN in part.privileges)
+            and _is_within(part.scope, database, table)
+            for part in scope.parts
+        )
+
+    def _scope_touches(self, database: str, table: str | None = None) -> bool:
+        """Whether the scope of the token has anything to do with a table, or with something in a database."""
+        scope = self.identity.scope
+        if scope is None or scope.is_read_only:
+            return True
+        places = (part.scope for part in scope.parts)
+        if table is not None:
+            return any(_is_within(place, database, table) for place in places)
+        return any(place.database in (None, database) for place in places)
 
     def see_database(self, database: str) -> bool:
         """Whether there is anything in this database that concerns the user."""
-        return self.identity.is_root or any(grant.database in ("", database) for grant in self.grants)
+        return self.identity.is_root or (
+            self._scope_touches(database) and any(grant.database in ("", database) for grant in self.grants)
+        )
 
     def see_table(self, database: str, table: str) -> bool:
         """Whether the user has any privilege on this table."""
-        return self.identity.is_root or any(_covers(grant, database, table) for grant in self.grants)
+        return self.identity.is_root or (
+            self._scope_touches(database, table) and any(_covers(grant, database, table) for grant in self.grants)
+        )
 
     def require(
         self, privilege: Privilege, database: str | None = None, table: str | None = None, *, why: str = ""
@@ -64,6 +122,12 @@ def _covers(grant: GrantEntry, database: str | None, table: str | None) -> bool:
     if not grant.database:
         return True
     return grant.database == database and (not grant.table or grant.table == table)
+
+
+def _is_within(place: Scope, database: str | None, table: str | None) -> bool:
+    if place.database is None:
+        return True
+    return place.database == database and (place.table is None or place.table == table)
 
 
 def denied(

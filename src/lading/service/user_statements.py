@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import assert_never
 
 from lading.service.access import Access, Identity
@@ -20,6 +21,9 @@ from lading.sql.user_statements import (
     ShowUsers,
     UserStatement,
 )
+from lading.store.records import AccessTokenEntry
+
+_TOKEN_COLUMNS = ("Id", "User", "Scope", "Created", "Expires", "LastUsed", "Comment")
 
 
 def execute_user_statement(access: Access, identity: Identity, statement: UserStatement) -> Result:
@@ -41,8 +45,10 @@ def execute_user_statement(access: Access, identity: Identity, statement: UserSt
             access.revoke(statement.user, statement.privileges, statement.scope, by=identity)
             return done()
         case CreateToken():
-            made = access.create_token(statement.user, by=identity, comment=statement.comment or "")
-            return table(("TokenId", "Token"), [(made.token_id, made.text)])
+            made = access.create_token(
+                statement.user, by=identity, comment=statement.comment or "", limits=statement.limits
+            )
+            return table(("TokenId", "Token", "Expires"), [(made.token_id, made.text, _end(made.expires_at))])
         case DropToken(token_id=token_id):
             access.drop_token(token_id, by=identity)
             return done(f"token {token_id} dropped")
@@ -72,7 +78,22 @@ def _show(access: Access, identity: Identity, statement: ShowGrants | ShowUsers 
             return table(("User", "HasPassword", "CreateTime", "PasswordChangeTime"), rows)
         case ShowTokens():
             tokens = access.list_tokens(by=identity)
-            told = [(token.token_id, token.user, token.comment, str(token.created_at)) for token in tokens]
-            return table(("TokenId", "User", "Comment", "CreateTime"), told)
+            return table(_TOKEN_COLUMNS, [_token_row(token) for token in tokens])
         case _:
             assert_never(statement)
+
+
+def _token_row(token: AccessTokenEntry) -> tuple[str, ...]:
+    return (
+        token.token_id,
+        token.user,
+        token.scope,
+        str(token.created_at),
+        _end(token.expires_at),
+        str(token.last_used_at or ""),
+        token.comment,
+    )
+
+
+def _end(expires_at: datetime | None) -> str:
+    return str(expires_at) if expires_at is not None else "never"

@@ -9,6 +9,7 @@ from lading.sql.spans import Span
 from lading.sql.tokens import Kind
 from lading.sql.user_statements import (
     EVERYWHERE,
+    READ_ONLY,
     AlterUser,
     CreateToken,
     CreateUser,
@@ -16,14 +17,18 @@ from lading.sql.user_statements import (
     DropUser,
     Grant,
     Privilege,
+    PrivilegesOn,
     Revoke,
     Scope,
     ShowGrants,
     ShowTokens,
     ShowUsers,
+    TokenLimits,
+    TokenScope,
 )
 
 _PRIVILEGES = {word: each for each in Privilege for word in (each.value, f"{each.value}_PRIV")}
+MOST_DAYS = 36_500
 _CATALOG = "internal"
 """What Doris calls the catalog of its own tables; it may stand before the database."""
 
@@ -79,10 +84,16 @@ def parse_show_users(cursor: Cursor) -> ShowUsers:
 
 
 def parse_create_token(cursor: Cursor) -> CreateToken:
-    """CREATE TOKEN FOR 'user'[@'%'] [COMMENT '…']"""
+    """CREATE TOKEN FOR 'user'[@'%'] [COMMENT '…'] [EXPIRES IN n DAYS | NEVER EXPIRES] [SCOPE FULL | READ ONLY | (…)]"""
     cursor.expect("CREATE", "TOKEN", "FOR")
     user = _user(cursor)
-    return CreateToken(user=user, comment=cursor.string("a comment in quotes") if cursor.accept("COMMENT") else None)
+    comment = cursor.string("a comment in quotes") if cursor.accept("COMMENT") else None
+    days, never = None, cursor.accept("NEVER", "EXPIRES")
+    if not never and cursor.accept("EXPIRES"):
+        days = _days(cursor)
+    scope = _token_scope(cursor) if cursor.accept("SCOPE") else None
+    limits = TokenLimits(expires_in_days=days, never_expires=never, scope=scope)
+    return CreateToken(user=user, comment=comment, limits=limits)
 
 
 def parse_drop_token(cursor: Cursor) -> DropToken:
@@ -97,6 +108,37 @@ def parse_show_tokens(cursor: Cursor) -> ShowTokens:
     """SHOW TOKENS"""
     cursor.expect("SHOW", "TOKENS")
     return ShowTokens()
+
+
+def parse_token_scope(text: str) -> TokenScope | None:
+    """What stands behind SCOPE, as it is kept of a token."""
+    return _token_scope(Cursor(text))
+
+
+def _days(cursor: Cursor) -> int:
+    cursor.expect("IN")
+    span = cursor.token.span
+    days = cursor.number("a number of days")
+    if not 1 <= days <= MOST_DAYS:
+        msg = f"A token is valid for 1 to {MOST_DAYS} days"
+        raise ParseError(msg, place=span, hint="not possible", todo="Write NEVER EXPIRES if it should not end.")
+    cursor.choose("DAYS", "DAY")
+    return days
+
+
+def _token_scope(cursor: Cursor) -> TokenScope | None:
+    if cursor.accept("FULL"):
+        return None
+    if cursor.accept("READ", "ONLY"):
+        return READ_ONLY
+    if not cursor.token.is_symbol("("):
+        cursor.fail("FULL", "READ ONLY", "(")
+    cursor.take()
+    parts = [PrivilegesOn(privileges=_privileges(cursor), scope=_scope(cursor))]
+    while cursor.accept_symbol(","):
+        parts.append(PrivilegesOn(privileges=_privileges(cursor), scope=_scope(cursor)))
+    cursor.expect_symbol(")")
+    return TokenScope(parts=tuple(parts))
 
 
 def _user(cursor: Cursor) -> str:

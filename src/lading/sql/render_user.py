@@ -19,6 +19,8 @@ from lading.sql.user_statements import (
     ShowGrants,
     ShowTokens,
     ShowUsers,
+    TokenLimits,
+    TokenScope,
     UserStatement,
 )
 
@@ -43,7 +45,7 @@ def user_text(it: UserStatement) -> str:
             return "SHOW USERS"
         case CreateToken():
             comment = f" {comment_text(it.comment)}" if it.comment is not None else ""
-            return f"CREATE TOKEN FOR {_string(it.user)}{comment}"
+            return f"CREATE TOKEN FOR {_string(it.user)}{comment}{_limits(it.limits)}"
         case DropToken():
             return f"DROP TOKEN {_string(it.token_id)}"
         case ShowTokens():
@@ -57,6 +59,22 @@ def scope_text(scope: Scope) -> str:
     if scope.database is None:
         return "*.*"
     return f"{quoted_name(scope.database)}.{quoted_name(scope.table) if scope.table is not None else '*'}"
+
+
+def token_scope_text(scope: TokenScope | None) -> str:
+    """FULL, READ ONLY or (LOAD ON db.table, SELECT ON *.*)"""
+    if scope is None:
+        return "FULL"
+    if scope.is_read_only:
+        return "READ ONLY"
+    return f"({', '.join(f'{_privileges(part.privileges)} ON {scope_text(part.scope)}' for part in scope.parts)})"
+
+
+def _limits(limits: TokenLimits) -> str:
+    text = " NEVER EXPIRES" if limits.never_expires else ""
+    if limits.expires_in_days is not None:
+        text = f" EXPIRES IN {limits.expires_in_days} DAYS"
+    return f"{text} SCOPE {token_scope_text(limits.scope)}" if limits.scope is not None else text
 
 
 def _identified(password: str | None) -> str:

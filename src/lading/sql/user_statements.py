@@ -26,6 +26,41 @@ EVERYWHERE = Scope()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PrivilegesOn:
+    """Some privileges at one place."""
+
+    privileges: tuple[Privilege, ...]
+    scope: Scope
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenScope:
+    """What a token may do at most. It never gives more than its user has."""
+
+    is_read_only: bool = False
+    """Everything that the user may see, and no change."""
+    parts: tuple[PrivilegesOn, ...] = ()
+    """Otherwise: these privileges at these places, and no others."""
+
+
+READ_ONLY = TokenScope(is_read_only=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenLimits:
+    """How long a token is valid and what for."""
+
+    expires_in_days: int | None = None
+    """None: as the setting of the service says."""
+    never_expires: bool = False
+    scope: TokenScope | None = None
+    """None: whatever its user may do."""
+
+
+NO_LIMITS = TokenLimits()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CreateUser:
     """CREATE USER [IF NOT EXISTS] 'name' [IDENTIFIED BY '…']"""
 
@@ -84,10 +119,11 @@ class ShowUsers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateToken:
-    """CREATE TOKEN FOR 'user' [COMMENT '…']"""
+    """CREATE TOKEN FOR 'user' [COMMENT '…'] [EXPIRES IN n DAYS | NEVER EXPIRES] [SCOPE …]"""
 
     user: str
     comment: str | None = None
+    limits: TokenLimits = NO_LIMITS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

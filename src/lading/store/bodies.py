@@ -30,7 +30,16 @@ def _user_2(body: dict[str, Any]) -> dict[str, Any]:
     return {**body, "sha2_verifier": ""} if isinstance(body, dict) else body
 
 
-UPGRADES: dict[str, tuple[Upgrade, ...]] = {"JobRecord": (_job_2,), "UserEntry": (_user_2,)}
+def _token_2(body: dict[str, Any]) -> dict[str, Any]:
+    """Form 2 knows how long a token is valid, what for, and when it was used. An older one goes on as it was."""
+    return {**body, "scope": "FULL", "expires_at": None, "last_used_at": None} if isinstance(body, dict) else body
+
+
+UPGRADES: dict[str, tuple[Upgrade, ...]] = {
+    "JobRecord": (_job_2,),
+    "UserEntry": (_user_2,),
+    "AccessTokenEntry": (_token_2,),
+}
 """By the name of the record: what makes form 2 of form 1, form 3 of form 2, and so on."""
 
 

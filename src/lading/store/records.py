@@ -173,4 +173,10 @@ class AccessTokenEntry:
     user: str
     digest: str = field(repr=False)
     comment: str = ""
+    scope: str = "FULL"
+    """What it may do at most, as CREATE TOKEN writes it."""
     created_at: datetime
+    expires_at: datetime | None = None
+    """None: never."""
+    last_used_at: datetime | None = None
+    """To about a minute; None: not since this is written down."""

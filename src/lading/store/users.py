@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, delete, select
+from sqlalchemy import ColumnElement, Connection, delete, select, update
 
 from lading.errors import UserExistsError, UserNotFoundError
 from lading.store.audit import append_entry
@@ -110,6 +110,12 @@ class SqlUsers:
         with self._database.read("Listing tokens") as connection:
             rows = connection.execute(query).all()
         return [parse_body(AccessTokenEntry, row.body, where=f"Token {row.token_id}") for row in rows]
+
+    def save_access_token(self, entry: AccessTokenEntry) -> None:
+        """Replace what is kept of a token. One that was dropped meanwhile does not come back."""
+        with self._database.write(f"Saving token {entry.token_id}") as connection:
+            kept = ACCESS_TOKENS.c.token_id == entry.token_id
+            connection.execute(update(ACCESS_TOKENS).where(kept).values(body=render_body(entry)))
 
     def drop_access_token(self, token_id: str, *, audit: AuditEntry | None = None) -> None:
         """Forget a token. Raises UserNotFoundError."""

@@ -81,3 +81,19 @@ CREATE TOKEN jack
 --- a token without an id
 DROP TOKEN ;
 --- ! ParseError 1:12 expected the id of a token
+
+--- a token that is over at once
+CREATE TOKEN FOR jack EXPIRES IN 0 DAYS
+--- ! ParseError 1:34 A token is valid for 1 to 36500 days
+
+--- a token without a unit
+CREATE TOKEN FOR jack EXPIRES IN 3
+--- ! ParseError 1:35 ends too early, expected DAYS or DAY
+
+--- a scope that is none
+CREATE TOKEN FOR jack SCOPE SOME
+--- ! ParseError 1:29 expected FULL, READ ONLY or (
+
+--- a scope without an end
+CREATE TOKEN FOR jack SCOPE (SELECT ON sales.*
+--- ! ParseError 1:47 ends too early, expected )

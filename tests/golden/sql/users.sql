@@ -108,6 +108,21 @@ CREATE TOKEN FOR 'jack'
 --- =>
 CREATE TOKEN FOR 'jack'
 
+--- a token that expires and reads
+create token for jack comment 'c' expires in 1 day scope read only
+--- =>
+CREATE TOKEN FOR 'jack' COMMENT 'c' EXPIRES IN 1 DAYS SCOPE READ ONLY
+
+--- a token for ever, with all rights
+CREATE TOKEN FOR jack NEVER EXPIRES SCOPE FULL
+--- =>
+CREATE TOKEN FOR 'jack' NEVER EXPIRES
+
+--- a token for some tables
+CREATE TOKEN FOR jack SCOPE (load, SELECT ON sales.orders, SELECT ON hr)
+--- =>
+CREATE TOKEN FOR 'jack' SCOPE (LOAD, SELECT ON sales.orders, SELECT ON hr.*)
+
 --- a token goes
 DROP TOKEN t0a1b2c3d4e5f
 --- =>
