@@ -76,6 +76,10 @@ class Rig(Protocol):
         """Everything a stranger's maintenance does: checkpoints, log cleanup, compaction, expiry, vacuum."""
         ...
 
+    def remove_orphans(self, name: str) -> int:
+        """Another engine deletes every file under the table that the table format does not know; how many."""
+        ...
+
     def restore_older(self, name: str, versions_back: int) -> None:
         """A stranger puts the table back by that many versions with the format's own command."""
         ...

@@ -65,6 +65,14 @@ class DeltaRig:
         table.create_checkpoint()
         table.cleanup_metadata()
 
+    def remove_orphans(self, name: str) -> int:
+        """As Trino's vacuum: everything goes but the log folder and the files that the log names."""
+        storage = open_storage(f"{self._root}/{name}", self._options)
+        known = {unquote(path) for path in pa.table(self.stranger(name).get_add_actions()).column("path").to_pylist()}
+        orphans = [key for key in storage.keys("") if not key.startswith(f"{LOG}/") and key not in known]
+        storage.delete(orphans)
+        return len(orphans)
+
     def restore_older(self, name: str, versions_back: int) -> None:
         table = self.stranger(name)
         table.restore(table.version() - versions_back)

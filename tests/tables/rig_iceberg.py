@@ -60,6 +60,21 @@ class IcebergRig:
         others = [snapshot.snapshot_id for snapshot in table.metadata.snapshots if snapshot.snapshot_id != kept]
         table.maintenance.expire_snapshots().by_ids(others).commit()
 
+    def remove_orphans(self, name: str) -> int:
+        """As remove_orphan_files of Trino: everything goes whose name stands nowhere in the table's metadata."""
+        table = self.stranger(name)
+        known = {entry.metadata_file for entry in table.metadata.metadata_log} | {table.metadata_location}
+        for snapshot in table.metadata.snapshots:
+            known.add(snapshot.manifest_list)
+            for manifest in snapshot.manifests(table.io):
+                known.add(manifest.manifest_path)
+                known |= {entry.data_file.file_path for entry in manifest.fetch_manifest_entry(table.io)}
+        names = {path.rpartition("/")[2] for path in known}
+        storage = open_storage(table.location().removeprefix("file://"), self.options)
+        orphans = [key for key in storage.keys("") if key.rpartition("/")[2] not in names]
+        storage.delete(orphans)
+        return len(orphans)
+
     def restore_older(self, name: str, versions_back: int) -> None:
         table = self.stranger(name)
         # A rollback adds no version to go back over, so the oldest snapshot is as far as it goes.

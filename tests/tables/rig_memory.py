@@ -26,8 +26,11 @@ from tests.tables.s3_server import S3Server
 @dataclass(slots=True, kw_only=True)
 class _Shared:
     table: MemoryTable = field(default_factory=MemoryTable)
-    bills: MemoryBills = field(default_factory=MemoryBills)
+    bills: MemoryBills = field(init=False)
     lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        self.bills = MemoryBills(self.table)
 
 
 class MemoryHandle(MemoryTable):
@@ -76,6 +79,9 @@ class MemoryRig:
 
     def others_maintain(self, name: str) -> None:
         """There is nothing to maintain."""
+
+    def remove_orphans(self, name: str) -> int:
+        return len(self._tables[name].bills.clean())
 
     def restore_older(self, name: str, versions_back: int) -> None:
         table = self._tables[name].table

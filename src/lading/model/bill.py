@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
 
@@ -82,6 +82,19 @@ class Bill:
     @property
     def head(self) -> Head:
         return Head(seq=self.seq, token=self.token)
+
+    @property
+    def is_without_history(self) -> bool:
+        """Whether this is a `resume_copy` of a load: what that commit itself brought is not known any more."""
+        return self.kind is BillKind.LOAD and self.tally.commits == 0
+
+
+def resume_copy(bill: Bill) -> Bill:
+    """What a restart needs of a bill, and nothing that grows with the batch: this rides inside the commit itself.
+
+    Left out are the files, ranges, gaps and bad rows of this one commit, which are history.
+    """
+    return replace(bill, ranges=(), gaps=(), files=(), quarantine=(), first_error="", tally=Tally())
 
 
 def check_bill(bill: Bill) -> None:

@@ -48,6 +48,8 @@ MOST_INDEXED = 1000
 """Bills of a job that are put into the index again, newest first."""
 WHO = "recovered"
 """Who made a job is not known any more."""
+_FORMATS = {"_delta_log": "delta", "metadata": "iceberg"}
+"""The folder that each table format has."""
 _NAMED = re.compile(r"([^\W\d][\w$-]*)\.([^\W\d][\w$-]*)=(.+)")
 """database.table=location."""
 
@@ -130,7 +132,8 @@ def recover(
 def _in_home(lading: Lading, findings: list[Finding]) -> Iterable[_Place]:
     """The tables of the warehouse, in the order of their names."""
     for folder in sorted(lading.home.warehouse.glob("*/*")):
-        if (folder / FOLDER).is_dir():
+        # Other engines may have removed all that Lading put beside a table; its own folders are always there.
+        if any((folder / name).is_dir() for name in (FOLDER, *_FORMATS)):
             for place in _look(lading, str(folder), {}, findings, named=(folder.parent.name, folder.name)):
                 if (place.card.database, place.card.name) == (folder.parent.name, folder.name):
                     yield place
@@ -182,8 +185,7 @@ def _look(
 
 def _guess(lading: Lading, storage: Storage, database: str, name: str) -> TableCard | None:
     """The card of a table that has none: its files tell the format, but neither lengths of texts nor its age."""
-    formats = {"_delta_log": "delta", "metadata": "iceberg"}
-    found = [form for folder, form in formats.items() if next(iter(storage.keys(f"{folder}/")), None) is not None]
+    found = [form for folder, form in _FORMATS.items() if next(iter(storage.keys(f"{folder}/")), None) is not None]
     if len(found) > 1:
         msg = f"At {storage.uri} are files of two tables, one of Delta and one of Iceberg"
         raise ConfigError(msg, left="Nothing was changed.", todo="Move the files of the table that was dropped away.")
@@ -245,7 +247,8 @@ def _as_lost(sight: Sight) -> LostTable | None:
 def _jobs_at(lading: Lading, place: _Place, sight: Sight, findings: list[Finding]) -> Iterable[_Found]:
     prefix = f"{FOLDER}/"
     folders = {key.removeprefix(prefix).partition("/") for key in place.storage.keys(prefix)}
-    for job_id in sorted({JobId(folder) for folder, slash, _ in folders if slash}):
+    # Other engines may have removed the bills as orphans: the table itself knows its jobs, too.
+    for job_id in sorted({JobId(folder) for folder, slash, _ in folders if slash} | sight.job_ids()):
         try:
             if (known := _known(lading, job_id)) is not None:
                 findings.append(Finding(what="job", name=str(known.full_name), fate="known", note=known.state.value))

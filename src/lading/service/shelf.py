@@ -44,6 +44,8 @@ class Sight(Protocol):
 
     def read_head(self, job_id: JobId) -> Head | None: ...
 
+    def job_ids(self) -> set[JobId]: ...
+
 
 class Shelf:
     """The tables of one home."""

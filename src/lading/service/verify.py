@@ -38,7 +38,8 @@ def verify_job(record: JobRecord, table: LakeTable) -> Verdict:
         msg = f"Job {record.name} has no head in {record.target}"
         raise NotOpenError(msg, left="Nothing was changed.", todo="Run the job first.")
     bills = [table.bills.read(record.job_id, head)]
-    while (old := bills[-1].continues) is not None:
+    # Behind a bill whose history other engines removed nothing can be added up.
+    while (old := bills[-1].continues) is not None and not bills[-1].is_without_history:
         try:
             bills.append(table.bills.read(record.job_id, old))
         except HeadLostError:

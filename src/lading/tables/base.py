@@ -61,6 +61,10 @@ class LakeTable(Table, Protocol):
         """The bills beside the table."""
         ...
 
+    def job_ids(self) -> set[JobId]:
+        """The jobs whose commits this table knows of by itself, also when all bills are gone."""
+        ...
+
     def schema(self) -> pa.Schema:
         """Columns as Arrow types."""
         ...

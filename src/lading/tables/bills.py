@@ -1,9 +1,14 @@
-"""Bills beside a table: `<table>/_lading/<job id>/<seq>-<token>.json`."""
+"""Bills beside a table: `<table>/_lading/<job id>/<seq>-<token>.json`.
+
+No table format knows these files, so other engines may remove them as orphans. Bills are history: what a restart needs
+is kept a second time by the format itself, where no engine cleans up (`ResumeCopies`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from typing import Protocol
 
 from lading.errors import HeadLostError, RecordLiesError, UnknownOutcomeError
 from lading.ids import JobId, Token
@@ -14,13 +19,35 @@ from lading.tables.storage import Storage
 FOLDER = "_lading"
 
 
+class ResumeCopies(Protocol):
+    """What a restart needs of a job's newest commit, kept by the table format where no engine cleans up.
+
+    Laws: from the moment a commit has landed until the next one of the job has, `read` finds its copy, whatever other
+    engines delete. A copy is never changed.
+    """
+
+    def put(self, bill: Bill) -> None:
+        """Called before the commit. Does nothing where the copy is a part of the commit itself."""
+        ...
+
+    def read(self, job_id: JobId, head: Head) -> Bill | None:
+        """The copy that belongs to a head; None when there is none, as for commits of older versions of Lading."""
+        ...
+
+
 class StoredBills:
     """Bills as objects in the table's own storage."""
 
-    def __init__(self, storage: Storage) -> None:
+    def __init__(self, storage: Storage, copies: ResumeCopies) -> None:
         self._storage = storage
+        self._copies = copies
 
     def put(self, bill: Bill) -> None:
+        """Write the bill, and before it the copy that a restart can rely on.
+
+        Dies in between: a copy of a commit that never happened, which no head names.
+        """
+        self._copies.put(bill)
         key, content = bill_key(bill.job_id, bill.head), render_bill(bill)
         if self._storage.put_if_absent(key, content) or self._storage.get(key) == content:
             return
@@ -33,9 +60,12 @@ class StoredBills:
         )
 
     def read(self, job_id: JobId, head: Head) -> Bill:
+        """The bill that a head names; when other engines have removed its file, what a restart needs of it."""
         key = bill_key(job_id, head)
         content = self._storage.get(key)
         where = f"{self._storage.uri}/{key}"
+        if content is None and (copy := self._copies.read(job_id, head)) is not None:
+            return copy
         if content is None:
             msg = f"The head of job {job_id} names a bill that is gone: {where}"
             raise HeadLostError(

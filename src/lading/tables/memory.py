@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lading.errors import HeadLostError, RecordLiesError, RolledBackError, SchemaMismatchError
 from lading.ids import JobId, Token
 from lading.model.batch import StagedFile
-from lading.model.bill import Bill, Head
+from lading.model.bill import Bill, Head, resume_copy
 from lading.model.codec import parse_bill, render_bill
 from lading.model.outcome import Landed, NotLanded, Outcome
 
@@ -22,6 +22,8 @@ class MemoryVersion:
 
     files: frozenset[str] = frozenset()
     heads: Mapping[JobId, Head] = field(default_factory=dict)
+    copies: Mapping[JobId, bytes] = field(default_factory=dict)
+    """What a restart needs of each head, as a part of the commit."""
     token: Token | None = None
     restored: bool = False
 
@@ -63,6 +65,12 @@ class MemoryTable:
         for file in staged:
             self._stored.pop(file.path, None)
 
+    def resume_copy(self, job_id: JobId, head: Head) -> Bill | None:
+        """What a restart needs of the head that stands in the table."""
+        content = self.versions[-1].copies.get(job_id)
+        bill = None if content is None else parse_bill(content, where=f"commit {head.bill_name}")
+        return bill if bill is not None and bill.head == head else None
+
     # Files.
 
     def write_file(self, path: str, rows: Rows) -> None:
@@ -84,17 +92,17 @@ class MemoryTable:
         now = self.versions[-1]
         self.write_file(path, rows)
         self.strangers |= {path}
-        self.versions.append(MemoryVersion(files=now.files | {path}, heads=now.heads))
+        self.versions.append(replace(now, files=now.files | {path}, token=None, restored=False))
 
     def restore(self, version: int) -> None:
         """Put the files back, as RESTORE and rollback do in Delta and Iceberg: the heads stay."""
         old, now = self.versions[version], self.versions[-1]
-        self.versions.append(MemoryVersion(files=old.files, heads=now.heads, restored=True))
+        self.versions.append(replace(now, files=old.files, token=None, restored=True))
 
     def restore_with_heads(self, version: int) -> None:
         """Put everything back, as a copy of an old folder does."""
         old = self.versions[version]
-        self.versions.append(MemoryVersion(files=old.files, heads=old.heads, restored=True))
+        self.versions.append(replace(old, token=None, restored=True))
 
     # Inside.
 
@@ -107,6 +115,7 @@ class MemoryTable:
             MemoryVersion(
                 files=now.files | {file.path for file in staged},
                 heads={**now.heads, bill.job_id: bill.head},
+                copies={**now.copies, bill.job_id: render_bill(resume_copy(bill))},
                 token=bill.token,
             )
         )
@@ -149,17 +158,23 @@ def _rolled_back(job_id: JobId) -> RolledBackError:
 class MemoryBills:
     """Bills in a dict, kept as the bytes that a file would hold."""
 
-    def __init__(self) -> None:
+    def __init__(self, table: MemoryTable | None = None) -> None:
         self._stored: dict[tuple[JobId, Head], bytes] = {}
+        self._ever: dict[tuple[JobId, Head], bytes] = {}
+        self._table = table
+        """Has a copy of what a restart needs. None: it has not, as the tables of older versions."""
 
     def put(self, bill: Bill) -> None:
         key, content = (bill.job_id, bill.head), render_bill(bill)
+        self._ever.setdefault(key, content)
         if self._stored.setdefault(key, content) != content:
             msg = f"Another bill is already at {bill.head.bill_name}"
             raise RecordLiesError(msg, left="It was not touched.", todo="Two jobs share one id: stop both.")
 
     def read(self, job_id: JobId, head: Head) -> Bill:
         content = self._stored.get((job_id, head))
+        if content is None and self._table and (copy := self._table.resume_copy(job_id, head)) is not None:
+            return copy
         if content is None:
             msg = f"The head of job {job_id} names a bill that is gone: {head.bill_name}"
             raise HeadLostError(msg, left="Nothing was read or written.", todo="Make a new job.", job_id=job_id)
@@ -179,3 +194,13 @@ class MemoryBills:
     def forget(self, job_id: JobId, head: Head) -> None:
         """Lose a bill."""
         self._stored.pop((job_id, head), None)
+
+    def clean(self) -> set[int]:
+        """Another engine removes all files that its table format does not know; the seqs of the bills that are gone."""
+        gone = {head.seq for _, head in self._stored}
+        self._stored.clear()
+        return gone
+
+    def read_ever(self, job_id: JobId, head: Head) -> Bill:
+        """A bill as it was written, also when its file is gone: for the verifier alone."""
+        return parse_bill(self._ever[job_id, head], where=head.bill_name)

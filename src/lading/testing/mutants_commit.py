@@ -14,6 +14,7 @@ from lading.commit.steps import Steps
 from lading.ids import JobId
 from lading.model.batch import BatchPlan, Report, StagedFile
 from lading.model.bill import Bill, BillKind, Head
+from lading.model.codec import parse_bill
 from lading.model.positions import Positions, move_positions
 from lading.model.tally import RowCounts, Tally
 from lading.tables.memory import MemoryBills, MemoryTable, MemoryVersion
@@ -216,3 +217,24 @@ def _prune_removes_head(patch: Patch) -> None:
         return head.seq
 
     patch(MemoryBills, "prune", greedy)
+
+
+@mutant("bill-beside-the-commit", "what a restart needs is inside the commit, out of reach of other engines' clean-up")
+def _bill_beside_the_commit(patch: Patch) -> None:
+    patch(MemoryTable, "resume_copy", lambda self, job_id, head: None)
+
+
+@mutant("copy-of-another-commit", "what a restart needs is that of the newest commit")
+def _copy_of_another_commit(patch: Patch) -> None:
+    def first(self: MemoryTable, job_id: JobId, head: Head) -> Bill | None:
+        copies = [version.copies[job_id] for version in self.versions if job_id in version.copies]
+        old = parse_bill(copies[0], where="a copy") if copies else None
+        return (
+            None
+            if old is None
+            else replace(
+                old, seq=head.seq, token=head.token, kind=BillKind.TAKEOVER, replaces=old.head, continues=old.head
+            )
+        )
+
+    patch(MemoryTable, "resume_copy", first)

@@ -65,6 +65,7 @@ def _setting(rng: Random) -> Setting:
         trims=rng.random() < 0.4,
         rolls_back=rng.random() < 0.25,
         prunes=rng.random() < 0.25,
+        cleans=rng.random() < 0.25,
     )
 
 
@@ -122,4 +123,6 @@ def _events(world: World) -> list[tuple[int, Callable[[], None]]]:
         (1 if setting.trims else 0, world.source.trim),
         (1 if setting.rolls_back else 0, world.roll_back),
         (1 if setting.prunes else 0, world.prune),
+        # What a rollback goes back to is history, which is gone after a clean-up.
+        (1 if setting.cleans and not setting.rolls_back else 0, world.clean_up),
     ]

@@ -53,6 +53,8 @@ class Evidence:
     """The bills that reached the views, in order."""
     oldest_bill: int = 0
     """Bills below this seq were removed by the retention policy."""
+    cleaned: frozenset[int] = frozenset()
+    """Bills of these seqs were removed by other engines: views that had not followed them never will."""
 
 
 def verify(evidence: Evidence) -> Findings:
@@ -241,7 +243,8 @@ def _check_followed(evidence: Evidence, findings: Findings, lineage: list[Bill])
     """Since the views began, every bill reached them, in order and once."""
     if evidence.followed and not any(version.restored for version in evidence.versions):
         first = evidence.followed[0]
-        due = tuple(bill.seq for bill in lineage if bill.seq >= first)
+        missable = evidence.cleaned - set(evidence.followed)
+        due = tuple(bill.seq for bill in lineage if bill.seq >= first and bill.seq not in missable)
         got = tuple(seq for seq in evidence.followed if seq >= evidence.oldest_bill)
         findings.expect(got == due, PROGRESS_MISMATCH, f"views followed {got}, due were {due}")
 

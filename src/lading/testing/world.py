@@ -89,6 +89,8 @@ class Setting:
     trims: bool = False
     rolls_back: bool = False
     prunes: bool = False
+    cleans: bool = False
+    """Other engines remove the bills, which no table format knows, as orphans."""
 
 
 @dataclass(slots=True)
@@ -104,13 +106,16 @@ class World:
     actors: list[Actor] = field(default_factory=list)
     source: ScriptedSource = field(init=False)
     table: FaultyTable = field(init=False)
-    bills: MemoryBills = field(default_factory=MemoryBills)
+    bills: MemoryBills = field(init=False)
     oldest_bill: int = 0
+    cleaned: set[int] = field(default_factory=set)
+    """Seqs of bills that another engine removed."""
     rolled_back_to: Head | None = None
 
     def __post_init__(self) -> None:
         self.source = ScriptedSource(self.rng, shards=self.rng.randint(1, 3), knows_ends=self.rng.random() < 0.4)
         self.table = FaultyTable(self.rng, faults=self.setting.faults)
+        self.bills = MemoryBills(self.table)
         self.source.produce(self.rng.randint(0, 10))
 
     # Events.
@@ -185,6 +190,10 @@ class World:
         if head is not None and not self.table.is_behind(JOB_ID):
             self.oldest_bill = max(self.oldest_bill, self.bills.prune(JOB_ID, head=head, keep_commits=3))
 
+    def clean_up(self) -> None:
+        """Another engine's clean-up removes every bill; the job must go on from what is inside its last commit."""
+        self.cleaned |= self.bills.clean()
+
     # The end of a schedule.
 
     def finish(self) -> Findings:
@@ -209,13 +218,14 @@ class World:
         ]
         return Evidence(
             versions=versions,
-            read_bill=partial(self.bills.read, JOB_ID),
+            read_bill=partial(self.bills.read_ever, JOB_ID),
             file_rows=self.table.file_rows,
             source=self.source,
             promises=self.promises,
             followed=tuple(self.store.followed) if with_views else (),
             shown_totals=self.store.totals if with_views else None,
             oldest_bill=self.oldest_bill,
+            cleaned=frozenset(self.cleaned),
         )
 
     def _drain(self) -> bool:

@@ -22,6 +22,7 @@ from lading.tables.delta.features import check_appendable
 from lading.tables.delta.fit import check_fit
 from lading.tables.delta.heads import check_accepted, check_not_restored, head_of
 from lading.tables.delta.log import LogTail
+from lading.tables.delta.resume import LogFolderCopies
 from lading.tables.delta.scan import list_files, scan_rows
 from lading.tables.delta.writer import writer_extra
 from lading.tables.present import check_present
@@ -37,7 +38,8 @@ class DeltaLakeTable:
     def __init__(self, storage: Storage, options: StorageOptions) -> None:
         self.storage = storage
         self._options = options
-        self._bills = StoredBills(storage)
+        self._copies = LogFolderCopies(storage)
+        self._bills = StoredBills(storage, self._copies)
         self._tail = LogTail(storage, options)
         check_appendable(self._tail.protocol, self._tail.metadata, where=storage.uri)
 
@@ -97,6 +99,9 @@ class DeltaLakeTable:
     def discard(self, staged: Sequence[StagedFile]) -> None:
         self.storage.delete([file.path for file in staged])
 
+    def job_ids(self) -> set[JobId]:
+        return self._copies.job_ids()
+
     def schema(self) -> pa.Schema:
         return pa.schema(deltalake.Schema.from_json(self._tail.metadata.schema_string).to_arrow())
 
@@ -125,6 +130,7 @@ class DeltaLakeTable:
             gone = self._bills.prune(
                 job_id, head=head, keep_commits=policy.keep_commits, older_than=now - policy.keep_age
             )
+            self._copies.prune(job_id, head)
         return CareReport(bills_deleted=gone, checkpoint_made=made)
 
     def _settled(self, expected: Head | None, bill: Bill) -> Outcome | None:

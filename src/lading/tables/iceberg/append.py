@@ -16,6 +16,7 @@ from lading.model.batch import StagedFile
 from lading.model.bill import Bill
 from lading.tables.iceberg.head import Anchor, head_property, render_anchor, summary_for
 from lading.tables.iceberg.merge import TieredAppend
+from lading.tables.iceberg.resume import resume_properties
 from lading.tables.iceberg.schema import check_fits
 from lading.tables.iceberg.stats import data_file, parse_stats
 
@@ -86,7 +87,8 @@ def prepare_append(table: Table, staged: Sequence[StagedFile], bill: Bill) -> Pr
         raise
     sequence_number = table.metadata.next_sequence_number()
     anchor = Anchor(head=bill.head, snapshot_id=producer.snapshot_id, sequence_number=sequence_number)
-    move_head = SetPropertiesUpdate(updates={head_property(bill.job_id): render_anchor(anchor)})
+    moved = {head_property(bill.job_id): render_anchor(anchor), **resume_properties(bill)}
+    move_head = SetPropertiesUpdate(updates=moved)
     return PreparedAppend(
         updates=(move_head, *updates),
         requirements=(*requirements, AssertTableUUID(uuid=table.metadata.table_uuid)),

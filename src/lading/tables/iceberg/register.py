@@ -36,6 +36,7 @@ from lading.tables.iceberg.faults import translated
 from lading.tables.iceberg.fileio import DurableFileIO
 from lading.tables.iceberg.head import SUMMARY_JOB, find_anchor, is_astray, rolled_back, summary_of
 from lading.tables.iceberg.place import local_path, open_place
+from lading.tables.iceberg.resume import PropertyCopies, job_ids
 from lading.tables.storage import Storage, StorageOptions
 
 _NUMBERED = re.compile(r"metadata/(\d+)-[^/]+\.metadata\.json")
@@ -70,7 +71,7 @@ class LostTable:
     """A table as its files show it, without a catalog. It can be read; to have it written to, give it back."""
 
     def __init__(self, storage: Storage, chosen: _State, metadata: TableMetadata, skipped: Sequence[_State]) -> None:
-        self.bills = StoredBills(storage)
+        self.bills = StoredBills(storage, PropertyCopies(lambda: metadata))
         self.path = chosen.path
         """The metadata file."""
         self.skipped = tuple(sorted(state.path for state in skipped))
@@ -83,6 +84,10 @@ class LostTable:
         if anchor is not None and is_astray(self._metadata, anchor):
             raise rolled_back(job_id, anchor, self._metadata.location)
         return anchor.head if anchor else None
+
+    def job_ids(self) -> set[JobId]:
+        """The jobs that have a head in the table."""
+        return job_ids(self._metadata)
 
 
 def is_in_catalog(spec: CatalogSpec, identifier: str, options: StorageOptions) -> bool:

@@ -26,6 +26,7 @@ from lading.tables.iceberg.faults import translated
 from lading.tables.iceberg.handle import FORMAT_VERSION, Handle, version_of
 from lading.tables.iceberg.head import find_anchor, has_token, is_astray, rolled_back
 from lading.tables.iceberg.place import open_place, relative_path
+from lading.tables.iceberg.resume import PropertyCopies, job_ids
 from lading.tables.iceberg.schema import iceberg_partition_spec, iceberg_schema, plain_arrow_schema
 from lading.tables.iceberg.sweep import Sweeper
 from lading.tables.iceberg.writer import iceberg_writer_spec
@@ -48,7 +49,7 @@ class IcebergTable:
         self._location = table.metadata.location.rstrip("/")
         self._version = version_of(table.metadata)
         self._storage = open_place(self._location, handle.options)
-        self._bills = StoredBills(self._storage)
+        self._bills = StoredBills(self._storage, PropertyCopies(lambda: self._load().metadata))
         self._sweeper = Sweeper(self._storage)
 
     @property
@@ -93,6 +94,9 @@ class IcebergTable:
 
     def discard(self, staged: Sequence[StagedFile]) -> None:
         self._storage.delete([file.path for file in staged])
+
+    def job_ids(self) -> set[JobId]:
+        return job_ids(self._load().metadata)
 
     def schema(self) -> pa.Schema:
         return plain_arrow_schema(self._load().metadata.schema())
