@@ -44,6 +44,8 @@ class Service:
             stderr=subprocess.STDOUT,
             text=True,
         )
+        self.odd_lines: list[str] = []
+        """Lines that are neither the ready line nor JSON."""
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
         assert self._ready.wait(60), self.lines
@@ -58,6 +60,8 @@ class Service:
             WATCH.look(line, "log of the service")
             if line.startswith("Lading is ready"):
                 self._ready.set()
+            elif not line.startswith("{"):
+                self.odd_lines.append(line)
         self._ready.set()
 
     def ask(self, text: str) -> list[tuple[object, ...]]:
@@ -72,6 +76,7 @@ class Service:
         self._reader.join(5)
         if self.process.stdout is not None:
             self.process.stdout.close()
+        assert self.odd_lines == []
         return code
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 
@@ -30,12 +31,18 @@ for command in (sql, run, serve, verify, recover, demo, doctor, failpoints, simu
 
 def main() -> None:
     """Run a command; a Lading error is a sentence and an exit status, not a traceback."""
+    from lading.service.hidden import hide
+    from lading.service.logs import LogFormat, set_up_logs
+    from lading.service.security.log_output import LogStream
+
+    set_up_logs(LogFormat.TEXT, logging.WARNING)  # `lading serve` sets them up as its options say.
     try:
         arm_from_environment(os.environ)
         app()
     except LadingError as error:
-        from lading.service.hidden import hide
-
+        if isinstance(sys.stderr, LogStream):
+            logging.getLogger("lading.serve").critical("%s: %s", error.code, error)
+            sys.exit(error.exit_code)
         console = Console(stderr=True, highlight=False)
         console.print(error.code, style="red", end=": ")
         console.print(hide(str(error)), markup=False, soft_wrap=True)

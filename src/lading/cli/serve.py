@@ -53,8 +53,9 @@ def serve(
     """Run the jobs and answer MySQL clients, HTTP and browsers, until SIGTERM."""
     from lading.service.logs import LogWatch, set_up_logs
     from lading.service.open_files import allow_many_open_files
+    from lading.service.security.log_output import close_stdout, keep_crashes
 
-    set_up_logs(log_format)
+    set_up_logs(log_format, is_service=True)
     allow_many_open_files()
     log = logging.getLogger("lading.serve")
     ending = _Signals()
@@ -81,6 +82,7 @@ def serve(
         from lading.service.scheduler import Scheduler
 
         lading = stack.enter_context(Lading(home, store_url=store))
+        keep_crashes(lading.home.path)
         access = lading.access
         has_password = access.has_password("root")
         check_listening(host, has_root_password=has_password, has_tls=tls is not None, insecure=insecure)
@@ -100,6 +102,7 @@ def serve(
         _light(stack, home, access, console, mysql)
         log.info("ready: mysql -h %s -P %d -u root; console %s", _shown(host), mysql, console)
         typer.echo(f"Lading is ready: MySQL on {host}:{mysql}, HTTP on {host}:{http} (pid {os.getpid()})")
+        close_stdout()
         threading.Thread(target=_warm_up, args=(lading, log), name="lading-warm-up", daemon=True).start()
         ending.wait()
         log.info("ending: running batches may finish; another signal ends at once")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from lading.pipeline.child_output import silence_pyspark
 from lading.pipeline.daemon import MODULE
 from lading.pipeline.java import Java
 from lading.pipeline.tasks import MAX_RECORDS
@@ -58,6 +59,7 @@ def open_session(settings: Mapping[str, str], java: Java, home: Path) -> SparkSe
         builder = builder.config(name, value)
     session: SparkSession = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
+    silence_pyspark()
     return session
 
 

@@ -6,14 +6,19 @@ holds is known here by its value, and what goes to logs, records and clients is 
 
 from __future__ import annotations
 
+import json
 import threading
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from urllib.parse import quote, quote_plus
 
 from lading.sql.spans import MASK, is_reference, mask_text
 
 SHORTEST = 6
 """Shorter values also stand in harmless words. Written as `name = value` they are masked all the same."""
+_FRAME = "-----"
+"""Begins the first and the last line of a key in PEM form, which are the same in all keys."""
 MOST = 20_000
 """Values that are remembered: those that were used last."""
 
@@ -29,7 +34,7 @@ class Hidden:
 
     def learn(self, values: Iterable[str]) -> None:
         """From now on these are not shown."""
-        found = [value for value in values if len(value) >= SHORTEST and value != MASK and not is_reference(value)]
+        found = [form for value in values if value != MASK and not is_reference(value) for form in _forms(value)]
         with self._lock:
             for value in found:
                 if self._values.pop(value, self) is self:
@@ -59,6 +64,16 @@ class Hidden:
         self._heads[value[:SHORTEST]] -= 1
         if not self._heads[value[:SHORTEST]]:
             del self._heads[value[:SHORTEST]]
+
+
+def _forms(value: str) -> Iterator[str]:
+    """A value as others may write it: escaped for JSON, Python or a URL, and line by line, as logs are read."""
+    forms = {value: None, json.dumps(value)[1:-1]: None, repr(value)[1:-1]: None}
+    with suppress(UnicodeEncodeError):  # What is no Unicode is in no URL.
+        forms |= {quote(value, safe=""): None, quote_plus(value): None}
+    if "\n" in value:
+        forms |= {line.strip(): None for line in value.splitlines() if not line.startswith(_FRAME)}
+    yield from (form for form in forms if len(form) >= SHORTEST)
 
 
 HIDDEN = Hidden()

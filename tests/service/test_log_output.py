@@ -1,0 +1,131 @@
+"""Whatever writes to standard error, in whichever way: lines of the log, without secrets."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import subprocess
+import sys
+
+import pytest
+
+from lading.pipeline.child_output import LONGEST, log_lines
+from lading.service.hidden import HIDDEN
+from lading.service.logs import JsonLines, TextLines
+from lading.testing.marked import MARK, secret
+
+TROUBLE = """
+import asyncio, gc, logging, os, subprocess, sys, threading, traceback, warnings
+from lading.service.hidden import HIDDEN
+from lading.service.logs import LogFormat, set_up_logs
+from lading.service.security.log_output import close_stdout
+
+KEY = os.environ["KEY"]
+PEM = "-----BEGIN KEY-----\\n" + KEY + "-of-the-pem\\n-----END KEY-----\\n"
+HIDDEN.learn([KEY, PEM])
+set_up_logs(LogFormat(sys.argv[1]), is_service=True)
+print("ready", flush=True)
+close_stdout()
+
+def fail(what):
+    raise RuntimeError(f"{what} with {KEY}")
+
+def tell_thread():
+    thread = threading.Thread(target=fail, args=("in a thread",), name="worker")
+    thread.start(); thread.join()
+
+class Broken:
+    def __del__(self):
+        fail("in a finalizer")
+
+async def lost():
+    asyncio.get_running_loop().create_task(asyncio.sleep(0)).add_done_callback(lambda _: fail("in a callback"))
+    await asyncio.sleep(0.01)
+
+tell_thread()
+Broken(); gc.collect()
+os.write(2, f"%3|1700000000|FAIL|rdkafka#1| native with {KEY}\\n".encode())
+os.write(2, b"\\xff\\xfe not text\\n")
+subprocess.run([sys.executable, "-c", "import os, sys; sys.stderr.write('child says ' + os.environ['PEM'])"],
+               env={"PEM": PEM}, check=True)
+print("printed late", KEY, flush=True)
+warnings.warn(f"a warning with {KEY}")
+asyncio.run(lost())
+logging.getLogger("urllib3").warning("a library with %s", KEY)
+logging.getLogger("some.library").error("%d is no number", KEY)
+logging.getLogger("lading.x").info("two\\nlines\\x1b[31m \\u2028 of %s", KEY, extra={"job": KEY})
+try:
+    fail("caught")
+except RuntimeError:
+    traceback.print_exc()
+from pyspark.logger import PySparkLogger
+PySparkLogger.getLogger("SQLQueryContextLogger").warning("query with " + KEY, errorClass=KEY)
+fail("at the end")
+"""
+
+
+def run_trouble(form: str) -> subprocess.CompletedProcess[bytes]:
+    environment = {**os.environ, "KEY": secret("log-output")}
+    return subprocess.run([sys.executable, "-c", TROUBLE, form], capture_output=True, env=environment, check=False)
+
+
+def test_every_line_on_standard_error_is_json_without_secrets() -> None:
+    ended = run_trouble("json")
+    assert (ended.returncode, ended.stdout) == (1, b"ready\n"), ended.stderr
+    records = [json.loads(line) for line in ended.stderr.decode().splitlines()]
+    said = "\n".join(f"{record['message']} {record.get('error', '')}" for record in records)
+    assert MARK not in ended.stderr.decode()
+    for words in (
+        "Thread worker ended with an error",
+        "RuntimeError: in a thread with ******",
+        "RuntimeError: in a finalizer with ******",
+        "rdkafka#1| native with ******",
+        "not text",
+        "child says -----BEGIN KEY-----",
+        "printed late ******",
+        "UserWarning: a warning with ******",
+        "RuntimeError: in a callback with ******",
+        "a library with ******",
+        "could not be formatted: TypeError",
+        "RuntimeError: caught with ******",
+        "query with ******",
+        "RuntimeError: at the end with ******",
+    ):
+        assert words in said, f"{words} is not in:\n{said}"
+    assert next(record for record in records if record["logger"] == "lading.x")["job"] == "******"
+
+
+def test_a_message_cannot_pass_for_another_record() -> None:
+    ended = run_trouble("text")
+    assert MARK.encode() not in ended.stderr
+    lines = ended.stderr.decode().splitlines()
+    assert [line for line in lines if not line.startswith(("20", "    "))] == []
+    assert any("two" in line and "lines" not in line for line in lines)
+    assert b"\x1b" not in ended.stderr
+
+
+def test_a_line_without_end_is_cut_and_no_half_of_a_secret_is_shown(caplog: pytest.LogCaptureFixture) -> None:
+    key = secret("cut-in-half")
+    HIDDEN.learn([key])
+    reading, writing = os.pipe()
+    thread = log_lines(reading, logging.getLogger("lading.test_lines"))
+    with os.fdopen(writing, "wb") as stream:
+        stream.write((key * 6000).encode() + b"\nnext\n")
+    thread.join(5)
+    long, after = caplog.records
+    assert after.getMessage() == "next"
+    for form in (JsonLines(), TextLines()):
+        shown = form.format(long)
+        assert len(shown) < LONGEST + 200
+        assert MARK[:4] not in shown
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(reading)
+
+
+@pytest.mark.parametrize("write", [json.dumps, repr], ids=["json", "python"])
+def test_a_secret_is_known_also_as_others_escape_it(write: object) -> None:
+    key = f'a"b\\c\n{secret("escaped")}\tä/+ &'
+    HIDDEN.learn([key])
+    assert callable(write)
+    assert MARK not in HIDDEN.hide(f"they gave us {write(key)}")
