@@ -7,6 +7,7 @@ Both filters become one condition over the source columns: whatever they name be
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
@@ -174,12 +175,17 @@ class _Mapper:
 
 
 def _inlined(text: str, values: Mapping[str, str]) -> str:
-    """Values go in by a stand-in, so that only the filter itself has to be understood and they stay as they are."""
-    stand_ins = {name: f"`__lading_{number}`" for number, name in enumerate(values)}
-    made = substitute(text, stand_ins)
-    for name, stand_in in stand_ins.items():
-        made = made.replace(stand_in, values[name])
-    return made
+    """Values go in by a stand-in, so that only the filter itself has to be understood and they stay as they are.
+
+    A filter may hold the name of a stand-in, in quotes for instance: a value put there would end the quotes.
+    """
+    prefix = "__lading_"
+    while prefix in text:
+        prefix += "_"
+    stand_ins = {f"`{prefix}{number}`": name for number, name in enumerate(values)}
+    marked = substitute(text, {name: stand_in for stand_in, name in stand_ins.items()})
+    # In one pass: a value may hold the name of the next stand-in.
+    return re.sub("|".join(stand_ins), lambda found: values[stand_ins[found[0]]], marked) if stand_ins else marked
 
 
 def zoned(column: str, kind: str, zone: str) -> str:

@@ -23,7 +23,14 @@ _SYNTAX = ("CAST", "TRY_CAST", "CONVERT", "EXTRACT", "POSITION", "SUBSTRING", "T
 """Functions whose arguments have a grammar of their own."""
 _SELECT = "SELECT "
 _VARIABLE = "${"
-_UNIT = re.compile(r"\w+")
+_WORD = re.compile(r"[A-Za-z0-9_]+")
+_SHARED = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND")
+UNITS = frozenset((*_SHARED, "MILLISECOND", "MICROSECOND"))
+"""The units that Doris and Spark both know. They are written without quotes, so nothing else may be one."""
+_FIELDS = frozenset((*_SHARED, "DAYOFWEEK", "DOW", "DOY", "YEAROFWEEK"))
+"""What EXTRACT takes out of a date."""
+_UNIT_FIRST = frozenset(("timestampdiff", "timestampadd", "dateadd", "datediff", "date_diff"))
+_WITH_UNIT = 3
 
 
 class LadingDoris(Doris):
@@ -104,10 +111,40 @@ def _parse(text: str, span: Span, *, shift: int) -> exp.Expr:
 
 def _check_units(tree: exp.Expr, span: Span) -> None:
     """Units such as the YEAR of EXTRACT are written without quotes; one that was quoted could be any text."""
-    for unit in tree.find_all(exp.Var):
-        if not _UNIT.fullmatch(unit.name):
-            msg = f"mismatched input {_short(unit.name)!r} in an expression"
+    for node in tree.find_all(exp.Extract, exp.Interval, exp.Var):
+        if isinstance(node, exp.Extract):
+            _check_unit(node.this, _FIELDS, span)
+        elif isinstance(node, exp.Interval):
+            unit = node.args.get("unit")
+            for part in (unit.this, unit.expression) if isinstance(unit, exp.IntervalSpan) else (unit,):
+                if part is not None:
+                    _check_unit(part, UNITS, span)
+        elif not _WORD.fullmatch(node.name):
+            msg = f"mismatched input {_short(node.name)!r} in an expression"
             raise ParseError(msg, place=span, hint="expected a word")
+
+
+def _check_unit(unit: exp.Expr, known: frozenset[str], span: Span) -> None:
+    word = unit.name.upper()
+    if not isinstance(unit, exp.Var) or not {word, word.removesuffix("S")} & known:
+        raise unknown_unit(unit.sql(dialect="doris"), known, span)
+
+
+def has_unit(node: exp.Anonymous) -> bool:
+    """Whether a call takes a unit first, as TIMESTAMPDIFF(HOUR, a, b) does."""
+    return node.name.lower() in _UNIT_FIRST and len(node.expressions) == _WITH_UNIT
+
+
+def is_unit(node: exp.Expr) -> bool:
+    """Whether a word is a unit: one of the list, and not in quotes."""
+    is_bare = isinstance(node, exp.Column) and not node.table and not node.this.args.get("quoted")
+    return is_bare and node.name.upper() in UNITS
+
+
+def unknown_unit(written: str, known: frozenset[str], place: Span) -> ParseError:
+    """The error for what stands in the place of a unit and is none."""
+    msg = f"mismatched input {_short(written)!r}, expected a unit of time"
+    return ParseError(msg, place=place, hint="expected a unit", todo=f"Units are: {', '.join(sorted(known))}.")
 
 
 def too_deep(span: Span) -> ParseError:

@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import NoReturn
 
 from sqlglot import exp
 
-from lading.errors import NotSupportedError, SqlError
-from lading.sql.dialect import name_place, parse_expression_tree, place_of, too_deep
+from lading.errors import NotSupportedError, ParseError, SqlError
+from lading.sql.dialect import (
+    UNITS,
+    has_unit,
+    is_unit,
+    name_place,
+    parse_expression_tree,
+    place_of,
+    too_deep,
+    unknown_unit,
+)
 from lading.sql.functions import DIFFERENT, RENAMED, REWRITTEN, call
 from lading.sql.parts import Expression
 from lading.sql.spans import Span
-from lading.sql.spark_functions import AGGREGATE_FUNCTIONS, ROW_FUNCTIONS, SPARK_FUNCTIONS, WINDOW_FUNCTIONS
+from lading.sql.spark_functions import (
+    AGGREGATE_FUNCTIONS,
+    REFUSED_FUNCTIONS,
+    ROW_FUNCTIONS,
+    SPARK_FUNCTIONS,
+    WINDOW_FUNCTIONS,
+)
 from lading.sql.type_names import parse_type
 
 _ALONE = "A streaming job maps every row by itself; do this when you read the table."
@@ -30,8 +46,7 @@ _OPERATORS: tuple[type[exp.Expr], ...] = (
 """Parts of a tree that mean the same in Doris and in Spark, once functions and types are translated."""
 
 _WITHOUT_BRACKETS = frozenset(("current_date", "current_timestamp", "localtimestamp", "curdate"))
-_WITH_UNIT = 3
-_UNIT_FIRST = frozenset(("timestampdiff", "timestampadd", "dateadd", "datediff", "date_diff"))
+_NUMBER = re.compile(r"[0-9.]+(?:[eE][+-]?[0-9]+)?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +138,9 @@ class _Translator:
         if not isinstance(node, _OPERATORS):
             msg = f"{type(node).__name__} has no counterpart in Spark's SQL"
             raise NotSupportedError(msg, place=place_of(node, self._span), hint="not supported")
+        if isinstance(node, exp.Literal) and not node.is_string and not _NUMBER.fullmatch(node.name):
+            msg = f"mismatched input {node.name!r}, expected a number"
+            raise ParseError(msg, place=place_of(node, self._span), hint="expected a number")
         if isinstance(node, exp.Cast):
             return self._cast(node)
         if isinstance(node, exp.Column):
@@ -157,17 +175,25 @@ class _Translator:
         raise NotSupportedError(msg, place=place_of(node, self._span), hint="unknown column", todo=todo)
 
     def _bare_column(self, node: exp.Column) -> exp.Expr:
-        if _is_unit(node):
-            return exp.Var(this=node.name.upper())
+        if _stands_for_unit(node):
+            return self._unit(node)
         if _is_bound(node):
             return exp.Identifier(this=node.name, quoted=True)
         if node.name.lower() in _WITHOUT_BRACKETS and not node.this.args.get("quoted"):
             return call(node.name)
         return exp.Column(this=exp.Identifier(this=node.name, quoted=True))
 
+    def _unit(self, node: exp.Column) -> exp.Expr:
+        """A unit is written without quotes: a word of the list, and never a name that was quoted."""
+        if not is_unit(node):
+            raise unknown_unit(node.sql(dialect="doris"), UNITS, place_of(node, self._span))
+        return exp.Var(this=node.name.upper())
+
     def _call(self, node: exp.Anonymous) -> exp.Expr:
         name = node.name.lower()
         place = name_place(node, self._span)
+        if has_unit(node) and not isinstance(node.expressions[0], exp.Var):
+            raise unknown_unit(node.expressions[0].sql(dialect="doris"), UNITS, place_of(node, self._span))
         if name in DIFFERENT:
             msg = f"Function {name} cannot be used: {DIFFERENT[name]}"
             raise NotSupportedError(msg, place=place, hint="another meaning in Spark", function=name)
@@ -190,15 +216,10 @@ class _Translator:
         return call("try_element_at", node.this, node.expressions[0])
 
 
-def _is_unit(node: exp.Column) -> bool:
+def _stands_for_unit(node: exp.Column) -> bool:
     """Whether this is the HOUR of TIMESTAMPDIFF(HOUR, a, b), which is no column."""
     parent = node.parent
-    return (
-        isinstance(parent, exp.Anonymous)
-        and parent.name.lower() in _UNIT_FIRST
-        and len(parent.expressions) == _WITH_UNIT
-        and parent.expressions[0] is node
-    )
+    return isinstance(parent, exp.Anonymous) and has_unit(parent) and parent.expressions[0] is node
 
 
 def _is_bound(node: exp.Column) -> bool:
@@ -216,5 +237,8 @@ def _in_order(tree: exp.Expr) -> list[exp.Expr]:
 
 
 def _unknown_function(name: str, place: Span) -> SqlError:
+    if reason := REFUSED_FUNCTIONS.get(name):
+        msg = f"Function {name} cannot be used: {reason}"
+        return NotSupportedError(msg, place=place, hint="refused", function=name)
     msg = f"Function {name} is not known, neither as one of Doris that can be translated nor as one of Spark"
     return NotSupportedError(msg, place=place, hint="unknown function", function=name)

@@ -230,14 +230,7 @@ def _split_part(args: Args) -> exp.Expr | None:
     return call("try_element_at", parts, args[2]) if parts is not None else None
 
 
-def _without_options(spark_name: str, count: int) -> Rewrite:
-    """One of the options names a file that is read."""
-    return lambda args: call(spark_name, *args) if len(args) == count else None
-
-
 REWRITTEN: dict[str, Rewrite] = {
-    "from_xml": _without_options("from_xml", 2),
-    "schema_of_xml": _without_options("schema_of_xml", 1),
     "date_add": _date_shift(+1),
     "adddate": _date_shift(+1),
     "date_sub": _date_shift(-1),

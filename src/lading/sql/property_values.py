@@ -180,6 +180,7 @@ def one_byte(name: str, given: str) -> str:
     return given
 
 
+_ZONE = re.compile(r"[A-Za-z0-9_+/-]+")
 _OFFSET = re.compile(r"[+-](0\d|1[0-4]):[0-5]\d")
 
 
@@ -191,10 +192,11 @@ def _zones() -> frozenset[str]:
 def timezone(name: str, given: str) -> str:
     """A time zone: a name of the tz database, or an offset such as +08:00.
 
-    Names cannot be checked on a machine that has no tz database; there every name is taken.
+    Names cannot be checked on a machine that has no tz database; there every name of the right form is taken. It is
+    written into SQL between quotes.
     """
     zone = {"CST": "Asia/Shanghai", "PRC": "Asia/Shanghai"}.get(given.strip(), given.strip())
-    if _OFFSET.fullmatch(zone) or zone in _zones() or (not _zones() and zone):
+    if _OFFSET.fullmatch(zone) or zone in _zones() or (not _zones() and _ZONE.fullmatch(zone)):
         return zone
     msg = f"{name} is not a time zone: Unknown or incorrect time zone: {given!r}"
     raise refuse(msg, property=name, value=given, todo="Write for example Europe/Berlin or +08:00.")

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from lading.errors import NotSupportedError
-from lading.sql.dialect import parse_query_tree, place_of
+from lading.sql.dialect import has_unit, is_unit, parse_query_tree, place_of
 from lading.sql.parts import QualifiedName
-from lading.sql.query_parts import NODES, QUERY_FUNCTIONS, TABLE_PARTS, WITHOUT_OPTIONS
+from lading.sql.query_parts import NODES, QUERY_FUNCTIONS, TABLE_PARTS
 from lading.sql.spans import Span
+from lading.sql.spark_functions import REFUSED_FUNCTIONS
 from lading.sql.statements import Query
 
 SCHEMA = "information_schema"
@@ -112,9 +113,10 @@ def _problem(node: exp.Expr) -> str:
 def _call_problem(node: exp.Anonymous) -> str:
     name = node.name.lower()
     if name not in QUERY_FUNCTIONS or isinstance(node.parent, exp.Dot):
-        return f"Function {name} cannot be used in a query"
-    if len(node.expressions) > WITHOUT_OPTIONS.get(name, len(node.expressions)):
-        return f"Function {name} takes no options in a query"
+        reason = REFUSED_FUNCTIONS.get(name)
+        return f"Function {name} cannot be used in a query" + (f": {reason}" if reason else "")
+    if has_unit(node) and not is_unit(node.expressions[0]):
+        return f"{node.expressions[0].sql(dialect='doris')} is not a unit of time"
     return ""
 
 

@@ -39,6 +39,3 @@ QUERY_FUNCTIONS = (
     SPARK_FUNCTIONS | AGGREGATE_FUNCTIONS | WINDOW_FUNCTIONS | ROW_FUNCTIONS | RENAMED.keys() | REWRITTEN.keys()
 )
 """Functions that a query may call. See `spark_functions` for those that nobody may."""
-
-WITHOUT_OPTIONS = {"from_xml": 2, "schema_of_xml": 1}
-"""How many arguments some functions may have: an option of theirs names a file to be read."""

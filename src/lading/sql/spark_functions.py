@@ -1,7 +1,7 @@
 """Names of the functions of Spark 4.3, by what they do to rows.
 
-Left out on purpose: reflect, java_method and try_reflect, which call any Java method; raise_error and assert_true,
-which stop a batch; functions that know of files, partitions or users of Spark, which say nothing about a load.
+Every function of Spark is either in one of the lists or refused, with the reason; `tests/service/test_plan_check.py`
+compares them with Spark's own list.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ concat concat_ws contains conv convert_timezone cos cosh cot crc32 csc curdate c
 current_timestamp current_timezone date date_add date_diff date_format date_from_unix_date date_part date_sub
 date_trunc dateadd datediff datepart day dayname dayofmonth dayofweek dayofyear decimal decode degrees double e
 element_at elt encode endswith equal_null exists exp expm1 extract factorial filter find_in_set flatten float floor
-forall format_number format_string from_base32 from_csv from_json from_unixtime from_utc_timestamp from_xml get
+forall format_number format_string from_base32 from_csv from_json from_unixtime from_utc_timestamp get
 get_json_object getbit greatest hash hex hmac hour hypot if ifnull ilike initcap instr int is_valid_utf8
 is_valid_variant is_variant_null isnan isnotnull isnull jaro_winkler_similarity json_array_length json_object_keys
 last_day lcase least left len length levenshtein like ln localtime localtimestamp locate log log10 log1p log2 lower
@@ -26,7 +26,7 @@ map_from_arrays map_from_entries map_keys map_values map_zip_with mask md5 minut
 named_struct nanvl negative next_day now nullif nullifzero nvl nvl2 octet_length overlay parse_json parse_url pi pmod
 position positive pow power printf quarter quote radians rand randn random randstr regexp regexp_count regexp_extract
 regexp_extract_all regexp_instr regexp_like regexp_replace regexp_substr repeat replace reverse right rint rlike round
-rpad rtrim schema_of_csv schema_of_json schema_of_variant schema_of_xml sec second sentences sequence sha sha1 sha2
+rpad rtrim schema_of_csv schema_of_json schema_of_variant sec second sentences sequence sha sha1 sha2
 shiftleft shiftright shiftrightunsigned shuffle sign signum sin sinh size slice smallint sort_array soundex space
 split split_part sqrt startswith str_to_map string struct substr substring substring_index tan tanh time time_bucket
 time_diff time_from_micros time_from_millis time_from_seconds time_to_micros time_to_millis time_to_seconds time_trunc
@@ -40,8 +40,7 @@ try_variant_array_append try_variant_get try_variant_insert try_variant_set type
 unix_date unix_micros unix_millis unix_nanos unix_seconds unix_timestamp upper url_decode url_encode uuid
 validate_utf8 variant_array_append variant_delete variant_get variant_insert variant_set variant_strip_nulls
 vector_cosine_similarity vector_inner_product vector_l2_distance vector_norm vector_normalize weekday weekofyear
-width_bucket xpath xpath_boolean xpath_double xpath_float xpath_int xpath_long xpath_number xpath_short xpath_string
-xxhash64 year zeroifnull zip_with
+width_bucket xxhash64 year zeroifnull zip_with
 """
 
 _AGGREGATE = """
@@ -75,3 +74,44 @@ ROW_FUNCTIONS = frozenset(_ROWS.split())
 """Make many rows from one; of Spark and of Doris."""
 SPARK_FUNCTIONS = SCALAR_FUNCTIONS | {"aggregate", "reduce"}
 """Functions that a mapping may call. `aggregate` and `reduce` work on one array."""
+
+_CODE = "it calls any Java method: whoever may load could run programs as the service"
+_XML = "Spark's XML reader fetches the DTDs and entities that a text names, from any address or file"
+_MACHINE = "it tells of the machine, the session or the user of Spark, which say nothing about a row"
+_FILES = "it tells of files and partitions of Spark, which change when a batch is tried again"
+_STOPS = "it stops a batch that is tried again for ever; use WHERE"
+_LOADS = "it loads classes or descriptor files by name; read Avro and Protobuf with the format of the source"
+_SKETCH = "its sketches are Spark's own, and no other function of Lading reads them"
+_TABLE = "it makes a table of its own instead of values from rows"
+_NEW = "Doris has no counterpart and nobody has checked what it does"
+_REFUSED = {
+    _CODE: "java_method reflect try_reflect",
+    _XML: """from_xml schema_of_xml xpath xpath_boolean xpath_double xpath_float xpath_int xpath_long xpath_number
+        xpath_short xpath_string""",
+    _MACHINE: """current_catalog current_database current_path current_schema current_user session_user user version
+        python_worker_logs collations sql_keywords""",
+    _FILES: """input_file_block_length input_file_block_start input_file_name monotonically_increasing_id
+        spark_partition_id""",
+    _STOPS: "assert_true raise_error",
+    _LOADS: "from_avro from_protobuf schema_of_avro to_avro to_protobuf",
+    _SKETCH: """approx_top_k_accumulate approx_top_k_combine approx_top_k_estimate hll_sketch_estimate
+        kll_merge_agg_bigint kll_merge_agg_double kll_merge_agg_float kll_sketch_agg_bigint kll_sketch_agg_double
+        kll_sketch_agg_float kll_sketch_get_n_bigint kll_sketch_get_n_double kll_sketch_get_n_float
+        kll_sketch_get_quantile_bigint kll_sketch_get_quantile_double kll_sketch_get_quantile_float
+        kll_sketch_get_rank_bigint kll_sketch_get_rank_double kll_sketch_get_rank_float kll_sketch_merge_bigint
+        kll_sketch_merge_double kll_sketch_merge_float kll_sketch_to_string_bigint kll_sketch_to_string_double
+        kll_sketch_to_string_float theta_difference theta_intersection theta_intersection_agg theta_sketch_agg
+        theta_sketch_estimate theta_union theta_union_agg tuple_difference_double tuple_difference_integer
+        tuple_difference_theta_double tuple_difference_theta_integer tuple_intersection_agg_double
+        tuple_intersection_agg_integer tuple_intersection_double tuple_intersection_integer
+        tuple_intersection_theta_double tuple_intersection_theta_integer tuple_sketch_agg_double
+        tuple_sketch_agg_integer tuple_sketch_estimate_double tuple_sketch_estimate_integer
+        tuple_sketch_summary_double tuple_sketch_summary_integer tuple_sketch_theta_double tuple_sketch_theta_integer
+        tuple_union_agg_double tuple_union_agg_integer tuple_union_double tuple_union_integer
+        tuple_union_theta_double tuple_union_theta_integer""",
+    _TABLE: "range",
+    _NEW: """collect_union counter_diff measure schema_of_variant_agg st_asbinary st_geogfromwkb st_geomfromwkb
+        st_setsrid st_srid vector_avg vector_sum when""",
+}
+REFUSED_FUNCTIONS = {name: reason for reason, names in _REFUSED.items() for name in names.split()}
+"""Functions of Spark that nobody may call, with the reason."""

@@ -7,6 +7,7 @@ nearest type that tables can keep. A DECIMAL without digits is refused: Doris an
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from lading.errors import NotSupportedError, ParseError, SqlError
@@ -32,6 +33,8 @@ _PLAIN = {
 _DECIMALS = ("DECIMAL", "DECIMALV2", "DECIMALV3", "DEC", "NUMERIC")
 _LETTERS = ("CHAR", "VARCHAR", "CHARACTER")
 _WITH_FRACTION = ("DATETIME", "DATETIMEV2", "TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ")
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+"""The name of a field that needs no quotes."""
 _MOST_DIGITS = 38
 _MOST_FRACTION = 6
 
@@ -143,6 +146,7 @@ def _fields(cursor: Cursor) -> str:
     while True:
         name = cursor.identifier("the name of a field")
         cursor.accept_symbol(":")
-        fields.append(f"{name}:{read_type(cursor).name}")
+        shown = name if _WORD.fullmatch(name) else "`" + name.replace("`", "``") + "`"
+        fields.append(f"{shown}:{read_type(cursor).name}")
         if not cursor.accept_symbol(","):
             return ",".join(fields)
