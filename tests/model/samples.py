@@ -27,7 +27,7 @@ FULL_BILL = Bill(
         incarnation="2026-01-01T00:00:00Z",
         partitions={
             "shard-1": PartitionState(at="20", finished=True, parents=("shard-0",), marks={"arrival": "5"}),
-            'päth "with" quotes': PartitionState(at=""),
+            'päth "with" quotes': PartitionState(at="", finished=True, given_up=True, missing_since=AT),
         },
     ),
     ranges=(Range(partition="shard-1", start="10", end="20"),),

@@ -63,7 +63,14 @@ def test_a_bill_without_one_of_its_fields_is_refused(name: str) -> None:
 
 
 def test_the_recorded_bill_of_the_first_version_is_still_read() -> None:
-    assert parse_bill((GOLDEN / "bill-v1.json").read_bytes(), where="golden") == FULL_BILL
+    states = FULL_BILL.positions.partitions
+    old = {**states, 'päth "with" quotes': PartitionState(at="")}  # It knew no partitions that were given up.
+    first = replace(FULL_BILL, positions=replace(FULL_BILL.positions, partitions=old))
+    assert parse_bill((GOLDEN / "bill-v1.json").read_bytes(), where="golden") == first
+
+
+def test_the_recorded_bill_of_this_version_is_read() -> None:
+    assert parse_bill((GOLDEN / f"bill-v{VERSION}.json").read_bytes(), where="golden") == FULL_BILL
 
 
 def test_a_newer_form_is_refused_with_what_to_do() -> None:

@@ -93,7 +93,9 @@ def test_a_store_is_recovered_also_when_another_engine_removed_all_bills(desk: D
     desk.run()
     assert desk.ids() == list(range(20))
     assert desk.lading.verify("j").is_clean
-    assert desk.lading.job("j").totals.rows.loaded == 20
+    totals = desk.lading.job("j").totals
+    assert totals is not None
+    assert totals.rows.loaded == 20
 
 
 @pytest.mark.parametrize("form", ["delta", "iceberg"])

@@ -20,12 +20,22 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 from lading.errors import RecordLiesError, RecordUnreadableError, RecordVersionError
 from lading.model.bill import Bill, check_bill
 
-VERSION = 1
+VERSION = 2
 
 Json = Any
 """Whatever `json` reads and writes."""
 
-_UPGRADES: dict[int, Callable[[dict[str, Json]], dict[str, Json]]] = {}
+
+def _bill_2(body: dict[str, Json]) -> dict[str, Json]:
+    """Form 2 knows of partitions that were given up, and of finished ones that listings lack."""
+    positions = body["positions"]
+    partitions = {
+        name: {**state, "given_up": False, "missing_since": None} for name, state in positions["partitions"].items()
+    }
+    return {**body, "positions": {**positions, "partitions": partitions}}
+
+
+_UPGRADES: dict[int, Callable[[dict[str, Json]], dict[str, Json]]] = {1: _bill_2}
 
 
 def render_bill(bill: Bill) -> bytes:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 
 from lading.errors import PartitionLostError, SourceReplacedError
 
+FORGET_AFTER = timedelta(hours=1)
+"""For so long listings must have lacked a finished partition before it is forgotten."""
 BEGINNING = ""
 """The position before the first row of a partition. A concrete place, not a symbol that is resolved later."""
 
@@ -23,6 +26,11 @@ class PartitionState:
     """Partitions that must be finished, and that fact committed, before this one may be read."""
     marks: Mapping[str, str] = field(default_factory=dict)
     """Remarks of the source that a restart needs (for example the arrival time of the last committed record)."""
+    given_up: bool = False
+    """It is finished by the word of an operator or a policy, not of the source: rows may be left unread. Such a
+    partition stays known for ever, so that it is never taken for a new one."""
+    missing_since: datetime | None = None
+    """Since when listings have lacked this finished partition. Listings can be old: one alone proves nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,13 +55,32 @@ class Listing:
 
     incarnation: str = ""
     partitions: Mapping[str, ListedPartition] = field(default_factory=dict)
+    can_shrink: bool = True
+    """Whether partitions of this source ever go. False: a listing that lacks one is an old listing."""
 
 
-def merge_listing(positions: Positions, listing: Listing) -> Positions:
+def doubtful_partitions(positions: Positions, listing: Listing, now: datetime) -> set[str]:
+    """Partitions that would be lost, forgotten or overtaken if a listing that lacks them were believed.
+
+    Overtaken: a new partition names a parent that nobody knows. It has expired, or the listing is too old to show it.
+    """
+    known = positions.partitions
+    parents = {parent for name, listed in listing.partitions.items() if name not in known for parent in listed.parents}
+    lost = {name for name, state in known.items() if not state.finished or _is_forgettable(state, listing, now)}
+    return (lost | (parents - known.keys())) - listing.partitions.keys()
+
+
+def _is_forgettable(state: PartitionState, listing: Listing, now: datetime) -> bool:
+    since = state.missing_since
+    return listing.can_shrink and not state.given_up and since is not None and now - since >= FORGET_AFTER
+
+
+def merge_listing(positions: Positions, listing: Listing, now: datetime) -> Positions:
     """Take new partitions in from their beginning and forget finished ones that have expired.
 
-    A finished partition that is still listed stays known: otherwise it would look new and be read again. A source
-    that had nothing to tell it from others and now has (brokers were upgraded) is the same one.
+    A finished partition stays known while it is listed, and for an hour after it was: otherwise an old listing would
+    make it look new, and it would be read again. One that was given up stays known for ever. A source that had nothing
+    to tell it from others and now has (brokers were upgraded) is the same one.
     """
     if is_replaced(positions, listing.incarnation):
         msg = (
@@ -66,12 +93,15 @@ def merge_listing(positions: Positions, listing: Listing) -> Positions:
     kept: dict[str, PartitionState] = {}
     for name, state in positions.partitions.items():
         if name in listing.partitions:
-            kept[name] = state
-        elif not state.finished:
+            kept[name] = replace(state, missing_since=None)
+        elif state.finished:
+            if not _is_forgettable(state, listing, now):
+                kept[name] = replace(state, missing_since=state.missing_since or now)
+        else:
             msg = f"Partition {name} is gone from the source and was read only up to {state.at!r}"
             raise PartitionLostError(
                 msg,
-                left="The position stands.",
+                left="The position is unchanged.",
                 todo="Its unread rows are lost at the source; give the partition up with ALTER to go on without them.",
                 partition=name,
                 at=state.at,
@@ -118,8 +148,7 @@ def _is_behind(base: Positions, merged: Positions, parent: str) -> bool:
 def move_positions(positions: Positions, changes: Mapping[str, str | None]) -> Positions:
     """Set partitions to new positions, as an operator asked. A moved partition is no longer finished.
 
-    None gives a partition up: it counts as finished where it stands, and is forgotten once the source no longer
-    lists it.
+    None gives a partition up: it counts as finished where it is, and stays known for ever.
     """
     unknown = sorted(set(changes) - set(positions.partitions))
     if unknown:
@@ -130,8 +159,8 @@ def move_positions(positions: Positions, changes: Mapping[str, str | None]) -> P
     partitions = dict(positions.partitions)
     for name, at in changes.items():
         partitions[name] = (
-            replace(partitions[name], finished=True)
+            replace(partitions[name], finished=True, given_up=not partitions[name].finished)
             if at is None
-            else replace(partitions[name], at=at, finished=False, marks={})
+            else replace(partitions[name], at=at, finished=False, marks={}, given_up=False, missing_since=None)
         )
     return replace(positions, partitions=partitions)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from lading.clock import Clock
-from lading.errors import PartitionLostError, TrimmedError
+from lading.errors import ListingError, PartitionLostError, TrimmedError
 from lading.model.batch import GONE, BatchPlan, Gap, Limits, Split
 from lading.model.positions import (
     Listing,
     PartitionState,
     Positions,
+    doubtful_partitions,
     merge_listing,
     move_positions,
     ready_partitions,
@@ -24,7 +26,8 @@ class Source(Protocol):
 
     Laws: the same range gives the same rows for ever, or a loud error. An error is never an empty answer.
     `list_partitions` returns every partition that still holds rows or can still get some, or raises.
-    Not promised: that a listing is newer than the one before.
+    Not promised: that a listing is newer than the one before. So what a listing lacks is asked for again before it is
+    believed; for a source whose partitions never go (`Listing.can_shrink`) it is never believed.
     """
 
     def open(self, start: str) -> Positions:
@@ -38,6 +41,10 @@ class Source(Protocol):
     def plan(self, ready: Mapping[str, PartitionState], limits: Limits) -> tuple[Split, ...]:
         """Choose splits. Raises TrimmedError (facts: partition, at, horizon) when unread rows are gone."""
         ...
+
+
+CONFIRM_AFTER_S = (0.2, 0.8, 2.0)
+"""How long to wait before each further listing that must also lack a partition."""
 
 
 class Planner:
@@ -58,9 +65,9 @@ class Planner:
 
     def plan(self, base: Positions, limits: Limits) -> BatchPlan:
         """Splits of the next batch; none when there is nothing to read. Nothing durable happens."""
-        listing = self._source.list_partitions()
+        listing = self._confirmed_listing(base)
         known, lost = self._without_lost(base, listing)
-        merged, gaps = merge_listing(known, listing), list(lost)
+        merged, gaps = merge_listing(known, listing, self._clock.now()), list(lost)
         while True:
             try:
                 splits = self._source.plan(ready_partitions(base, merged), limits)
@@ -72,12 +79,28 @@ class Planner:
             else:
                 return BatchPlan(positions=merged, splits=splits, gaps=tuple(gaps))
 
+    def _confirmed_listing(self, base: Positions) -> Listing:
+        """A listing in which partitions that the job knows are missing only if several listings in a row lack them."""
+        listing = self._source.list_partitions()
+        missing = doubtful_partitions(base, listing, self._clock.now())
+        for wait_s in CONFIRM_AFTER_S:
+            if not missing:
+                return listing
+            self._clock.sleep(wait_s)
+            again = self._source.list_partitions()
+            missing &= doubtful_partitions(base, again, self._clock.now())
+            # Two listings of one moment may each lack what the other has: a partition that any of them showed is there.
+            listing = replace(again, partitions={**listing.partitions, **again.partitions})
+        if lacking := sorted(missing & base.partitions.keys()) if not listing.can_shrink else []:
+            raise _old_listing(lacking)
+        return listing
+
     def _without_lost(self, base: Positions, listing: Listing) -> tuple[Positions, list[Gap]]:
         """Where the user chose to go on, give up partitions that vanished unread, and write each down."""
         known, gaps = base, list[Gap]()
         while self._continues:
             try:
-                merge_listing(known, listing)
+                merge_listing(known, listing, self._clock.now())
             except PartitionLostError as error:
                 known, gap = self._skip_gap(known, error)
                 gaps.append(gap)
@@ -91,3 +114,9 @@ class Planner:
         start = positions.partitions[partition].at
         gap = Gap(partition=partition, start=start, end=horizon or GONE, reason=error.what, at=self._clock.now())
         return move_positions(positions, {partition: horizon}), gap
+
+
+def _old_listing(missing: Sequence[str]) -> ListingError:
+    msg = f"The source does not list {', '.join(missing)}, and its partitions never go: this is an old listing"
+    todo = "It is listed again. If this lasts, check that all brokers are up and that the topic was not made again."
+    return ListingError(msg, left="The position is unchanged; nothing was read.", todo=todo)

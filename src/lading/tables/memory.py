@@ -172,9 +172,14 @@ class MemoryBills:
             raise RecordLiesError(msg, left="It was not touched.", todo="Two jobs share one id: stop both.")
 
     def read(self, job_id: JobId, head: Head) -> Bill:
-        content = self._stored.get((job_id, head))
-        if content is None and self._table and (copy := self._table.resume_copy(job_id, head)) is not None:
-            return copy
+        if (job_id, head) not in self._stored and self._table is not None:
+            copy = self._table.resume_copy(job_id, head)
+            if copy is not None:
+                return copy
+        return self._read(self._stored, job_id, head)
+
+    def _read(self, stored: Mapping[tuple[JobId, Head], bytes], job_id: JobId, head: Head) -> Bill:
+        content = stored.get((job_id, head))
         if content is None:
             msg = f"The head of job {job_id} names a bill that is gone: {head.bill_name}"
             raise HeadLostError(msg, left="Nothing was read or written.", todo="Make a new job.", job_id=job_id)
@@ -203,4 +208,4 @@ class MemoryBills:
 
     def read_ever(self, job_id: JobId, head: Head) -> Bill:
         """A bill as it was written, also when its file is gone: for the verifier alone."""
-        return parse_bill(self._ever[job_id, head], where=head.bill_name)
+        return self._read(self._ever, job_id, head)

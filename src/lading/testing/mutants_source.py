@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime, timedelta
 
 from lading.commit import check
 from lading.errors import ListingError
+from lading.model import positions as positions_module
 from lading.model.batch import BatchPlan, Limits, Report, Split
 from lading.model.positions import Listing, PartitionState, Positions, merge_listing
 from lading.plan import planner
@@ -55,9 +57,9 @@ def _child_before_parent(patch: Patch) -> None:
 
 @mutant("finished-parent-forgotten", "a finished partition is not added again while the source still lists it")
 def _finished_parent_forgotten(patch: Patch) -> None:
-    def tidy(positions: Positions, listing: Listing) -> Positions:
+    def tidy(positions: Positions, listing: Listing, now: datetime) -> Positions:
         unfinished = {name: state for name, state in positions.partitions.items() if not state.finished}
-        return merge_listing(replace(positions, partitions=unfinished), listing)
+        return merge_listing(replace(positions, partitions=unfinished), listing, now)
 
     patch(planner, "merge_listing", tidy)
 
@@ -126,3 +128,14 @@ def _listing_error_is_empty(patch: Patch) -> None:
             return Listing(incarnation=self.incarnation)
 
     patch(ScriptedSource, "list_partitions", calm)
+
+
+@mutant("old-listing-believed", "a partition that one listing lacks is asked for again before it is given up")
+def _old_listing_believed(patch: Patch) -> None:
+    patch(planner, "CONFIRM_AFTER_S", ())
+
+
+@mutant("finished-forgotten-at-once", "a finished partition is forgotten only when listings have lacked it for long")
+def _finished_forgotten_at_once(patch: Patch) -> None:
+    patch(positions_module, "FORGET_AFTER", timedelta(0))
+    patch(planner, "CONFIRM_AFTER_S", ())

@@ -97,6 +97,7 @@ def _events(world: World) -> list[tuple[int, Callable[[], None]]]:
     def expire_read() -> None:
         bill = next((actor.coordinator.bill for actor in world.actors if actor.coordinator.bill), None)
         if bill is not None:
+            world.clock.sleep(rng.choice((60.0, 3600.0, 7200.0)))
             world.source.expire_read(bill.positions)
 
     def fail_listing() -> None:
@@ -117,6 +118,7 @@ def _events(world: World) -> list[tuple[int, Callable[[], None]]]:
         (1, with_actor(world.say_goodbye)),
         (1, world.lose_store),
         (1, fail_listing),
+        (1, world.source.list_old),
         (1, stranger),
         (1, expire_read),
         (2, world.table.deliver_pending),

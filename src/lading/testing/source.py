@@ -56,6 +56,9 @@ class ScriptedSource:
         self.incarnation = "source-1"
         self.shards: dict[str, Shard] = {}
         self.listing_fails = 0
+        self.old_listings = 0
+        """So many of the next listings lack a partition."""
+        self._hidden = ""
         self.time = 0
         self.horizon = 0
         self._numbers = dict.fromkeys(range(keys), 0)
@@ -99,6 +102,11 @@ class ScriptedSource:
         self._close(right)
         self._add(left.low, right.high, (left.name, right.name))
 
+    def list_old(self) -> None:
+        """Whoever answers listings next has not heard of a partition yet, or not again. It takes a while to hear."""
+        self._hidden = self.rng.choice(sorted(self.shards))
+        self.old_listings = self.rng.randint(1, 3)
+
     def trim(self) -> None:
         """Retention passes: what arrived before a moment is gone, and shards that were closed before it expire."""
         self.horizon = self.rng.randint(self.horizon, self.time)
@@ -138,6 +146,9 @@ class ScriptedSource:
             msg = "A page of the listing could not be read"
             raise ListingError(msg, left="Nothing was read.", todo="It is listed again.")
         listed = {s.name: ListedPartition(parents=s.parents) for s in self.shards.values() if not s.expired}
+        if self.old_listings:
+            self.old_listings -= 1
+            listed.pop(self._hidden, None)
         return Listing(incarnation=self.incarnation, partitions=listed)
 
     def plan(self, ready: Mapping[str, PartitionState], limits: Limits) -> tuple[Split, ...]:

@@ -98,6 +98,8 @@ class _Walk:
         self._last: dict[tuple[str, int], int] = {}
         self._edits_seen: set[str] = set()
         self._rewound: set[str] = set()
+        self._read: dict[str, list[tuple[int, int]]] = {}
+        """What was read of each partition since an operator last moved it."""
 
     def run(self, lineage: list[Bill]) -> None:
         self._check_first(lineage[0])
@@ -153,6 +155,8 @@ class _Walk:
         if not self._findings.expect(asked is not None, PROGRESS_MISMATCH, f"nobody asked for edit {bill.reason!r}"):
             return
         self._rewound |= set(asked or {})
+        for name in asked or {}:
+            self._read.pop(name, None)
         for name, at in (asked or {}).items():
             now = bill.positions.partitions.get(name)
             self._findings.expect(
@@ -169,6 +173,7 @@ class _Walk:
         rows: list[Row] = []
         for part in bill.ranges:
             self._check_start(bill, part.partition, part.start)
+            self._check_once(bill, part.partition, offset_of(part.start), offset_of(part.end))
             read = self._evidence.source.rows(part.partition, part.start, part.end)
             self._check_reading_order(bill, part.partition, read)
             rows += read
@@ -186,6 +191,13 @@ class _Walk:
         self._findings.expect(now <= was, LOSS, f"seq {bill.seq} reads {name} from {now}, but {was} is next")
         self._findings.expect(now >= was, DUP, f"seq {bill.seq} reads {name} from {now}, but {was} is next")
         self._findings.expect(not state.finished, DUP, f"seq {bill.seq} reads {name}, which was finished")
+
+    def _check_once(self, bill: Bill, name: str, start: int, end: int) -> None:
+        """No row is read by two bills, also when the job had forgotten its partition in between."""
+        before = self._read.setdefault(name, [])
+        twice = any(start < old_end and old_start < end for old_start, old_end in before)
+        self._findings.expect(not twice, DUP, f"seq {bill.seq} reads {name} from {start} to {end} a second time")
+        before.append((start, end))
 
     def _check_positions(self, bill: Bill) -> None:
         ends = {part.partition: part.end for part in bill.ranges}
@@ -282,6 +294,9 @@ def check_all_read(source: ScriptedSource, bill: Bill, findings: Findings) -> No
         state = bill.positions.partitions.get(shard.name)
         if state is None:
             findings.expect(shard.expired or not shard.rows, STUCK, f"{shard.name} was never taken in")
+            continue
+        if state.given_up:
+            findings.expect(shard.expired, LOSS, f"{shard.name} was given up, and the source still has it")
             continue
         read = offset_of(state.at) == len(shard.rows) and (state.finished or not shard.closed)
         findings.expect(read, STUCK, f"{shard.name} stands at {state.at!r} of {len(shard.rows)}")

@@ -199,7 +199,7 @@ class World:
     def finish(self) -> Findings:
         """Quiet time: no more faults, one incarnation, until nothing is left to read. Then look."""
         self.setting.faults = self.table.faults = 0.0
-        self.source.listing_fails = 0
+        self.source.listing_fails = self.source.old_listings = 0
         self.table.drop_or_deliver_pending()
         self.actors.clear()
         findings = Findings()

@@ -56,7 +56,9 @@ class KafkaSource:
         """All partitions, or the pinned ones that exist. The topic's id tells it from another of the same name."""
         topic = self._topic()
         names = [str(number) for number in self._chosen(topic)]
-        return Listing(incarnation=topic.incarnation, partitions={name: ListedPartition() for name in names})
+        partitions = {name: ListedPartition() for name in names}
+        # A broker that has not yet heard of new partitions lists fewer of them; none ever goes.
+        return Listing(incarnation=topic.incarnation, partitions=partitions, can_shrink=False)
 
     def plan(self, ready: Mapping[str, PartitionState], limits: Limits) -> tuple[Split, ...]:
         """One split per partition that has something to read. Raises TrimmedError or BeyondEndError."""
