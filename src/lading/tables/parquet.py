@@ -85,10 +85,12 @@ class ParquetWriter:
             yield (), body
             return
         columns = self._layout.partition_columns(batch)
-        codes = [pc.dictionary_encode(column, null_encoding="encode") for column in columns]
-        combined = codes[0].indices.cast(pa.int64())
-        for code in codes[1:]:
-            combined = pc.add(pc.multiply(combined, len(code.dictionary) + 1), code.indices.cast(pa.int64()))
+        combined = _codes(columns[0])
+        for column in columns[1:]:
+            # Numbered again after each column: two codes of one batch fit into 64 bits, a product of many would wrap
+            # around, and rows of different partitions would have the same number.
+            codes = _codes(column)
+            combined = _codes(pc.add(pc.multiply(combined, pc.add(pc.max(codes), 1)), codes))
         for value in pc.unique(combined):
             chosen = pc.equal(combined, value)
             first = pc.index(chosen, True).as_py()
@@ -135,6 +137,11 @@ class ParquetWriter:
             sync_file(full)
             full = full.rpartition("/")[0]
         sync_file(self._root)
+
+
+def _codes(column: pa.Array) -> pa.Array:
+    """A number per row, the same for the same value, below the number of rows."""
+    return pc.dictionary_encode(column, null_encoding="encode").indices.cast(pa.int64())
 
 
 @dataclass(slots=True, kw_only=True)
