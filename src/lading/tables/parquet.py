@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -24,6 +25,14 @@ _WAITING_BYTES = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FileNotes:
+    """What was counted while a file was written: its footer does not say it for every column."""
+
+    nulls: Mapping[str, int]
+    """Column → nulls, for every column of the file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
     """How a format wants its files: where, with which columns and statistics."""
 
@@ -34,7 +43,7 @@ class Layout:
     partition_columns: Callable[[pa.RecordBatch], list[pa.Array]]
     """One array of strings (null for null) per partition field: the value under which a row is filed."""
     folder: Callable[[PartitionKey], str]
-    stats: Callable[[pq.FileMetaData, PartitionKey], str]
+    stats: Callable[[pq.FileMetaData, FileNotes], str]
     target_bytes: int
 
 
@@ -126,7 +135,7 @@ class ParquetWriter:
                 rows=file.rows,
                 size_bytes=size,
                 partition=dict(zip(self._layout.partition_names, key, strict=True)),
-                stats=self._layout.stats(metadata, key),
+                stats=self._layout.stats(metadata, FileNotes(nulls=file.nulls)),
             )
         )
 
@@ -150,6 +159,7 @@ class _OpenFile:
     sink: pa.NativeFile
     writer: pq.ParquetWriter
     rows: int = 0
+    nulls: Counter[str] = field(default_factory=Counter)
     waiting: list[pa.RecordBatch] = field(default_factory=list)
     waiting_bytes: int = 0
 
@@ -157,6 +167,7 @@ class _OpenFile:
         """Let rows wait for their row group; returns their bytes."""
         self.waiting.append(rows)
         self.rows += rows.num_rows
+        self.nulls.update({name: rows.column(at).null_count for at, name in enumerate(rows.schema.names)})
         size = int(rows.nbytes)
         self.waiting_bytes += size
         return size

@@ -9,7 +9,7 @@ from typing import Any
 from lading.errors import SchemaMismatchError
 from lading.model.batch import StagedFile
 from lading.tables.delta.actions import Metadata
-from lading.tables.delta.staged import parse_staged
+from lading.tables.delta.staged import StagedFacts, parse_staged
 
 
 def check_fit(metadata: Metadata, staged: Sequence[StagedFile]) -> None:
@@ -32,16 +32,16 @@ def check_fit(metadata: Metadata, staged: Sequence[StagedFile]) -> None:
             if kind != inside[name]["type"]:
                 raise _misfit(file, f"has column {name} as {kind}, the table has it as {inside[name]['type']}")
         for name in required:
-            if _nulls(name, file, facts.columns, stats):
+            if _has_nulls(name, file, facts):
                 raise _misfit(file, f"has nulls in column {name}, which must have a value")
         if stats.get("numRecords") != file.rows:
             raise _misfit(file, f"has {stats.get('numRecords')} rows by its statistics, not {file.rows}")
 
 
-def _nulls(name: str, file: StagedFile, columns: Any, stats: Any) -> bool:
+def _has_nulls(name: str, file: StagedFile, facts: StagedFacts) -> bool:
     if name in file.partition:
         return file.partition[name] is None
-    return name not in columns or stats.get("nullCount", {}).get(name, 0) != 0
+    return name not in facts.columns or name in facts.with_nulls
 
 
 def _misfit(file: StagedFile, why: str) -> SchemaMismatchError:

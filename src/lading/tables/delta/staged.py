@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,18 +18,23 @@ class StagedFacts:
     columns: Mapping[str, Any]
     """Column → type as Delta's schema string writes it."""
     stats: str
+    with_nulls: Collection[str]
+    """Columns that hold a null. Statistics do not tell it of every column: the table may leave some out."""
 
 
 def render_staged(facts: StagedFacts) -> str:
     """As text, for `StagedFile.stats`."""
-    return json.dumps({"columns": dict(facts.columns), "stats": facts.stats}, separators=(",", ":"))
+    body = {"columns": dict(facts.columns), "stats": facts.stats, "with_nulls": sorted(facts.with_nulls)}
+    return json.dumps(body, separators=(",", ":"))
 
 
 def parse_staged(file: StagedFile) -> StagedFacts:
     """Read what the writer said. A file that says nothing was not staged for a Delta table."""
     try:
         found = json.loads(file.stats)
-        return StagedFacts(columns=dict(found["columns"]), stats=str(found["stats"]))
+        return StagedFacts(
+            columns=dict(found["columns"]), stats=str(found["stats"]), with_nulls=frozenset(found["with_nulls"])
+        )
     except (ValueError, KeyError, TypeError) as error:
         msg = f"The staged file {file.path} was not written for a Delta table"
         raise SchemaMismatchError(

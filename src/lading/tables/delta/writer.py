@@ -17,7 +17,7 @@ from lading.tables.delta.actions import Metadata
 from lading.tables.delta.partitions import folder_of, render_values
 from lading.tables.delta.staged import StagedFacts, render_staged
 from lading.tables.delta.stats import render_stats
-from lading.tables.parquet import Layout, ParquetWriter, PartitionKey
+from lading.tables.parquet import FileNotes, Layout, ParquetWriter
 from lading.tables.storage import open_storage
 
 _INDEXED = 32
@@ -80,9 +80,10 @@ class DeltaWriter:
         columns = zip(self._names, self._partition_types, strict=True)
         return [render_values(batch.column(name).cast(kind)) for name, kind in columns]
 
-    def _stats(self, footer: pq.FileMetaData, _key: PartitionKey) -> str:
+    def _stats(self, footer: pq.FileMetaData, notes: FileNotes) -> str:
         stats = render_stats(footer, self._file_schema, columns=self._indexed, unbounded=self._with_nan)
-        return render_staged(StagedFacts(columns=self._columns, stats=stats))
+        with_nulls = [name for name, count in notes.nulls.items() if count]
+        return render_staged(StagedFacts(columns=self._columns, stats=stats, with_nulls=with_nulls))
 
 
 def writer_extra(metadata: Metadata) -> str:

@@ -22,7 +22,7 @@ from pyiceberg.schema import Schema
 from lading.errors import RecordUnreadableError
 from lading.model.batch import StagedFile
 from lading.tables.iceberg.partition import partition_record
-from lading.tables.parquet import PartitionKey
+from lading.tables.parquet import FileNotes
 
 VERSION = 1
 _COUNTS = ("column_sizes", "value_counts", "null_value_counts", "nan_value_counts")
@@ -41,12 +41,12 @@ class FileFacts:
 
 def collect_stats(
     schema: Schema, spec_id: int, properties: dict[str, str]
-) -> Callable[[pq.FileMetaData, PartitionKey], str]:
+) -> Callable[[pq.FileMetaData, FileNotes], str]:
     """A function that turns a Parquet footer into the text."""
     plan = compute_statistics_plan(schema, properties)
     paths = parquet_path_to_id_mapping(schema)
 
-    def render(footer: pq.FileMetaData, _key: PartitionKey) -> str:
+    def render(footer: pq.FileMetaData, _notes: FileNotes) -> str:
         found = data_file_statistics_from_parquet_metadata(footer, plan, paths)
         for field_id, upper in list(found.column_aggregates.items()):
             if not _has_upper_bound(upper):
