@@ -76,6 +76,7 @@ def test_the_property_names_the_snapshot_that_was_committed_with_it(rig: Iceberg
         "token": bill.token,
         "snapshot": current.snapshot_id,
         "sequence": 1,
+        "location": table.location,
     }
     assert current.summary is not None
     assert current.summary.additional_properties["lading.bill"] == bill.head.bill_name
@@ -85,7 +86,7 @@ def test_the_property_names_the_snapshot_that_was_committed_with_it(rig: Iceberg
 def test_a_batch_that_was_already_prepared_cannot_be_sent_after_a_commit_without_files(rig: IcebergRig) -> None:
     table, job, first = opened(rig)
     base = table.handle.load()
-    prepared = prepare_append(base, rig.stage(table, some_rows(0, 3), "a"), load(job, first, ()))
+    prepared = prepare_append(base, table.location, rig.stage(table, some_rows(0, 3), "a"), load(job, first, ()))
     fence = takeover(job, first)
     assert isinstance(put_and_commit(rig.reopen("clicks"), fence), Landed)
     assert isinstance(send(base, prepared), Conflict)
@@ -96,7 +97,7 @@ def test_a_batch_that_was_already_prepared_cannot_be_sent_after_a_commit_without
 def test_of_two_first_commits_into_an_empty_table_one_is_refused(rig: IcebergRig) -> None:
     table, one, two = rig.create("clicks", SPEC), new_job(), new_job()
     base = table.handle.load()
-    prepared = prepare_append(base, (), opening(one))
+    prepared = prepare_append(base, table.location, (), opening(one))
     assert isinstance(put_and_commit(rig.reopen("clicks"), opening(two)), Landed)
     assert isinstance(send(base, prepared), Conflict)
     assert table.read_head(one.job_id) is None
@@ -166,7 +167,7 @@ def test_a_commit_to_another_branch_in_between_is_stepped_behind(rig: IcebergRig
     assert current is not None
     stranger.manage_snapshots().create_branch(current, "side").commit()
     base = table.handle.load()
-    prepared = prepare_append(base, (), takeover(job, first))
+    prepared = prepare_append(base, table.location, (), takeover(job, first))
     rig.stranger("clicks").append(some_rows(100, 1), branch="side")
     assert isinstance(send(base, prepared), Conflict)
     assert isinstance(put_and_commit(table, takeover(job, first)), Landed)

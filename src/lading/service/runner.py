@@ -16,6 +16,7 @@ from lading.errors import (
     JobStateError,
     LadingError,
     RolledBackError,
+    SchemaMismatchError,
     TableNotFoundError,
     UnknownOutcomeError,
 )
@@ -159,8 +160,8 @@ class JobRunner:
             self._let_go()
             self.apply(TargetGone(message=hide(str(error)), at=self._now()))
         except LadingError as error:
-            if isinstance(error, UnknownOutcomeError):
-                self._let_go()  # Only a new start can tell what the table has.
+            if isinstance(error, UnknownOutcomeError | SchemaMismatchError):
+                self._let_go()  # Only a new start can tell what the table has, and writes for the table as it is.
             return self._failed(error)
         except Exception as error:  # noqa: BLE001 - told in the record
             # Not foreseen, so nothing that is known in memory is believed: the next start asks the table. Without a

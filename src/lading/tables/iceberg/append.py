@@ -66,8 +66,8 @@ class PreparedAppend:
         self.producer._clean_all_uncommitted()  # noqa: SLF001 - PyIceberg has no public name for it
 
 
-def prepare_append(table: Table, staged: Sequence[StagedFile], bill: Bill) -> PreparedAppend:
-    """Write the manifests of an append and say what has to be sent.
+def prepare_append(table: Table, location: str, staged: Sequence[StagedFile], bill: Bill) -> PreparedAppend:
+    """Write the manifests of an append and say what has to be sent. The bill is beside the table at `location`.
 
     The append adds a snapshot also when there are no files: a commit that only set the head's property would carry no
     requirement on the snapshot, and a batch that was prepared before it could land after it. With the snapshot, the
@@ -85,14 +85,14 @@ def prepare_append(table: Table, staged: Sequence[StagedFile], bill: Bill) -> Pr
     except Exception:
         producer._clean_all_uncommitted()  # noqa: SLF001
         raise
-    sequence_number = table.metadata.next_sequence_number()
-    anchor = Anchor(head=bill.head, snapshot_id=producer.snapshot_id, sequence_number=sequence_number)
+    number = table.metadata.next_sequence_number()
+    anchor = Anchor(head=bill.head, snapshot_id=producer.snapshot_id, sequence_number=number, location=location)
     moved = {head_property(bill.job_id): render_anchor(anchor), **resume_properties(bill)}
     move_head = SetPropertiesUpdate(updates=moved)
     return PreparedAppend(
         updates=(move_head, *updates),
         requirements=(*requirements, AssertTableUUID(uuid=table.metadata.table_uuid)),
-        sequence_number=sequence_number,
+        sequence_number=number,
         producer=producer,
     )
 
@@ -109,4 +109,4 @@ def _data_files(table: Table, staged: Sequence[StagedFile]) -> list[DataFile]:
                 msg, left="Nothing was written to the table.", todo="The batch must be staged again."
             )
         check_fits(written, schema, where=where)
-    return [data_file(file, known, spec, schema, metadata.location) for file, known in zip(staged, facts, strict=True)]
+    return [data_file(file, known, spec, schema) for file, known in zip(staged, facts, strict=True)]

@@ -60,7 +60,7 @@ def _unmoved(metadata: TableMetadata) -> tuple[TableRequirement, ...]:
 
 def choose_expired(metadata: TableMetadata, policy: CarePolicy, now: datetime) -> list[Snapshot]:
     """Snapshots to expire, oldest first. None while any job's head is astray: a hole would hide the rollback."""
-    anchors = all_anchors(metadata)
+    anchors = all_anchors(metadata).values()
     if any(is_astray(metadata, anchor) for anchor in anchors):
         return []
     kept = {anchor.snapshot_id for anchor in anchors} | {ref.snapshot_id for ref in metadata.refs.values()}

@@ -23,8 +23,8 @@ from lading.tables.iceberg.append import PreparedAppend, prepare_append
 from lading.tables.iceberg.faults import is_before_commit, is_locked, translated
 from lading.tables.iceberg.handle import Handle, version_of
 from lading.tables.iceberg.head import Anchor, find_anchor, is_astray, rolled_back
+from lading.tables.iceberg.moved import Place, check_not_moved
 from lading.tables.present import check_present
-from lading.tables.storage import Storage
 
 MAX_ATTEMPTS = 100
 _REFUSALS = (BadRequestError, ForbiddenError, UnauthorizedError, NoSuchTableError)
@@ -38,7 +38,7 @@ class Conflict:
 
 
 def commit_append(
-    handle: Handle, storage: Storage, expected: Head | None, staged: Sequence[StagedFile], bill: Bill
+    handle: Handle, place: Place, expected: Head | None, staged: Sequence[StagedFile], bill: Bill
 ) -> Outcome:
     """Add files and move the head from exactly `expected` to the bill's, both or neither.
 
@@ -63,10 +63,11 @@ def commit_append(
         verdict = judge(table, expected, bill, handle.identifier)
         if verdict is not None:
             return verdict
+        check_not_moved(table, place, handle.what)
         with translated(handle.what):
             if lost is None:
-                check_present(storage, staged)
-            prepared = prepare_append(table, staged, bill)
+                check_present(place.storage, staged)
+            prepared = prepare_append(table, place.location, staged, bill)
         answer = send(table, prepared)
         if not isinstance(answer, Conflict):
             return answer

@@ -45,6 +45,8 @@ class Anchor:
     head: Head
     snapshot_id: int
     sequence_number: int
+    location: str = ""
+    """Where the table was, and with it the bill: ALTER TABLE … SET LOCATION moves the one and not the other."""
 
 
 def head_property(job_id: JobId) -> str:
@@ -60,6 +62,7 @@ def render_anchor(anchor: Anchor) -> str:
         "token": anchor.head.token,
         "snapshot": anchor.snapshot_id,
         "sequence": anchor.sequence_number,
+        "location": anchor.location,
     }
     return json.dumps(body, separators=(",", ":"))
 
@@ -78,7 +81,12 @@ def parse_anchor(name: str, text: str) -> Anchor:
         msg = f"The table property {name} has form {version}; this Lading reads forms up to {VERSION}"
         raise RecordVersionError(msg, left="Nothing was changed.", todo="Use the newer Lading that wrote it.")
     head = Head(seq=numbers["seq"], token=Token(numbers["token"]))
-    return Anchor(head=head, snapshot_id=numbers["snapshot"], sequence_number=numbers["sequence"])
+    return Anchor(
+        head=head,
+        snapshot_id=numbers["snapshot"],
+        sequence_number=numbers["sequence"],
+        location=str(body.get("location", "")),
+    )
 
 
 def find_anchor(metadata: TableMetadata, job_id: JobId) -> Anchor | None:
@@ -88,9 +96,10 @@ def find_anchor(metadata: TableMetadata, job_id: JobId) -> Anchor | None:
     return None if text is None else parse_anchor(name, text)
 
 
-def all_anchors(metadata: TableMetadata) -> list[Anchor]:
+def all_anchors(metadata: TableMetadata) -> dict[JobId, Anchor]:
     """The heads of all jobs."""
-    return [parse_anchor(name, text) for name, text in metadata.properties.items() if name.startswith(PREFIX)]
+    heads = {name: text for name, text in metadata.properties.items() if name.startswith(PREFIX)}
+    return {JobId(name.removeprefix(PREFIX)): parse_anchor(name, text) for name, text in heads.items()}
 
 
 def is_astray(metadata: TableMetadata, anchor: Anchor) -> bool:

@@ -35,12 +35,14 @@ class FileFacts:
 
     schema_id: int
     spec_id: int
+    location: str
+    """Where the table was when the file was written: the file's path is relative to it."""
     values: dict[str, Any]
     """Arguments of PyIceberg's DataFile."""
 
 
 def collect_stats(
-    schema: Schema, spec_id: int, properties: dict[str, str]
+    schema: Schema, spec_id: int, properties: dict[str, str], location: str
 ) -> Callable[[pq.FileMetaData, FileNotes], str]:
     """A function that turns a Parquet footer into the text."""
     plan = compute_statistics_plan(schema, properties)
@@ -51,7 +53,7 @@ def collect_stats(
         for field_id, upper in list(found.column_aggregates.items()):
             if not _has_upper_bound(upper):
                 del found.column_aggregates[field_id]
-        return render_stats(schema.schema_id, spec_id, found.to_serialized_dict())
+        return render_stats(schema.schema_id, spec_id, location, found.to_serialized_dict())
 
     return render
 
@@ -66,9 +68,9 @@ def _has_upper_bound(found: StatsAggregator) -> bool:
     return True
 
 
-def render_stats(schema_id: int, spec_id: int, values: dict[str, Any]) -> str:
+def render_stats(schema_id: int, spec_id: int, location: str, values: dict[str, Any]) -> str:
     """PyIceberg's statistics as text; bounds are bytes and stand there in base64."""
-    body: dict[str, Any] = {"v": VERSION, "schema": schema_id, "spec": spec_id}
+    body: dict[str, Any] = {"v": VERSION, "schema": schema_id, "spec": spec_id, "location": location}
     for name, value in values.items():
         if name in _BOUNDS:
             body[name] = {key: base64.b64encode(bound).decode() for key, bound in value.items()}
@@ -83,7 +85,7 @@ def parse_stats(file: StagedFile) -> FileFacts:
         body = json.loads(file.stats)
         if body.pop("v") != VERSION:
             raise _unreadable(file, "it is of another version")
-        schema_id, spec_id = int(body.pop("schema")), int(body.pop("spec"))
+        schema_id, spec_id, location = int(body.pop("schema")), int(body.pop("spec")), str(body.pop("location"))
         for name in _COUNTS:
             body[name] = {int(key): count for key, count in body[name].items()}
         for name in _BOUNDS:
@@ -92,14 +94,14 @@ def parse_stats(file: StagedFile) -> FileFacts:
         raise _unreadable(file, str(error)) from error
     if body.get("record_count") != file.rows:
         raise _unreadable(file, f"it says {body.get('record_count')} rows and the file has {file.rows}")
-    return FileFacts(schema_id=schema_id, spec_id=spec_id, values=body)
+    return FileFacts(schema_id=schema_id, spec_id=spec_id, location=location, values=body)
 
 
-def data_file(file: StagedFile, facts: FileFacts, spec: PartitionSpec, schema: Schema, location: str) -> DataFile:
-    """The file as Iceberg knows it."""
+def data_file(file: StagedFile, facts: FileFacts, spec: PartitionSpec, schema: Schema) -> DataFile:
+    """The file as Iceberg knows it: where it was written, also when the table has another location by now."""
     made = DataFile.from_args(
         content=DataFileContent.DATA,
-        file_path=f"{location.rstrip('/')}/{file.path}",
+        file_path=f"{facts.location}/{file.path}",
         file_format=FileFormat.PARQUET,
         partition=partition_record(spec, schema, file.partition),
         file_size_in_bytes=file.size_bytes,

@@ -25,6 +25,7 @@ from lading.tables.iceberg.commit import commit_append
 from lading.tables.iceberg.faults import translated
 from lading.tables.iceberg.handle import FORMAT_VERSION, Handle, version_of
 from lading.tables.iceberg.head import find_anchor, has_token, is_astray, rolled_back
+from lading.tables.iceberg.moved import Place, bring_bills, location_of
 from lading.tables.iceberg.place import open_place, relative_path
 from lading.tables.iceberg.resume import PropertyCopies, job_ids
 from lading.tables.iceberg.schema import iceberg_partition_spec, iceberg_schema, plain_arrow_schema
@@ -46,9 +47,10 @@ class IcebergTable:
     def __init__(self, handle: Handle) -> None:
         self._handle = handle
         table = handle.load()
-        self._location = table.metadata.location.rstrip("/")
+        self._location = location_of(table.metadata)
         self._version = version_of(table.metadata)
         self._storage = open_place(self._location, handle.options)
+        bring_bills(table.metadata, self._place, handle.options)
         self._bills = StoredBills(self._storage, PropertyCopies(lambda: self._load().metadata))
         self._sweeper = Sweeper(self._storage)
 
@@ -79,7 +81,7 @@ class IcebergTable:
         return anchor.head if anchor else None
 
     def commit(self, expected: Head | None, staged: Sequence[StagedFile], bill: Bill) -> Outcome:
-        return commit_append(self._handle, self._storage, expected, staged, bill)
+        return commit_append(self._handle, self._place, expected, staged, bill)
 
     def find(self, job_id: JobId, token: Token) -> bool:
         metadata = self._load().metadata
@@ -131,6 +133,10 @@ class IcebergTable:
     def close(self) -> None:
         """Let go of the catalog's connections."""
         self._handle.catalog.close()
+
+    @property
+    def _place(self) -> Place:
+        return Place(location=self._location, storage=self._storage)
 
     def _load(self) -> Table:
         table = self._handle.load()

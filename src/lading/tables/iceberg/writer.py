@@ -57,7 +57,7 @@ class IcebergWriter:
             partition_names=tuple(field.name for field in partitions.fields),
             partition_columns=partition_columns(partitions, schema, file_schema),
             folder=partition_folder(partitions, schema),
-            stats=collect_stats(schema, partitions.spec_id, told["properties"]),
+            stats=collect_stats(schema, partitions.spec_id, told["properties"], spec.location),
             target_bytes=spec.target_bytes,
         )
         filesystem, root = open_place(spec.location, spec.options).arrow()
