@@ -33,12 +33,16 @@ class TieredAppend(_MergeAppendFiles):
         return manifests
 
     def _due(self, manifests: list[ManifestFile]) -> list[tuple[int, list[ManifestFile]]]:
-        tiers: dict[tuple[int, int], list[ManifestFile]] = defaultdict(list)
+        tiers: dict[int, list[ManifestFile]] = defaultdict(list)
+        # Only those of the current partitioning: a manifest is written with the current schema, which may no longer
+        # have the columns that an older partitioning was made of. Those grow no more, so they cost no more.
+        spec_id = self._transaction.table_metadata.default_spec_id
         # Oldest first; the manifest of this commit itself is left for a later one, and so are delete manifests.
         for manifest in sorted(manifests, key=lambda manifest: manifest.sequence_number or 0):
-            if manifest.content == ManifestContent.DATA and manifest.added_snapshot_id != self._snapshot_id:
-                tiers[(manifest.partition_spec_id, _tier(manifest, self._min_count_to_merge))].append(manifest)
-        due = [(spec_id, self._affordable(found)) for (spec_id, _), found in tiers.items()]
+            is_own = manifest.added_snapshot_id == self._snapshot_id
+            if manifest.content == ManifestContent.DATA and manifest.partition_spec_id == spec_id and not is_own:
+                tiers[_tier(manifest, self._min_count_to_merge)].append(manifest)
+        due = [(spec_id, self._affordable(found)) for found in tiers.values()]
         return [(spec_id, group) for spec_id, group in due if len(group) > 1]
 
     def _affordable(self, manifests: list[ManifestFile]) -> list[ManifestFile]:
