@@ -17,7 +17,7 @@ def newest(location: Path) -> int:
 
 def actions(location: Path, kind: str) -> list[dict[str, Any]]:
     """All actions of a kind, oldest first."""
-    found = []
+    found: list[dict[str, Any]] = []
     for version in range(newest(location) + 1):
         path = location / entry_key(version)
         for line in path.read_text().splitlines() if path.exists() else ():
