@@ -15,6 +15,7 @@ from lading.http.app import create_app
 from lading.http.server import HttpServer
 from lading.service.metrics import Metrics
 from lading.service.scheduler import Scheduler
+from lading.service.security.root_password import ensure_root_password
 from tests.console.history import make_history
 from tests.console.local import LocalLading, PastClock
 from tests.hush.hooks import watching
@@ -26,6 +27,8 @@ def main(folder: str, port: str, *flags: str) -> None:
     clock = PastClock()
     with watching(WATCH), LocalLading(Path(folder) / "home", user="anna", clock=clock) as lading:
         access = lading.access if "--users" in flags else None
+        if access is not None:
+            ensure_root_password(access, lading.home.path)
         metrics = Metrics(lading.store, lading.clock)
         lading.watches.append(metrics)
         scheduler = Scheduler(lading, workers=2)

@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from lading.testing.marked import secret
 from tests.console.service import Service, run_service
 from tests.console.test_console import type_statement
+from tests.logins import read_root_login
 
 SETUP = f"""
 CREATE DATABASE shop;
@@ -29,8 +30,9 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         yield made
 
 
-def run(service: Service, text: str, auth: tuple[str, str] = ("root", "")) -> None:
-    answer = httpx.post(f"{service.url}/api/sql", json={"sql": text}, auth=auth, timeout=30)
+def run(service: Service, text: str, auth: tuple[str, str] | None = None) -> None:
+    login = auth or read_root_login(service.home)
+    answer = httpx.post(f"{service.url}/api/sql", json={"sql": text}, auth=login, timeout=30)
     assert answer.status_code == 200, answer.text
 
 
@@ -47,11 +49,13 @@ def log_in(page: Page, user: str, password: str) -> None:
     page.get_by_label("Password").press("Enter")
 
 
-def test_root_without_a_password_comes_in_on_this_machine_and_only_by_its_name(
+def test_root_comes_in_with_the_password_of_the_file_and_only_by_the_name_of_the_service(
     context: BrowserContext, service: Service
 ) -> None:
     page = context.new_page()
     page.goto(service.url)
+    page.wait_for_url("**/login?next=%2F")
+    log_in(page, *read_root_login(service.home))
     expect(page.get_by_role("link", name="orders")).to_be_visible()
     # A name of another site that points to this machine is not let in.
     port = service.url.rsplit(":", 1)[1]

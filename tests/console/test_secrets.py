@@ -13,6 +13,7 @@ from lading.testing.marked import MARK, secret
 from tests.console.service import Service, run_service
 from tests.console.test_console import SLOW, type_statement
 from tests.console.test_login import log_in
+from tests.logins import read_root_login
 from tests.tables.s3_server import S3Server
 
 KEYS = {"access": secret("console-access"), "key": secret("console-key")}
@@ -49,7 +50,9 @@ def test_no_page_shows_a_key(context: BrowserContext, service: Service, s3: S3Se
     bucket = s3.make_bucket()
     store.put_object(Bucket=bucket, Key="in/a.csv", Body=b"id,city\n1,essen\n")
     answer = httpx.post(
-        f"{service.url}/api/sql", json={"sql": f"ALTER USER root IDENTIFIED BY '{PASSWORD}'"}, auth=("root", "")
+        f"{service.url}/api/sql",
+        json={"sql": f"ALTER USER root IDENTIFIED BY '{PASSWORD}'"},
+        auth=read_root_login(service.home),
     )
     assert answer.status_code == 200
     page = context.new_page()

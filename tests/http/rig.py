@@ -33,6 +33,7 @@ from lading.store.records import BillEntry
 from lading.tables.base import Writer
 from lading.tables.delta.writer import DeltaWriter
 from lading.testing.csv_folder import CsvStager
+from tests.logins import with_root
 
 JSON = {"content-type": "application/json"}
 
@@ -127,7 +128,7 @@ class Rig:
         """Users of this home; wrong passwords are answered at once."""
         quick = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
         lading = self.lading
-        return Access(lading.store, lading.clock, lading.vault, wait=lambda delay_s: None, hasher=quick)
+        return with_root(Access(lading.store, lading.clock, lading.vault, wait=lambda delay_s: None, hasher=quick))
 
     def create_routine(self, name: str = "clicks", database: str = "shop") -> JobRecord:
         """The record of a routine load that nobody runs."""

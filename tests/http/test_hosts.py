@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+
 import pytest
 from fastapi import FastAPI, WebSocket
 from fastapi.testclient import TestClient
@@ -12,12 +14,13 @@ from lading.http.app import create_app
 from lading.http.door import DoorRules
 from lading.http.hosts import Hosts
 from tests.http.rig import JSON, Rig
+from tests.logins import ROOT_LOGIN
 
-ROOT = {"authorization": "Basic cm9vdDo="}
+ROOT = {"authorization": "Basic " + base64.b64encode(":".join(ROOT_LOGIN).encode()).decode()}
 
 
 def open_app(rig: Rig) -> FastAPI:
-    """As `lading serve` makes it at first: root has no password."""
+    """As `lading serve` makes it at first."""
     return create_app(rig.lading, access=rig.access())
 
 

@@ -18,6 +18,7 @@ from lading.service.access import ROOT, Access
 from lading.service.login import Refusal
 from lading.testing.marked import secret
 from tests.http.rig import Rig, rules
+from tests.logins import ROOT_LOGIN
 
 PASSWORD = secret("ann")
 WITHIN_S = 30.0
@@ -117,7 +118,8 @@ def test_headers_that_are_made_up_gain_no_attempt(rig: Rig, access: Access, held
 
 def test_nobody_is_root_without_a_password_through_a_proxy(rig: Rig, access: Access, held: Held) -> None:
     with serving(rig, access, held) as url:
-        assert httpx.get(url, auth=("root", "")).status_code == 200
+        assert httpx.get(url, auth=ROOT_LOGIN).status_code == 200
+        assert httpx.get(url, auth=("root", "")).status_code == 401
         for said in ("10.0.0.5", "127.0.0.1", ""):
             assert httpx.get(url, auth=("root", ""), headers={"X-Forwarded-For": said}).status_code == 401
         assert httpx.get(url, auth=("ann", PASSWORD), headers={"X-Forwarded-For": "10.0.0.5"}).status_code == 200

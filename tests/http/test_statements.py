@@ -21,6 +21,7 @@ from lading.service.bounded_sqlite import Bounds
 from lading.service.statement_size import MOST_LETTERS, MOST_PARTS, SHORT, why_too_large
 from lading.testing.marked import secret
 from tests.http.rig import Rig
+from tests.logins import ROOT_LOGIN
 
 ANN = secret("ann")
 
@@ -82,7 +83,7 @@ def test_queries_of_one_user_leave_room_for_those_of_another(rig: Rig, monkeypat
         anns = [clients.submit(httpx.post, **asked, auth=("ann", ANN)) for _ in range(MOST_AT_ONCE)]
         try:
             assert all(taken.acquire(timeout=30) for _ in range(MOST_OF_ONE))
-            assert httpx.post(**asked, auth=("root", "")).status_code == 200
+            assert httpx.post(**asked, auth=ROOT_LOGIN).status_code == 200
             assert not [one for one in anns if one.done()]
         finally:
             let_go.set()

@@ -22,7 +22,10 @@ def find_mysql() -> str:
     return found
 
 
-def run_mysql(port: int, text: str, *options: str, user: str = "root") -> subprocess.CompletedProcess[str]:
+def run_mysql(
+    port: int, text: str, *options: str, user: str = "root", password: str = ""
+) -> subprocess.CompletedProcess[str]:
     """Run statements with it, over TCP."""
+    variables = {**os.environ, "MYSQL_PWD": password} if password else None
     command = [find_mysql(), "--no-defaults", "-h127.0.0.1", f"-P{port}", f"-u{user}", *options]
-    return subprocess.run(command, input=text, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, input=text, capture_output=True, text=True, timeout=60, check=False, env=variables)

@@ -13,6 +13,7 @@ from lading.mysql.server import MysqlServer
 from lading.service.facade import Lading
 from lading.service.mysql_users import MysqlUsers
 from lading.testing.marked import secret
+from tests.logins import ROOT_PASSWORD, with_root
 from tests.mysql.conftest import Connect, rows
 
 HORSE, BATTERY = secret("correct horse"), secret("battery")
@@ -22,17 +23,17 @@ HORSE, BATTERY = secret("correct horse"), secret("battery")
 def port(tmp_path: Path) -> Iterator[int]:
     with Lading(tmp_path / "home") as lading:
         options = MysqlOptions(port=0, close_grace_s=2)
-        with MysqlServer(lading, authenticator=MysqlUsers(lading.access), options=options) as server:
+        with MysqlServer(lading, authenticator=MysqlUsers(with_root(lading.access)), options=options) as server:
             yield server.port
 
 
 def test_users_are_made_and_log_in_and_lose_their_way_in(port: int, connect: Connect) -> None:
-    root = connect(port)
+    root = connect(port, password=ROOT_PASSWORD)
     rows(root, f"CREATE USER ann IDENTIFIED BY '{HORSE}'")
     ann = connect(port, user="ann", password=HORSE)
     assert rows(ann, "SELECT CURRENT_USER()") == [("ann@%",)]
     rows(root, f"ALTER USER root IDENTIFIED BY '{BATTERY}'")
-    for user, password in (("root", ""), ("ann", "correct"), ("ann", ""), ("nobody", "")):
+    for user, password in (("root", ""), ("root", ROOT_PASSWORD), ("ann", "correct"), ("ann", ""), ("nobody", "")):
         with pytest.raises(pymysql.OperationalError) as caught:
             connect(port, user=user, password=password)
         assert caught.value.args[0] == 1045
@@ -40,7 +41,7 @@ def test_users_are_made_and_log_in_and_lose_their_way_in(port: int, connect: Con
 
 
 def test_who_lacks_a_privilege_is_told_with_a_number(port: int, connect: Connect) -> None:
-    root = connect(port)
+    root = connect(port, password=ROOT_PASSWORD)
     for text in (
         "CREATE DATABASE sales",
         "CREATE TABLE sales.orders (id bigint) USING delta",
@@ -62,7 +63,7 @@ def test_who_lacks_a_privilege_is_told_with_a_number(port: int, connect: Connect
 
 
 def test_a_new_password_and_a_drop_end_the_connections_of_a_user(port: int, connect: Connect) -> None:
-    root = connect(port)
+    root = connect(port, password=ROOT_PASSWORD)
     rows(root, f"CREATE USER ann IDENTIFIED BY '{HORSE}'")
     stolen, own = connect(port, user="ann", password=HORSE), connect(port, user="ann", password=HORSE)
     rows(own, f"ALTER USER ann IDENTIFIED BY '{BATTERY}'")
@@ -74,7 +75,7 @@ def test_a_new_password_and_a_drop_end_the_connections_of_a_user(port: int, conn
     rows(root, f"CREATE USER ann IDENTIFIED BY '{BATTERY}'")
     with pytest.raises(pymysql.OperationalError, match="has ended"):
         rows(own, "SHOW DATABASES")
-    other = connect(port)
+    other = connect(port, password=ROOT_PASSWORD)
     rows(root, f"ALTER USER root IDENTIFIED BY '{BATTERY}'")
     with pytest.raises(pymysql.OperationalError, match="has ended"):
         rows(other, "SHOW USERS")

@@ -13,20 +13,12 @@ ELSEWHERE = ["0.0.0.0", "::", "", "10.0.0.1", "lading.example.org", "localhost.e
 
 @pytest.mark.parametrize("host", HERE)
 def test_this_machine_needs_nothing(host: str) -> None:
-    check_listening(host, has_root_password=False, has_tls=False, insecure=False)
-
-
-@pytest.mark.parametrize("host", ELSEWHERE)
-def test_elsewhere_needs_a_password_first_of_all(host: str) -> None:
-    for has_tls in (False, True):
-        for insecure in (False, True):
-            with pytest.raises(ConfigError, match="ALTER USER root IDENTIFIED BY"):
-                check_listening(host, has_root_password=False, has_tls=has_tls, insecure=insecure)
+    check_listening(host, has_tls=False, insecure=False)
 
 
 @pytest.mark.parametrize("host", ELSEWHERE)
 def test_elsewhere_needs_tls_or_the_word_of_somebody(host: str) -> None:
     with pytest.raises(ConfigError, match="--insecure"):
-        check_listening(host, has_root_password=True, has_tls=False, insecure=False, what="HTTP")
-    check_listening(host, has_root_password=True, has_tls=True, insecure=False)
-    check_listening(host, has_root_password=True, has_tls=False, insecure=True)
+        check_listening(host, has_tls=False, insecure=False, what="HTTP")
+    check_listening(host, has_tls=True, insecure=False)
+    check_listening(host, has_tls=False, insecure=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import sys
 import threading
 from contextlib import ExitStack
 from pathlib import Path
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from lading.service.metrics import Metrics
     from lading.service.scheduler import Scheduler
     from lading.service.security.certificates import CertificateFiles
+    from lading.service.security.root_password import RootPassword
 
 LOCAL_TOKEN = "commands of this machine"  # noqa: S105 - the name of a token, not a token
 
@@ -46,6 +48,14 @@ def serve(
     tls_cert: Annotated[Path | None, typer.Option(help="Certificate, PEM.")] = None,
     tls_key: Annotated[Path | None, typer.Option(help="Its key, PEM.")] = None,
     require_tls: Annotated[bool, typer.Option(help="Refuse MySQL clients of this machine without TLS, too.")] = False,
+    root_password_file: Annotated[
+        Path | None,
+        typer.Option(
+            help="Where root's first password is read from; made and kept in the home when left out.",
+            envvar="LADING_ROOT_PASSWORD_FILE",
+            show_default=False,
+        ),
+    ] = None,
     insecure: Annotated[bool, typer.Option(help="Listen beyond this machine without TLS.")] = False,
     log_format: Annotated[LogFormat, typer.Option(help="How logs look.")] = LogFormat.TEXT,
     grace: Annotated[float, typer.Option(help="Seconds that running batches get at the end.")] = 60.0,
@@ -71,21 +81,22 @@ def serve(
     from lading.http.door import DoorRules
     from lading.http.hosts import Hosts
     from lading.http.peers import check_proxies
+    from lading.service.listening import check_listening
 
     hosts, proxies = Hosts.configured(host, allow_host or ()), check_proxies(trust_proxy or ())
+    check_listening(host, has_tls=tls is not None, insecure=insecure)
     with ExitStack() as stack:
         from lading.mysql.options import MysqlOptions
         from lading.service.facade import Lading
         from lading.service.lag_rounds import LagRounds
-        from lading.service.listening import check_listening
         from lading.service.metrics import Metrics
         from lading.service.scheduler import Scheduler
+        from lading.service.security.root_password import ensure_root_password
 
         lading = stack.enter_context(Lading(home, store_url=store))
         keep_crashes(lading.home.path)
         access = lading.access
-        has_password = access.has_password("root")
-        check_listening(host, has_root_password=has_password, has_tls=tls is not None, insecure=insecure)
+        root = ensure_root_password(access, home, root_password_file)
         told = Metrics(lading.store, lading.clock)
         lading.watches.extend((told, LogWatch()))
         scheduler = Scheduler(lading)
@@ -100,13 +111,25 @@ def serve(
         stack.callback(rounds.close)
         console = f"{'https' if tls else 'http'}://{_shown(host)}:{http}"
         _light(stack, home, access, console, mysql)
-        log.info("ready: mysql -h %s -P %d -u root; console %s", _shown(host), mysql, console)
+        log.info("ready: mysql -h %s -P %d -u root -p; console %s", _shown(host), mysql, console)
+        _show_password(root, log)
         typer.echo(f"Lading is ready: MySQL on {host}:{mysql}, HTTP on {host}:{http} (pid {os.getpid()})")
         close_stdout()
         threading.Thread(target=_warm_up, args=(lading, log), name="lading-warm-up", daemon=True).start()
         ending.wait()
         log.info("ending: running batches may finish; another signal ends at once")
     log.info("ended")
+
+
+def _show_password(root: RootPassword, log: logging.Logger) -> None:
+    """Say what root's password is, to a person; to a log, only where it is."""
+    if root.is_ignored:
+        log.warning("root has another password than --root-password-file says; change it with ALTER USER root")
+    if root.first and sys.stdout.isatty():
+        typer.echo(f"The password of root is {root.first}")
+        typer.echo(f"It is not shown again; {root.file} keeps it until ALTER USER root sets another one.")
+    elif root.file is not None:
+        log.info("the password of root is in %s until ALTER USER root sets another one", root.file)
 
 
 def _warm_up(lading: Lading, log: logging.Logger) -> None:

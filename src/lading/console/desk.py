@@ -19,9 +19,8 @@ from lading.service.access import Access
 from lading.service.facade import Lading
 from lading.service.fair_turns import FairTurns
 from lading.service.guard import sees
-from lading.service.listening import is_loopback
 from lading.service.login import Refusal
-from lading.service.rights import ROOT, ROOT_NAME, Identity, Rights
+from lading.service.rights import ROOT, Identity, Rights
 from lading.service.session import Session
 from lading.service.sights import Sights
 
@@ -107,23 +106,7 @@ class Console:
                 return Visitor(user=identity.user, rights=self.access.rights(identity), has_logged_in=True)
             self.visits.end(request.session.get("id", ""))
             return None
-        if self.is_open(request):
-            return Visitor(user=ROOT.user, rights=self.access.rights(self.access.bind(ROOT)))
         return None
-
-    def is_open(self, request: Request) -> bool:
-        """Whether root comes in without a password: it has none, and the browser is on this machine.
-
-        The name in the address must be one of this machine too. A page of another site that has its own name point
-        here would else be root.
-        """
-        peer = request.client.host if request.client else ""
-        return (
-            self.access is not None
-            and is_loopback(peer)
-            and is_loopback(request.url.hostname or "")
-            and not self.access.has_password(ROOT_NAME)
-        )
 
     def session(self, visitor: Visitor, database: str = "default") -> Session:
         """Statements of a visitor run as that visitor."""

@@ -55,7 +55,7 @@ def _form(console: Console, page: Page, back: str) -> None:
             peer = request.client.host if request.client else ""
             try:
                 given = str(password.value or "")
-                if not given and not await console.ask(console.is_open, request):
+                if not given:
                     refused.show("Give a password", tone="bad")
                     page.announce("Give a password")
                     return

@@ -1,6 +1,6 @@
 """From where a request came.
 
-The peer decides how long wrong passwords wait, and whether root without a password comes in. What a header says about
+The peer decides how long wrong passwords wait. What a header says about
 it is believed only when the proxy that wrote it was named (`--trust-proxy`); uvicorn has replaced the peer then.
 """
 
@@ -20,7 +20,7 @@ _FORWARDED = frozenset({b"forwarded", b"x-forwarded-for", b"x-real-ip"})
 
 
 def place_peer(scope: Scope) -> None:
-    """What a proxy of this machine passes on did not begin on this machine, so that it needs a password.
+    """What a proxy of this machine passes on did not begin on this machine.
 
     All of it has one peer, whatever the headers say: who makes headers up gains no attempt.
     """

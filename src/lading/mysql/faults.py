@@ -19,6 +19,8 @@ from lading.errors import (
     UserNotFoundError,
 )
 from lading.service.hidden import hide
+from lading.service.login import ROOT_HINT
+from lading.service.rights import ROOT_NAME
 
 _log = logging.getLogger(__name__)
 TOO_LARGE = 1153
@@ -93,7 +95,8 @@ def too_many_prepared(number: int) -> Fault:
 def access_denied(user: str, host: str, *, with_password: bool) -> Fault:
     """Nobody is told whether the user is there."""
     used = "YES" if with_password else "NO"
-    return Fault(1045, "28000", f"Access denied for user '{user}'@'{host}' (using password: {used})")
+    hint = f". {ROOT_HINT}" if user == ROOT_NAME else ""
+    return Fault(1045, "28000", f"Access denied for user '{user}'@'{host}' (using password: {used}){hint}")
 
 
 def plain_refused() -> Fault:

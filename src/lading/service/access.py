@@ -66,9 +66,12 @@ class Access(Login):
         wait: Callable[[float], None] | None = None,
         hasher: PasswordHasher | None = None,
         security: SecuritySettings | None = None,
+        on_root_password: Callable[[], None] | None = None,
     ) -> None:
         super().__init__(store, clock, vault, wait=wait, hasher=hasher)
         self._security = security or SecuritySettings()
+        self._on_root_password = on_root_password
+        """Called after root's password was changed by somebody."""
         self._ensure_root()
 
     # What somebody may do.
@@ -115,9 +118,13 @@ class Access(Login):
         """Set a password. Tokens stay valid."""
         self._require_own(by, name)
         check_token_may_manage(by, password_of=name)
-        statement = AlterUser(name=name, password=password)
-        changed = self._with_password(self._load(name), password)
-        self._store.save_user(changed, audit=self._audit(by, name, statement))
+        self._save_password(name, password, by=by)
+        if name == ROOT_NAME and self._on_root_password is not None:
+            self._on_root_password()
+
+    def set_first_password(self, password: str) -> None:
+        """Set the password of root at the first start. See `security.root_password`."""
+        self._save_password(ROOT_NAME, password, by=ROOT)
 
     def drop_user(self, name: str, *, by: Identity, if_exists: bool = False) -> bool:
         """Forget a user with all grants and tokens. Says whether there was one."""
@@ -214,6 +221,11 @@ class Access(Login):
         if found is None:
             raise no_user(name)
         return found
+
+    def _save_password(self, name: str, password: str, *, by: Identity) -> None:
+        statement = AlterUser(name=name, password=password)
+        changed = self._with_password(self._load(name), password)
+        self._store.save_user(changed, audit=self._audit(by, name, statement))
 
     def _with_password(self, entry: UserEntry, password: str) -> UserEntry:
         check_new_password(password)

@@ -8,6 +8,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from lading.service.security.private_files import read_private
+
 FILE_NAME = "service.json"
 
 
@@ -39,9 +41,16 @@ def put_out(home: Path) -> None:
 
 
 def look_for(home: Path) -> Beacon | None:
-    """The service that runs for a home, if its process is alive. A file that was left behind says nothing."""
+    """The service that runs for a home, if its process is alive. A file that was left behind says nothing.
+
+    Raises ConfigError for a file that somebody else could have put there: statements hold secrets, and go to the
+    address that the file names.
+    """
+    text = read_private(home / FILE_NAME, owner_of=home)
+    if text is None:
+        return None
     try:
-        body = json.loads((home / FILE_NAME).read_text())
+        body = json.loads(text)
         beacon = Beacon(pid=body["pid"], http=body["http"], mysql_port=body["mysql_port"], token=body["token"])
         os.kill(beacon.pid, 0)
     except (OSError, ValueError, KeyError, TypeError):

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -33,6 +34,7 @@ from lading.service.rights import ROOT, Identity
 from lading.service.runner import JobRunner
 from lading.service.running import CancellableStager, Tools, Watch
 from lading.service.secrets import open_secrets, open_vault, resolve_properties, seal_secrets
+from lading.service.security.root_password import forget_root_password
 from lading.service.session import Session
 from lading.service.shelf import Shelf
 from lading.service.sourced import source_of, with_source
@@ -112,7 +114,13 @@ class Lading:
         """Users and what they may do."""
         with self._access_lock:
             if self._access is None:
-                self._access = Access(self.store, self.clock, self.vault, security=security_settings())
+                self._access = Access(
+                    self.store,
+                    self.clock,
+                    self.vault,
+                    security=security_settings(),
+                    on_root_password=partial(forget_root_password, self.home.path),
+                )
             return self._access
 
     def run(

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from lading.errors import ConfigError
+from lading.service.security.private_files import write_private
 
 KEY_VARIABLE = "LADING_SECRET_KEY"
 KEY_FILE = "secret.key"
@@ -64,38 +65,11 @@ def _read_key_file(path: Path) -> str | None:
 
 
 def _make_key_file(path: Path) -> None:
-    """Make a key, unless another process does so first.
-
-    The file appears under its name when it is whole and durable, and never replaces one. Dies before: a file of
-    another name, which nobody reads. Nothing was sealed with it yet.
-    """
-    draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
+    """Make a key, unless another process does so first. Dies before it is there: nothing was sealed with it yet."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _write_key(draft)
-        try:
-            os.link(draft, path)
-        except FileExistsError:
-            return  # Another process was first; its key counts.
-        _sync_folder(path.parent)
+        # When another process was first, its key counts.
+        write_private(path, base64.urlsafe_b64encode(secrets.token_bytes(KEY_BYTES)).decode() + "\n")
     except OSError as error:
         msg = f"The key file {path} cannot be made: {error.strerror}"
         raise ConfigError(msg, left="Nothing was started.", todo=f"Make room for it, or set {KEY_VARIABLE}.") from error
-    finally:
-        draft.unlink(missing_ok=True)
-
-
-def _write_key(path: Path) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(base64.urlsafe_b64encode(secrets.token_bytes(KEY_BYTES)) + b"\n")
-        file.flush()
-        os.fsync(descriptor)
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -7,18 +7,14 @@ import ipaddress
 from lading.errors import ConfigError
 
 
-def check_listening(host: str, *, has_root_password: bool, has_tls: bool, insecure: bool, what: str = "") -> None:
-    """Refuse to be reachable from elsewhere before root has a password and nobody can listen in.
+def check_listening(host: str, *, has_tls: bool, insecure: bool, what: str = "") -> None:
+    """Refuse to be reachable from elsewhere when somebody could listen in.
 
     Raises ConfigError, which says what to do. `insecure` stands for TLS and for nothing else.
     """
     if is_loopback(host):
         return
     subject = f"{what or 'The service'} may not listen on {host or 'all addresses'}"
-    if not has_root_password:
-        msg = f"{subject}: user 'root' has no password, so everybody who reaches it could do everything"
-        todo = "Run ALTER USER root IDENTIFIED BY '…' first, or listen on 127.0.0.1."
-        raise ConfigError(msg, left="Nothing was started.", todo=todo, host=host)
     if not (has_tls or insecure):
         msg = f"{subject}: without TLS, passwords, tokens and rows would cross the network in the clear"
         todo = "Give a certificate and its key, listen on 127.0.0.1, or say --insecure if something else protects it."

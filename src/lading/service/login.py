@@ -12,7 +12,6 @@ from argon2 import PasswordHasher
 
 from lading.clock import Clock
 from lading.errors import AuthError, SecretError, SqlError
-from lading.service.listening import is_elsewhere
 from lading.service.passwords import Passwords, native_fits
 from lading.service.rights import ROOT_NAME, Identity
 from lading.service.secrets import Vault
@@ -23,6 +22,8 @@ from lading.store.protocols import MetadataStore
 from lading.store.records import AccessTokenEntry, UserEntry
 
 _LEFT = "Nothing was changed."
+ROOT_HINT = "The first password of root is in the file root.password of the service's home folder."
+"""Said to everybody who is refused as root: it tells nothing about this service."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,43 +69,31 @@ class Login:
         throttle themselves.
         """
         entry = self._find(user)
-        if entry and _is_open(entry):
-            fits = not password and not is_elsewhere(peer)
-        else:
-            fits = self._passwords.fits(entry.password_hash if entry else "", password)
+        fits = self._passwords.fits(entry.password_hash if entry else "", password)
         return identity_of(entry) if entry and fits else None
 
     def check_native(self, user: str, scramble: bytes, nonce: bytes, *, peer: str = "") -> Identity:
         """Who this is, by the answer that mysql_native_password gave to a nonce. Raises AuthError as above."""
         self.throttle.admit(user, peer)
-        verifier = self.native_verifier(user)
-        is_open = verifier is None and not is_elsewhere(peer)
-        fits = is_open and not scramble if verifier is None else native_fits(verifier, scramble, nonce)
+        fits = native_fits(self.native_verifier(user), scramble, nonce)
         proven = self.bind(Identity(user=user, is_root=user == ROOT_NAME)) if fits else None
         return self._decide(user, peer, proven, used_password=bool(scramble))
 
-    def native_verifier(self, user: str) -> bytes | None:
-        """SHA1(SHA1(password)). None: an empty answer is right, which is so for root until its password is set.
-
-        Users without a password, and names that nobody has, get 20 bytes that no password fits.
-        """
+    def native_verifier(self, user: str) -> bytes:
+        """SHA1(SHA1(password)). Users without a password, and unknown names, get 20 bytes that no password fits."""
         entry = self._find(user)
-        if entry and _is_open(entry):
-            return None
         if entry is None or not entry.native_verifier:
             return self._nobody
         todo = f"set the password of '{user}' again with ALTER USER"
         return bytes.fromhex(self._vault.open(entry.native_verifier, what=f"The password of '{user}'", todo=todo))
 
     def sha2_verifier(self, user: str) -> bytes | None:
-        """SHA256(SHA256(password)); empty: an empty answer is right. None: only the password itself can be checked.
+        """SHA256(SHA256(password)). None: only the password itself can be checked.
 
         That is so for users of older stores, until their password was right once in this process, and when the key of
         the home was lost. Names that nobody has get 32 bytes that no password fits.
         """
         entry = self._find(user)
-        if entry and _is_open(entry):
-            return b""
         if entry is None or not entry.password_hash:
             return self._nobody_sha2
         if not entry.sha2_verifier:
@@ -166,7 +155,8 @@ class Login:
         delay_s = self.throttle.note(user, peer)
         whence = f"@'{peer}'" if peer else ""
         msg = f"Access denied for user '{user}'{whence} (using password: {'YES' if used_password else 'NO'})"
-        error = AuthError(msg, left=_LEFT, todo="Check the name and the password.", user=user, peer=peer)
+        todo = f"Check the name and the password.{f' {ROOT_HINT}' if user == ROOT_NAME else ''}"
+        error = AuthError(msg, left=_LEFT, todo=todo, user=user, peer=peer)
         return Refusal(error=error, delay_s=delay_s)
 
 
@@ -183,8 +173,3 @@ def identity_of(entry: UserEntry) -> Identity:
 def credential_of(entry: UserEntry) -> str:
     """Tells one password of a user from the next. The hash has a random salt: the same password set again differs."""
     return hashlib.sha256(entry.password_hash.encode()).hexdigest()[:32]
-
-
-def _is_open(entry: UserEntry) -> bool:
-    """Root without a password: the empty password is right, on this machine. See also `check_listening`."""
-    return entry.name == ROOT_NAME and not entry.password_hash

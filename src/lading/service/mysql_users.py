@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from lading.errors import AuthError
 from lading.service.access import Access
-from lading.service.listening import is_elsewhere
 from lading.service.rights import ROOT_NAME, Identity
 from lading.sql.user_statements import Privilege
 
@@ -16,12 +15,11 @@ class MysqlUsers:
         self._access = access
 
     def native_verifier(self, user: str) -> bytes | None:
-        """SHA1(SHA1(password)); empty for root until its password is set. Nobody's is one that no password fits."""
-        verifier = self._access.native_verifier(user)
-        return b"" if verifier is None else verifier
+        """SHA1(SHA1(password)). Who has no password gets one that no password fits."""
+        return self._access.native_verifier(user)
 
     def sha2_verifier(self, user: str) -> bytes | None:
-        """SHA256(SHA256(password)); empty for an open root; None: the password itself has to be asked for."""
+        """SHA256(SHA256(password)); None: the password itself has to be asked for."""
         return self._access.sha2_verifier(user)
 
     def check_password(self, user: str, password: str, peer: str) -> bool:
@@ -29,8 +27,8 @@ class MysqlUsers:
         return self._access.prove(user, password, peer=peer) is not None
 
     def may_connect(self, user: str, peer: str) -> bool:
-        """False for an open root from elsewhere."""
-        return not (is_elsewhere(peer) and self._access.native_verifier(user) is None)
+        """From everywhere: nobody gets in without a password."""
+        return True
 
     def delay_s(self, user: str, peer: str) -> float | None:
         """Its turn after wrong passwords; None after too many."""
