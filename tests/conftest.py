@@ -55,6 +55,7 @@ def guarded() -> Iterator[GuardedStore]:
     with serve_guarded_s3() as store:
         WATCH.learn(store.key["SecretAccessKey"])
         WATCH.learn(store.key["AccessKeyId"])
+        WATCH.learn(store.owner["SecretAccessKey"])
         yield store
 
 

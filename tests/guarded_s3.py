@@ -36,7 +36,7 @@ class GuardedStore:
         nobody = _policy("sts:AssumeRole", Principal={"AWS": made.replace("loader", "somebody")})
         self.closed_role = str(iam.create_role(RoleName="closed", AssumeRolePolicyDocument=nobody)["Role"]["Arn"])
         owner = iam.create_user(UserName="owner")["User"]["UserName"]
-        self._owner: dict[str, str] = iam.create_access_key(UserName=owner)["AccessKey"]
+        self.owner: dict[str, str] = iam.create_access_key(UserName=owner)["AccessKey"]
         iam.put_user_policy(UserName=owner, PolicyName="p", PolicyDocument=_policy("*", Resource="*"))
         self._guard()
 
@@ -45,8 +45,8 @@ class GuardedStore:
 
     def put(self, key: str, content: str) -> None:
         owner = {
-            "aws_access_key_id": self._owner["AccessKeyId"],
-            "aws_secret_access_key": self._owner["SecretAccessKey"],
+            "aws_access_key_id": self.owner["AccessKeyId"],
+            "aws_secret_access_key": self.owner["SecretAccessKey"],
         }
         self.client("s3", **owner).put_object(Bucket=self.bucket, Key=key, Body=content.encode())
 

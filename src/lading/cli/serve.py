@@ -61,12 +61,14 @@ def serve(
     grace: Annotated[float, typer.Option(help="Seconds that running batches get at the end.")] = 60.0,
 ) -> None:
     """Run the jobs and answer MySQL clients, HTTP and browsers, until SIGTERM."""
+    from lading.pipeline.private_memory import hide_memory
     from lading.service.logs import LogWatch, set_up_logs
     from lading.service.open_files import allow_many_open_files
     from lading.service.security.log_output import close_stdout, keep_crashes
 
     set_up_logs(log_format, is_service=True)
     allow_many_open_files()
+    hide_memory()
     log = logging.getLogger("lading.serve")
     ending = _Signals()
     if (tls_cert is None) != (tls_key is None):

@@ -10,6 +10,8 @@ from __future__ import annotations
 import importlib
 from contextlib import suppress
 
+from lading.pipeline.private_memory import hide_memory
+
 MODULE = "lading.pipeline.daemon"
 _NEEDED = (
     "pyspark.worker",
@@ -18,6 +20,7 @@ _NEEDED = (
     "pyarrow.json",
     "pyarrow.parquet",
     "lading.pipeline.stager",
+    "lading.pipeline.remote",
     "lading.pipeline.quarantine",
     "lading.sources.files.reader",
     "lading.tables.delta.writer",
@@ -26,7 +29,8 @@ _NEEDED = (
 
 
 def main() -> None:
-    """Import, then do what Spark's daemon does."""
+    """Import, then do what Spark's daemon does. Workers hold keys while they run: no other process looks into them."""
+    hide_memory()
     for name in _NEEDED:
         with suppress(ImportError):
             importlib.import_module(name)

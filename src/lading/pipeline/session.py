@@ -6,12 +6,18 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from lading.pipeline.child_output import silence_pyspark
 from lading.pipeline.daemon import MODULE
+from lading.pipeline.environment import spark_environment
+from lading.pipeline.gateway import Launch, launch_java
 from lading.pipeline.java import Java
+from lading.pipeline.protection import protected
+from lading.pipeline.sealing import SETTING
 from lading.pipeline.tasks import MAX_RECORDS
 
 NO_SUBSTITUTION = "spark.sql.variable.substitute"
@@ -41,26 +47,53 @@ DEFAULTS = {
 }
 
 
-def open_session(settings: Mapping[str, str], java: Java, home: Path) -> SparkSession:
-    """Start Spark with the given `spark.*` settings over the defaults."""
-    # Spark's launcher and its Python workers take these from the environment and from nowhere else.
-    os.environ["JAVA_HOME"] = java.home
+def open_session(
+    settings: Mapping[str, str],
+    java: Java,
+    home: Path,
+    *,
+    variables: Mapping[str, str] | None = None,
+    launch: Mapping[str, Any] | None = None,
+) -> SparkSession:
+    """Start Spark with the given `spark.*` settings over the defaults, or use what runs in this process already.
+
+    `variables` is the environment of the service, of which Spark is given what `environment` allows.
+    """
+    options = {**DEFAULTS, **_folders(home), **protected(settings), **SETTING}
+    # What PySpark in this process reads; Spark's own processes have an environment of their own.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    builder = SparkSession.builder
-    folder = {"spark.sql.warehouse.dir": str(home / "spark"), "spark.local.dir": str(home / "tmp")}
-    options = {**DEFAULTS, **folder, **settings}
+    with SparkContext._lock:  # noqa: SLF001 - no public way to ask
+        is_running, gateway = SparkContext._active_spark_context is not None, SparkContext._gateway  # noqa: SLF001
+    if is_running:
+        return SparkSession.builder.getOrCreate()
+    if gateway is None:
+        own = {"JAVA_HOME": java.home, "PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
+        given = {"SPARK_LOCAL_IP": "127.0.0.1", **spark_environment(os.environ if variables is None else variables)}
+        gateway = launch_java(Launch(options=options, environment={**given, **own}, **(launch or {})))
+    conf = SparkConf(_jvm=gateway.jvm)
+    for name, value in options.items():
+        conf.set(name, value)
+    session = SparkSession(SparkContext(conf=conf, gateway=gateway))
+    session.sparkContext.setLogLevel("ERROR")
+    silence_pyspark()
+    return session
+
+
+def is_local(session: SparkSession) -> bool:
+    """Whether tasks run in the process that was started here, and not on other machines."""
+    return str(session.sparkContext.master).startswith("local")
+
+
+def _folders(home: Path) -> dict[str, str]:
     quiet = home / "log4j2.properties"
     if not quiet.exists():
         quiet.parent.mkdir(parents=True, exist_ok=True)
         quiet.write_text(_QUIET)
-    options.setdefault("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={quiet}")
-    for name, value in options.items():
-        builder = builder.config(name, value)
-    session: SparkSession = builder.getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
-    silence_pyspark()
-    return session
+    return {
+        "spark.sql.warehouse.dir": str(home / "spark"),
+        "spark.local.dir": str(home / "tmp"),
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={quiet}",
+    }
 
 
 _QUIET = """rootLogger.level = error

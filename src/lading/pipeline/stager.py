@@ -23,6 +23,8 @@ from lading.model.codec import decode
 from lading.pipeline.faults import cause_of
 from lading.pipeline.mapping import NOTE, RowMapping, select_lists
 from lading.pipeline.reading import LONG_ROWS, read_task
+from lading.pipeline.sealing import Sealed, identity, new_key, with_key
+from lading.pipeline.session import is_local
 from lading.pipeline.tasks import MAX_BYTES, MAX_RECORDS, TaskTools, write_task
 
 _LONG_ROWS = re.compile(LONG_ROWS + r": (\d+) rows take (\d+) bytes")
@@ -105,11 +107,18 @@ class SparkStager:
         self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", self._stage.pool)
         self._spark.sparkContext.setJobGroup(self._group, f"batch {tools.batch_id}")
         tasks = min(count, self._spark.sparkContext.defaultParallelism) if self._stage.shares_tasks else count
-        numbers = self._session_of_job().range(0, count, 1, tasks)
-        rows = numbers.mapInArrow(partial(read_task, tools, schema), from_arrow_schema(schema))
+        session = self._session_of_job()
+        numbers = session.range(0, count, 1, tasks)
+        # Executors elsewhere have an identity of their own.
+        lent = tools if is_local(self._spark) else replace(tools, identity={})
+        key = new_key()
+        sealed = Sealed.of(lent, key)
+        rows = numbers.mapInArrow(partial(_read, sealed, schema), from_arrow_schema(schema))
         for columns in select_lists(self._stage.mapping, tuple(self._stage.source.names)):
             rows = rows.selectExpr(*columns)
-        return rows.mapInArrow(partial(_write, tools), "report string").collect()  # type: ignore[return-value]
+        written = rows.mapInArrow(partial(_write, sealed), "report string")
+        with with_key(session, key):
+            return written.collect()  # type: ignore[return-value]
 
     def _failed(self, error: Exception) -> StageError:
         cause = cause_of(error)
@@ -119,7 +128,15 @@ class SparkStager:
         )
 
 
-def _write(tools: TaskTools, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _read(sealed: Sealed, schema: pa.Schema, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    tools: TaskTools = sealed.open()
+    with identity(tools.identity):
+        yield from read_task(tools, schema, numbers)
+
+
+def _write(sealed: Sealed, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    tools: TaskTools = sealed.open()
     context = TaskContext.get()
     number = context.taskAttemptId() if context else 0
-    return write_task(tools, f"{tools.batch_id}-{number}", batches)
+    with identity(tools.identity):
+        yield from write_task(tools, f"{tools.batch_id}-{number}", batches)

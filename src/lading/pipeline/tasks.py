@@ -70,7 +70,7 @@ class Quarantine(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskTools:
-    """What a task is given. Pickled by Spark; the functions are of modules, not closures."""
+    """What a task is given, keys of sources and tables among it: sealed, so that Spark keeps none of it."""
 
     read: ReadSplits
     open_writer: Callable[[str], Writer]
@@ -80,6 +80,8 @@ class TaskTools:
     columns: tuple[str, ...] = field(default=())
     """Columns of the table, in order."""
     max_records: int = MAX_RECORDS
+    identity: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Variables of the service's own identity in a cloud, for what has no keys of its own."""
 
 
 def write_task(tools: TaskTools, attempt: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

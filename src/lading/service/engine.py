@@ -85,7 +85,8 @@ class Engine:
 
         # A context that somebody else started in this process is used and left to them.
         self._is_ours = SparkContext._active_spark_context is None  # noqa: SLF001 - no public way to ask
-        return open_session(self._settings, find_java(environment(), self._home.spark), self._home.spark)
+        variables, folder = environment(), self._home.spark
+        return open_session(self._settings, find_java(variables, folder), folder, variables=variables)
 
     def _reap(self) -> None:
         from py4j.protocol import Py4JError

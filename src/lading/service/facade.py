@@ -21,6 +21,7 @@ from lading.jobs.events import Interrupted
 from lading.jobs.record import JobKind, JobName, JobRecord, JobState
 from lading.model.batch import BatchPlan, Report
 from lading.model.bill import Bill
+from lading.pipeline.environment import cloud_identity
 from lading.pipeline.pools import pool_of
 from lading.plan.planner import Planner
 from lading.service.access import Access
@@ -39,7 +40,7 @@ from lading.service.session import Session
 from lading.service.shelf import Shelf
 from lading.service.sourced import source_of, with_source
 from lading.service.verify import Verdict, verify_job
-from lading.settings import security_settings
+from lading.settings import environment, security_settings
 from lading.sql.parse import parse_statement
 from lading.sql.statements import CreateJob, CreateRoutineLoad
 from lading.store.home import HomeLock
@@ -321,7 +322,8 @@ class Lading:
         if compiled.stage is None:
             return _NoStager()
         # A pool for each job: those that have much to do leave the others their even share.
-        return _LazyStager(self.spark, replace(compiled.stage, pool=pool_of(compiled.job.job_id)))
+        tools = replace(compiled.stage.tools, identity=cloud_identity(environment()))
+        return _LazyStager(self.spark, replace(compiled.stage, tools=tools, pool=pool_of(compiled.job.job_id)))
 
     def _drain(self, record: JobRecord, deadline: float | None, on_progress: Progress | None) -> JobRecord:
         runner = self.runner(record.job_id)

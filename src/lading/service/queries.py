@@ -22,6 +22,7 @@ from lading.service.long_rows import keep_rows
 from lading.service.result import Result
 from lading.service.routine_views import schema_rows
 from lading.service.stopping import Stop, current_stop, stopped
+from lading.settings import environment
 from lading.sql.queries import SCHEMA, is_about_jobs, read_query, rewrite_query
 from lading.sql.statements import Query
 from lading.sql.user_statements import Privilege
@@ -107,6 +108,8 @@ def _tables(session: Session, query: Query) -> Result:
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
+    from lading.pipeline.sealing import new_key, with_key
+
     checked = read_query(query)
     owned = {name: (name.db if name.db is not None else session.database, name.name) for name in checked.tables}
     for database, name in owned.values():
@@ -119,9 +122,11 @@ def _tables(session: Session, query: Query) -> Result:
     stop = current_stop()
     spark = _reading_session(session.lading.spark())
     try:
-        with _stoppable(spark, stop):
+        key = new_key()
+        with _stoppable(spark, stop), with_key(spark, key):
             for place, lake in lakes.items():
-                frame(spark, lake, partial(session.lading.shelf.storage, *place)).createOrReplaceTempView(views[place])
+                storage = partial(session.lading.shelf.storage, *place)
+                frame(spark, lake, storage, key).createOrReplaceTempView(views[place])
             found = spark.sql(text)
             # Part by part: an answer may have more rows than this process has memory.
             rows = (tuple(row) for row in found.toLocalIterator(prefetchPartitions=True))
@@ -194,20 +199,25 @@ def _reading_session(spark: SparkSession) -> SparkSession:
     return reading
 
 
-def frame(spark: SparkSession, lake: LakeTable, storage: Callable[[], Storage]) -> DataFrame:
-    """The current snapshot of a table on Spark."""
+def frame(spark: SparkSession, lake: LakeTable, storage: Callable[[], Storage], key: str) -> DataFrame:
+    """The current snapshot of a table on Spark, for jobs that are run with the key."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    from lading.pipeline.remote import remote_frame
+    from lading.pipeline.environment import cloud_identity
+    from lading.pipeline.remote import RemoteFiles, empty_frame, remote_frame
+    from lading.pipeline.session import is_local
     from lading.tables.delta.table import DeltaLakeTable
 
     schema = from_arrow_schema(lake.schema())
     root = lake.location.removeprefix("file://")
     files = lake.files()
     if not files:
-        return spark.createDataFrame([], schema)
+        return empty_frame(spark, lake.schema())
     if not Path(root).is_dir():
-        return remote_frame(spark, storage().arrow(), files, lake.schema())
+        system, remote_root = storage().arrow()
+        lent = cloud_identity(environment()) if is_local(spark) else {}
+        remote = RemoteFiles(system=system, root=remote_root, files=tuple(files), schema=lake.schema(), identity=lent)
+        return remote_frame(spark, remote, key)
     reader = spark.read.schema(schema)
     if isinstance(lake, DeltaLakeTable):
         # Its files leave out the columns that their folders name. Those of Iceberg have all columns, and their folders

@@ -14,6 +14,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from lading.errors import ConfigError, PropertyError, SecretError
+from lading.pipeline.environment import is_for_spark
 from lading.service.hidden import HIDDEN
 from lading.service.key_file import KEY_BYTES, KEY_FILE, KEY_VARIABLE, load_keys
 from lading.settings import environment
@@ -149,7 +150,7 @@ def resolve_reference(
     """The secret that `env:NAME` or `file:/path` names; anything else is the secret itself.
 
     Whoever may create a job chooses where a secret is sent. So what Lading itself keeps secret cannot be named:
-    variables that begin with LADING_, and files of its home.
+    variables that begin with LADING_, and files of its home. Nor what Spark's processes are given: it is no secret.
     """
     if not is_reference(value):
         return value
@@ -163,6 +164,9 @@ def resolve_reference(
 def _from_variable(variable: str, whose: str, variables: Mapping[str, str]) -> str:
     if variable.upper().startswith(_OWN_VARIABLES):
         msg = f"The variable {variable}{whose} belongs to Lading itself"
+        raise SecretError(msg, left=_LEFT, todo="Keep the secret in a variable of another name.")
+    if is_for_spark(variable, variables):
+        msg = f"The variable {variable}{whose} is in the environment of Spark's processes, too"
         raise SecretError(msg, left=_LEFT, todo="Keep the secret in a variable of another name.")
     found = variables.get(variable, "")
     if not found:

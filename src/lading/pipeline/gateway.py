@@ -1,0 +1,124 @@
+"""Starting Java for Spark, with an environment and a command line that hold no secret.
+
+PySpark's own launcher hands the whole environment on, and writes every setting onto the command line, where each user
+of the machine can read it. Here only what Java must know before it starts is written there. All other settings are set
+through the connection to Java, which only this process has.
+"""
+
+from __future__ import annotations
+
+import shutil
+import struct
+import tempfile
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from subprocess import PIPE, Popen
+from typing import Any
+
+from py4j.clientserver import ClientServer, JavaParameters, PythonParameters
+from py4j.java_gateway import java_import
+from pyspark.find_spark_home import _find_spark_home
+
+from lading.errors import ConfigError
+
+BEFORE_START = frozenset(
+    (
+        "spark.master",
+        "spark.submit.deployMode",
+        "spark.app.name",
+        "spark.driver.memory",
+        "spark.driver.defaultJavaOptions",
+        "spark.driver.extraJavaOptions",
+        "spark.driver.extraClassPath",
+        "spark.driver.extraLibraryPath",
+        "spark.jars",
+        "spark.jars.packages",
+        "spark.jars.excludes",
+        "spark.jars.ivy",
+        "spark.jars.ivySettings",
+        "spark.files",
+        "spark.archives",
+        "spark.submit.pyFiles",
+        "spark.kerberos.keytab",
+        "spark.kerberos.principal",
+        "spark.yarn.queue",
+    )
+)
+"""What the launcher itself acts on. Everybody on the machine can read it."""
+_IMPORTS = (
+    "org.apache.spark.SparkConf",
+    "org.apache.spark.api.java.*",
+    "org.apache.spark.api.python.*",
+    "org.apache.spark.resource.*",
+    "org.apache.spark.sql.Encoders",
+    "org.apache.spark.sql.OnSuccessCall",
+    "org.apache.spark.sql.functions",
+    "org.apache.spark.sql.classic.*",
+    "org.apache.spark.sql.api.python.*",
+    "org.apache.spark.sql.hive.*",
+    "scala.Tuple2",
+)
+"""Names that PySpark uses without their packages."""
+_LOOK_S = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """How Java is started."""
+
+    options: Mapping[str, str]
+    environment: Mapping[str, str]
+    """All that Java and the processes it starts will know."""
+    shares_group: bool = False
+    """Java is in the process group of this process, and ends with it; else Ctrl-C at a terminal does not reach it."""
+    stderr: int | None = None
+    """Where Java writes its errors; None: where this process does."""
+
+
+def launch_java(launch: Launch) -> Any:
+    """Start Java and connect to it. Its process is `gateway.proc`; it ends when this process does."""
+    folder = Path(tempfile.mkdtemp(prefix="lading-gateway-"))
+    try:
+        told = folder / "connection"
+        command = [str(Path(_find_spark_home()) / "bin" / "spark-submit")]
+        for name in sorted(BEFORE_START & launch.options.keys()):
+            command += ["--conf", f"{name}={launch.options[name]}"]
+        environment = {**launch.environment, "SPARK_CONNECT_MODE": "0", "_PYSPARK_DRIVER_CONN_INFO_PATH": str(told)}
+        process = Popen(  # noqa: S603 - Spark's own launcher
+            [*command, "pyspark-shell"],
+            stdin=PIPE,  # Java ends when this is closed, also because this process died.
+            stderr=launch.stderr,
+            env=environment,
+            process_group=None if launch.shares_group else 0,
+        )
+        _wait_until_told(told, process)
+        with told.open("rb") as connection:
+            port, token = _read_connection(connection)
+    finally:
+        shutil.rmtree(folder)
+    gateway: Any = ClientServer(
+        java_parameters=JavaParameters(port=port, auth_token=token, auto_convert=True),
+        python_parameters=PythonParameters(port=0, eager_load=False),
+    )
+    gateway.proc = process
+    for name in _IMPORTS:
+        java_import(gateway.jvm, name)
+    return gateway
+
+
+def _read_connection(connection: Any) -> tuple[int, str]:
+    """The port and the token, as Spark writes them: numbers of four bytes, and text with its length before it."""
+    port, length = struct.unpack("!ii", connection.read(8))
+    return port, connection.read(length).decode()
+
+
+def _wait_until_told(told: Path, process: Popen[bytes]) -> None:
+    """Spark gives the file its name when it is whole."""
+    waiting = threading.Event()
+    while not told.is_file():
+        if (status := process.poll()) is not None:
+            msg = f"Java ended with status {status} before Spark had started"
+            raise ConfigError(msg, left="Nothing was changed.", todo="See the log; `lading doctor` tries the same.")
+        waiting.wait(_LOOK_S)

@@ -1,0 +1,98 @@
+"""What a task is given, sealed: Spark keeps what it sends to tasks for as long as it likes, also on disks.
+
+Spark serializes the functions of a job and sends them to every executor as a block, which stays there until Java tidies
+up. So the keys of sources and tables are not in them: they are sealed with a key that is made for one batch or one
+query, and that travels with its jobs as a property. Spark's logs redact it by its name; it is gone when the job is.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Self
+
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from pyspark import SparkContext
+from pyspark.serializers import CloudPickleSerializer
+from pyspark.sql import SparkSession
+from pyspark.taskcontext import TaskContext
+
+from lading.errors import StageError
+
+PROPERTY = "spark.lading.task.secret"
+SETTING = {PROPERTY: "is set for each job"}
+"""Spark redacts a property of a job in its logs when it is a setting of the application, too."""
+_NONCE_BYTES = 12
+
+
+def new_key() -> str:
+    """A key for the jobs of one batch or one query."""
+    return AESGCM.generate_key(bit_length=256).hex()
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """A value that only tasks of the job that has its key can read."""
+
+    closed: bytes
+
+    @classmethod
+    def of(cls, value: object, key: str) -> Self:
+        """Seal a value."""
+        nonce = secrets.token_bytes(_NONCE_BYTES)
+        return cls(nonce + AESGCM(bytes.fromhex(key)).encrypt(nonce, _pickled(value), None))
+
+    def open(self) -> Any:
+        """The value, within a task."""
+        context = TaskContext.get()
+        key = context.getLocalProperty(PROPERTY) if context else None
+        if not key:
+            msg = "A task came without the key of its job"
+            raise StageError(msg, left="Nothing was committed.", todo="It is tried again.")
+        opened = AESGCM(bytes.fromhex(key)).decrypt(self.closed[:_NONCE_BYTES], self.closed[_NONCE_BYTES:], None)
+        return pickle.loads(opened)  # noqa: S301 - sealed by the driver of this job
+
+
+def _pickled(value: object) -> bytes:
+    found: bytes = CloudPickleSerializer().dumps(value)  # type: ignore[no-untyped-call]  # PySpark has no types here
+    return found
+
+
+@contextmanager
+def with_key(session: SparkSession, key: str) -> Iterator[None]:
+    """Within this, jobs that this thread starts with the session can open what was sealed with the key."""
+    context = session.sparkContext
+    session.conf.unset(PROPERTY)  # Spark gives settings of a session to its jobs, over their own properties.
+    context.setLocalProperty(PROPERTY, key)
+    try:
+        yield
+    finally:
+        _forget(context)
+
+
+def _forget(context: SparkContext) -> None:
+    from py4j.protocol import Py4JError
+
+    try:
+        context.setLocalProperty(PROPERTY, None)  # type: ignore[arg-type]  # None: it is not set
+    except (Py4JError, OSError):
+        return  # Spark has ended, and the key with it.
+
+
+@contextmanager
+def identity(variables: Mapping[str, str]) -> Iterator[None]:
+    """Within this, libraries find in the environment of a worker what the service lent to this task."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
