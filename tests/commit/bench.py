@@ -86,7 +86,7 @@ class Bench:
             new_token=new_token,
             followers=(self.follower,),
         )
-        return Coordinator(replace(self.job, **changes), world, Incarnation("i"))  # type: ignore[arg-type]
+        return Coordinator(replace(self.job, **changes), world, Incarnation(f"i-{new_token():x}"))  # type: ignore[arg-type]
 
     def started(self, **changes: object) -> Coordinator:
         coordinator = self.incarnation(**changes)

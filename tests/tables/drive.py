@@ -161,7 +161,7 @@ def driver(rig: Rig, table: RigTable, job: Job, *, tokens: NewToken = new_token)
     world = World(
         table=table, bills=table.bills, planner=CountingPlanner(), stager=stager, clock=Ticking(), new_token=tokens
     )
-    return Driver(coordinator=Coordinator(job, world, Incarnation("tests")), stager=stager)
+    return Driver(coordinator=Coordinator(job, world, Incarnation(f"tests-{new_token():x}")), stager=stager)
 
 
 def ids(rig: Rig, table: RigTable) -> list[int]:

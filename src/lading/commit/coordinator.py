@@ -28,7 +28,7 @@ from lading.commit.rollback import check_not_rolled_back, rolled_back
 from lading.commit.settle import commit_and_settle, fenced
 from lading.commit.sighted import check_sighted
 from lading.commit.steps import Steps
-from lading.errors import BudgetError, HeadLostError, NotOpenError, ReportError
+from lading.errors import BudgetError, HeadLostError, NotOpenError, ReportError, RolledBackError
 from lading.ids import Incarnation, NewToken
 from lading.model.batch import BatchPlan, Report, StagedFile
 from lading.model.bill import Bill, Head
@@ -82,8 +82,7 @@ class Coordinator:
         yield "start.before"
         world = self._world
         planned_at = world.clock.now()
-        head = self._read_head_since(last_seen)
-        check_not_rolled_back(self.job, head, last_seen, self._bills_above(head))
+        head = self._read_start_head(last_seen)
         if head is None:
             # Dies before the commit: there is no head, the job is not open, and the start is resolved again.
             # Dies after it: the start is pinned for ever, also when no row is ever read.
@@ -218,7 +217,12 @@ class Coordinator:
             return known
         if head is None or head.seq < known.seq:
             raise rolled_back(self.job, head, known.seq)
-        raise fenced(known, head)
+        newest = self._world.bills.read(self.job.job_id, head)
+        if newest.incarnation != self.incarnation:
+            raise fenced(known, head)
+        # A commit of this very incarnation, whose answer was lost: nobody else is there.
+        self.bill = newest
+        return newest
 
     def _read_sighted(self, seen: Head | None) -> Bill:
         base = self._read_base()
@@ -226,11 +230,24 @@ class Coordinator:
             check_sighted(self.job, self._world.bills, base, seen)
         return base
 
+    def _read_start_head(self, last_seen: Head | None) -> Head | None:
+        """The head to start from. That bills prove a higher one may also mean that the answer was an old one."""
+        for left in range(MAX_STALE_READS, -1, -1):
+            head = self._read_head_since(last_seen)
+            try:
+                check_not_rolled_back(self.job, head, last_seen, self._bills_above(head))
+            except RolledBackError:
+                if not left:
+                    raise
+            else:
+                break
+        return head
+
     def _read_head_since(self, seen: Head | None) -> Head | None:
         """The head. An answer that is older than what was seen is asked for again before it is believed."""
         head = self._world.table.read_head(self.job.job_id)
         for _ in range(MAX_STALE_READS):
-            if seen is None or (head is not None and head.seq >= seen.seq):
+            if seen is None or (head is not None and (head == seen or head.seq > seen.seq)):
                 break
             head = self._world.table.read_head(self.job.job_id)
         return head

@@ -7,7 +7,14 @@ from dataclasses import dataclass
 
 from lading.commit.protocols import Table
 from lading.commit.steps import Steps
-from lading.errors import CommitRefusedError, FencedError, RolledBackError, TableError, UnknownOutcomeError
+from lading.errors import (
+    CommitRefusedError,
+    FencedError,
+    LadingError,
+    RolledBackError,
+    TableError,
+    UnknownOutcomeError,
+)
 from lading.model.batch import StagedFile
 from lading.model.bill import Bill, Head
 from lading.model.outcome import Landed, NotLanded, Outcome, Unknown
@@ -48,7 +55,16 @@ def commit_and_settle(table: Table, expected: Head | None, staged: Sequence[Stag
         if isinstance(outcome, Landed):
             return
         was_unknown = was_unknown or isinstance(outcome, Unknown)
-        seen = look(table, expected, bill)
+        try:
+            seen = look(table, expected, bill)
+        except RolledBackError:
+            raise
+        except LadingError as error:
+            if not was_unknown:
+                raise
+            # Nobody can tell yet whether it landed. Whoever believed that it has not would take its own commit for
+            # somebody else's at the next look.
+            raise unknown(bill, f"{_why(outcome)}; and the table could not be looked at: {error.what}") from error
         yield "settle.before"
         if seen.ours:
             return
@@ -84,22 +100,36 @@ def may_try_again(outcome: Outcome) -> bool:
 def give_up(
     table: Table, staged: Sequence[StagedFile], bill: Bill, *, was_unknown: bool, outcome: Outcome
 ) -> CommitRefusedError | UnknownOutcomeError:
-    """The head stands and no attempt is known to have landed."""
-    why = outcome.why if isinstance(outcome, NotLanded | Unknown) else ""
-    where = f"seq {bill.seq} of job {bill.job_name} ({bill.job_id})"
+    """The head is unchanged and no attempt is known to have landed."""
     if was_unknown:
-        msg = f"It is not known whether the commit of {where} landed: {why}"
-        return UnknownOutcomeError(
-            msg,
-            left="Its files are kept and the table was not changed further.",
-            todo="The next start of the job reads the table and decides.",
-            token=bill.token,
-        )
+        return unknown(bill, _why(outcome))
     table.discard(staged)
-    msg = f"The commit of {where} was refused: {why}"
+    msg = f"The commit of {_named(bill)} was refused: {_why(outcome)}"
     return CommitRefusedError(
-        msg, left="Its files were removed and the head stands.", todo="The batch is planned again.", token=bill.token
+        msg,
+        left="Its files were removed and the head is unchanged.",
+        todo="The batch is planned again.",
+        token=bill.token,
     )
+
+
+def unknown(bill: Bill, why: str) -> UnknownOutcomeError:
+    """Whether the commit landed must be found out by the next start."""
+    msg = f"It is not known whether the commit of {_named(bill)} landed: {why}"
+    return UnknownOutcomeError(
+        msg,
+        left="Its files are kept and the table was not changed further.",
+        todo="The next start of the job reads the table and decides.",
+        token=bill.token,
+    )
+
+
+def _named(bill: Bill) -> str:
+    return f"seq {bill.seq} of job {bill.job_name} ({bill.job_id})"
+
+
+def _why(outcome: Outcome) -> str:
+    return outcome.why if isinstance(outcome, NotLanded | Unknown) else ""
 
 
 def fenced(bill: Bill, head: Head | None) -> FencedError:

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-from lading.ids import JobId
+from lading.errors import StorageError
+from lading.ids import JobId, Token
 from lading.model.batch import StagedFile
 from lading.model.bill import Bill, Head
 from lading.model.outcome import NotLanded, Outcome, Unknown
 from lading.tables.memory import MemoryTable
+
+MOST_OLD_ANSWERS = 3
+"""In a row: a store that never tells the truth cannot be lived with."""
 
 
 class FaultyTable(MemoryTable):
@@ -19,6 +23,7 @@ class FaultyTable(MemoryTable):
         super().__init__()
         self.faults = faults
         self._rng = rng
+        self._old_answers = 0
         self._pending: list[tuple[Head | None, tuple[StagedFile, ...], Bill]] = []
 
     def commit(self, expected: Head | None, staged: Sequence[StagedFile], bill: Bill) -> Outcome:
@@ -35,12 +40,24 @@ class FaultyTable(MemoryTable):
             return Unknown(why="the answer was lost")
         return outcome
 
+    def find(self, job_id: JobId, token: Token) -> bool:
+        self._maybe_away()
+        return super().find(job_id, token)
+
+    def _maybe_away(self) -> None:
+        if self._rng.random() < self.faults / 6:
+            msg = "The store is away"
+            raise StorageError(msg, left="Nothing was read.", todo="It is asked again.")
+
     def read_head(self, job_id: JobId) -> Head | None:
-        if self._rng.random() < self.faults / 8:
+        self._maybe_away()
+        self._old_answers += 1
+        if self._old_answers <= MOST_OLD_ANSWERS and self._rng.random() < self.faults / 8:
             # An old answer from somewhere on the way.
             return self.versions[self._rng.randrange(max(0, len(self.versions) - 4), len(self.versions))].heads.get(
                 job_id
             )
+        self._old_answers = 0
         return super().read_head(job_id)
 
     def deliver_pending(self) -> None:

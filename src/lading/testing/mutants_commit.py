@@ -11,6 +11,7 @@ from lading.commit.check import check_reports
 from lading.commit.coordinator import Coordinator
 from lading.commit.settle import Sighting
 from lading.commit.steps import Steps
+from lading.errors import StorageError
 from lading.ids import JobId
 from lading.model.batch import BatchPlan, Report, StagedFile
 from lading.model.bill import Bill, BillKind, Head
@@ -238,3 +239,18 @@ def _copy_of_another_commit(patch: Patch) -> None:
         )
 
     patch(MemoryTable, "resume_copy", first)
+
+
+@mutant("own-commit-is-a-stranger", "a head of our own incarnation is ours")
+def _own_commit_is_a_stranger(patch: Patch) -> None:
+    def suspicious(self: Coordinator) -> Bill:
+        known = self._known()
+        head = self._read_head_since(known.head)
+        if head == known.head:
+            return known
+        if head is None or head.seq < known.seq:
+            raise coordinator.rolled_back(self.job, head, known.seq)
+        raise coordinator.fenced(known, head)
+
+    patch(Coordinator, "_read_base", suspicious)
+    patch(settle, "unknown", lambda bill, why: StorageError(why, left="", todo=""))

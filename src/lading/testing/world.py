@@ -33,7 +33,7 @@ from lading.testing.clock import ManualClock
 from lading.testing.faulty import FaultyTable
 from lading.testing.source import ScriptedSource
 from lading.testing.stager import ScriptedStager
-from lading.testing.verdict import STUCK, Findings
+from lading.testing.verdict import STOPPED, STUCK, Findings
 from lading.testing.verifier import Evidence, Promises, Version, check_all_read, verify
 
 JOB_ID = JobId("00000000-0000-4000-8000-000000000001")
@@ -111,6 +111,8 @@ class World:
     cleaned: set[int] = field(default_factory=set)
     """Seqs of bills that another engine removed."""
     rolled_back_to: Head | None = None
+    causes: Findings = field(default_factory=Findings)
+    """Reasons for stopping that were not so."""
 
     def __post_init__(self) -> None:
         self.source = ScriptedSource(self.rng, shards=self.rng.randint(1, 3), knows_ends=self.rng.random() < 0.4)
@@ -203,6 +205,7 @@ class World:
         self.table.drop_or_deliver_pending()
         self.actors.clear()
         findings = Findings()
+        findings.found += self.causes.found
         findings.expect(self._drain(), STUCK, f"not done after {MAX_QUIET_STEPS} quiet steps")
         head = self.table.read_head_unchecked(JOB_ID)
         findings.found += verify(self.evidence()).found
@@ -261,6 +264,7 @@ class World:
 
     def _failed(self, actor: Actor, error: LadingError) -> None:
         actor.work = actor.then = None
+        self._check_cause(actor, error)
         match error:
             case FencedError() | UnknownOutcomeError():
                 self._remove(actor)
@@ -272,6 +276,21 @@ class World:
                 self._ask(actor, {error.facts["partition"]: None})
             case _ if not actor.is_open:
                 self._begin(actor, self._start(actor), partial(self._note_open, actor))
+
+    def _check_cause(self, actor: Actor, error: LadingError) -> None:
+        """What a job says when it stops must be so."""
+        head = self.table.read_head_unchecked(JOB_ID)
+        was_restored = any(version.restored for version in self.table.versions)
+        if isinstance(error, FencedError) and head is not None and not was_restored:
+            other = self.bills.read_ever(JOB_ID, head).incarnation
+            told = f"{actor.coordinator.incarnation} says that it was fenced, by its own commit {head.bill_name}"
+            self.causes.expect(other != actor.coordinator.incarnation, STOPPED, told)
+        if isinstance(error, PartitionLostError) and "partition" in error.facts:
+            shard = self.source.shards[error.facts["partition"]]
+            self.causes.expect(shard.expired, STOPPED, f"{shard.name} was called lost, and the source has it")
+        if isinstance(error, RolledBackError):
+            told = "the job says that the table was rolled back, and it never was"
+            self.causes.expect(was_restored, STOPPED, told)
 
     def _accept_rollback(self, actor: Actor) -> None:
         """The operator says that the rollback was meant, and where the table now ends."""
