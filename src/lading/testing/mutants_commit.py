@@ -9,7 +9,8 @@ from typing import Any
 from lading.commit import coordinator, draft, settle
 from lading.commit.check import check_reports
 from lading.commit.coordinator import Coordinator
-from lading.commit.settle import Sighting
+from lading.commit.rollback import rolled_back
+from lading.commit.settle import Sighting, fenced
 from lading.commit.steps import Steps
 from lading.errors import StorageError
 from lading.ids import JobId
@@ -249,8 +250,8 @@ def _own_commit_is_a_stranger(patch: Patch) -> None:
         if head == known.head:
             return known
         if head is None or head.seq < known.seq:
-            raise coordinator.rolled_back(self.job, head, known.seq)
-        raise coordinator.fenced(known, head)
+            raise rolled_back(self.job, head, known.seq)
+        raise fenced(known, head)
 
     patch(Coordinator, "_read_base", suspicious)
     patch(settle, "unknown", lambda bill, why: StorageError(why, left="", todo=""))
