@@ -8,7 +8,8 @@ from collections.abc import Generator, Iterator
 import pytest
 
 from lading.testing.kafka_broker import KafkaBroker, KafkaMissingError, serve_kafka
-from lading.testing.kinesis.server import KinesisServer, NoNodeError, serve_kinesis
+from lading.testing.kinesis.server import KinesisServer, serve_kinesis
+from lading.testing.npm import NoNodeError
 from tests.guarded_s3 import GuardedStore, serve_guarded_s3
 from tests.hush.buckets import look_at_buckets
 from tests.hush.files import look_at_files

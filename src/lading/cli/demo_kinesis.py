@@ -18,7 +18,8 @@ from lading.clock import SystemClock
 from lading.service.facade import Lading
 from lading.testing.kinesis.generator import Generator
 from lading.testing.kinesis.reshard import Resharder
-from lading.testing.kinesis.server import KinesisServer, NoNodeError, serve_kinesis
+from lading.testing.kinesis.server import KinesisServer, serve_kinesis
+from lading.testing.npm import NoNodeError
 from lading.testing.stream_check import check_table
 
 CLICKS, CHUNKS, KEYS = 10_000, 20, 500

@@ -93,7 +93,9 @@ def serve(
         from lading.service.lag_rounds import LagRounds
         from lading.service.metrics import Metrics
         from lading.service.scheduler import Scheduler
+        from lading.service.security.oidc_open import open_oidc
         from lading.service.security.root_password import ensure_root_password
+        from lading.settings import environment
 
         lading = stack.enter_context(Lading(home, store_url=store))
         keep_crashes(lading.home.path)
@@ -102,7 +104,7 @@ def serve(
         told = Metrics(lading.store, lading.clock)
         lading.watches.extend((told, LogWatch()))
         scheduler = Scheduler(lading)
-        rules = DoorRules(access=access, open_metrics=metrics, hosts=hosts)
+        rules = DoorRules(access=access, open_metrics=metrics, hosts=hosts, oidc=open_oidc(environment(), lading))
         http = _http(stack, lading, rules, scheduler, told, (host, http_port), tls, proxies)
         options = MysqlOptions(host=host, port=mysql_port, tls=tls, require_tls=require_tls)
         mysql = _mysql(stack, lading, access, options)
@@ -158,7 +160,8 @@ def _http(
 
     access = rules.access
     app = create_app(lading, access=access, scheduler=scheduler, metrics=told, rules=rules)
-    mount_console(app, lading, access=access, metrics=told, scheduler=scheduler, is_https=tls is not None)
+    is_https, oidc = tls is not None, rules.oidc
+    mount_console(app, lading, access=access, metrics=told, scheduler=scheduler, is_https=is_https, oidc=oidc)
     server = HttpServer(app, trusted_proxies=proxies)
     server.start(place[0], place[1], tls=tls)
     stack.callback(server.close)

@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 
 from starlette.requests import Request
 
 from lading.console.memory import StepMemory
 from lading.console.visits import Visits
+from lading.errors import LadingError
 from lading.ids import JobId
 from lading.jobs.record import JobRecord
 from lading.service.access import Access
@@ -24,9 +25,13 @@ from lading.service.rights import ROOT, Identity, Rights
 from lading.service.session import Session
 from lading.service.sights import Sights
 
+if TYPE_CHECKING:  # Its libraries are an extra.
+    from lading.service.security.oidc import OpenIdConnect
+
 OPEN_USER = "anonymous"
 READERS, PROVERS = 8, 8
 PROVERS_OF_ONE_PEER = 4
+MOST_PROBLEMS = 1000
 
 Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
@@ -69,6 +74,9 @@ class Console:
     visits: Visits
     access: Access | None = None
     scheduler: Scheduler | None = None
+    oidc: OpenIdConnect | None = None
+    problems: dict[str, LadingError] = field(default_factory=dict)
+    """Why a browser could not sign in, by its id, until its login page says it."""
     _readers: ThreadPoolExecutor = field(default_factory=lambda: _pool(READERS, "lading-console"))
     _provers: ThreadPoolExecutor = field(default_factory=lambda: _pool(PROVERS, "lading-login"))
     """Wrong passwords are answered late; who waits for that keeps no thread from the pages."""
@@ -93,6 +101,16 @@ class Console:
             await asyncio.sleep(settled.delay_s)
             raise settled.error
         return settled
+
+    async def ask_provider(self, work: Callable[[], Answer]) -> Answer:
+        """Run something that waits for the identity provider. It keeps no thread from the pages."""
+        return await asyncio.get_running_loop().run_in_executor(self._provers, work)
+
+    def note_problem(self, visit_id: str, error: LadingError) -> None:
+        """Keep why a browser could not sign in. Of very many, the oldest are forgotten."""
+        while len(self.problems) >= MOST_PROBLEMS:
+            del self.problems[next(iter(self.problems))]
+        self.problems[visit_id] = error
 
     def visitor(self, request: Request) -> Visitor | None:
         """Who is asking; None: they have to log in. Read again each time, so that a REVOKE, a DROP USER and a new

@@ -8,10 +8,11 @@ from starlette.responses import RedirectResponse, Response
 
 from lading.console.desk import Console
 from lading.console.frame import Page, frame
-from lading.console.parts.basic import Banner, box, button, field, text
+from lading.console.parts.basic import Banner, box, button, field, link, text
 from lading.errors import LadingError
 
 ENTER = "/login/enter"
+BEGIN = "/login/oidc"
 
 
 def add_login(console: Console) -> None:
@@ -22,7 +23,8 @@ def add_login(console: Console) -> None:
         if await console.ask(console.visitor, request) is not None:
             return RedirectResponse(inside(next), status_code=303)
         with frame(console, None, title="Log in", here="/login") as page:
-            _form(console, page, inside(next))
+            problem = console.problems.pop(request.session.get("id", ""), None)
+            _form(console, page, inside(next), problem)
         return None
 
     @app.get(ENTER, include_in_schema=False)
@@ -42,10 +44,15 @@ def inside(path: str) -> str:
     return path if is_ours and not path.startswith("/login") else "/"
 
 
-def _form(console: Console, page: Page, back: str) -> None:
+def _form(console: Console, page: Page, back: str, problem: LadingError | None) -> None:
     with box("form", "ld-panel ld-login") as form:
         text("h1", "Log in")
         refused = Banner()
+        if problem is not None:
+            refused.show(problem.what, problem.todo, "bad")
+            page.announce(problem.what)
+        if console.oidc is not None:
+            link(f"Sign in with {console.oidc.settings.name}", f"{BEGIN}?next={_quoted(back)}", "ld-single-sign-on")
         user = field("User").props('autocomplete="username" autofocus name=user')
         password = field("Password", is_password=True).props('autocomplete="current-password" name=password')
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
 from nicegui import app as pages
@@ -19,12 +20,16 @@ from lading.console.login_page import add_login
 from lading.console.memory import StepMemory
 from lading.console.missing_page import add_missing
 from lading.console.new_page import add_new
+from lading.console.oidc_login import add_oidc
 from lading.console.spark_page import add_spark
 from lading.console.visits import Visits
 from lading.service.access import Access
 from lading.service.facade import Lading
 from lading.service.metrics import Metrics
 from lading.service.sights import Sights
+
+if TYPE_CHECKING:  # Its libraries are an extra.
+    from lading.service.security.oidc import OpenIdConnect
 
 FOLDER = Path(__file__).parent / "static"
 
@@ -51,6 +56,7 @@ def mount_console(
     metrics: Metrics | None = None,
     scheduler: Scheduler | None = None,
     is_https: bool = False,
+    oidc: OpenIdConnect | None = None,
 ) -> Console:
     """Put the pages at `/`, behind every path that the app has already. Once in a process: NiceGUI has one app.
 
@@ -65,9 +71,10 @@ def mount_console(
         visits=Visits(lading.clock),
         access=access,
         scheduler=scheduler,
+        oidc=oidc,
     )
     lading.watches.append(memory)
-    for add in (add_jobs, add_job, add_new, add_spark, add_login, add_missing):
+    for add in (add_jobs, add_job, add_new, add_spark, add_login, add_oidc, add_missing):
         add(console)
     pages.add_static_files(STATIC, str(FOLDER), max_cache_age=3600)
     pages.add_middleware(_Headers)

@@ -25,6 +25,7 @@ class _Ticket:
     identity: Identity
     visit_id: str
     ends_s: float
+    life_s: float
 
 
 class Visits:
@@ -49,13 +50,13 @@ class Visits:
                 return None
             return found.identity
 
-    def issue_ticket(self, identity: Identity, visit_id: str) -> str:
-        """For somebody who has proven who they are, in the browser that has this id."""
+    def issue_ticket(self, identity: Identity, visit_id: str, *, life_s: float = LIFE_S) -> str:
+        """For somebody who has proven who they are, in the browser that has this id. The login lasts for `life_s`."""
         with self._lock:
             self._sweep()
             ticket = secrets.token_urlsafe(32)
             ends_s = self._clock.monotonic_s() + TICKET_LIFE_S
-            self._tickets[ticket] = _Ticket(identity=identity, visit_id=visit_id, ends_s=ends_s)
+            self._tickets[ticket] = _Ticket(identity=identity, visit_id=visit_id, ends_s=ends_s, life_s=life_s)
             return ticket
 
     def redeem(self, ticket: str, visit_id: str) -> str | None:
@@ -66,7 +67,7 @@ class Visits:
             if found is None or found.visit_id != visit_id or found.ends_s < now:
                 return None
             fresh = secrets.token_urlsafe(32)
-            self._visits[fresh] = _Visit(identity=found.identity, ends_s=now + LIFE_S)
+            self._visits[fresh] = _Visit(identity=found.identity, ends_s=now + found.life_s)
             return fresh
 
     def end(self, visit_id: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from starlette.requests import HTTPConnection
@@ -20,6 +21,9 @@ from lading.http.hosts import Hosts
 from lading.http.peers import place_peer
 from lading.http.proofs import Proofs, Sleep
 from lading.service.access import Access
+
+if TYPE_CHECKING:  # Its libraries are an extra.
+    from lading.service.security.oidc import OpenIdConnect
 
 MOST_BODY_BYTES = 4 * 1024 * 1024
 """Four times the largest statement. JSON grows in memory: two letters here are an empty list of 56 bytes there."""
@@ -45,6 +49,8 @@ class DoorRules:
     body_timeout_s: float = 30.0
     hosts: Hosts = field(default_factory=Hosts)
     """By default it is called by the names of this machine alone."""
+    oidc: OpenIdConnect | None = None
+    """The identity provider whose tokens are accepted."""
     sleep: Sleep = asyncio.sleep
     """How the answer to a wrong password waits."""
 
@@ -61,7 +67,7 @@ class Door:
     def __init__(self, app: ASGIApp, rules: DoorRules) -> None:
         self._app = app
         self._rules = rules
-        self._proofs = Proofs(rules.access, rules.sleep) if rules.access is not None else None
+        self._proofs = Proofs(rules.access, rules.sleep, rules.oidc) if rules.access is not None else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):

