@@ -29,6 +29,7 @@ from lading.plan.planner import Planner
 from lading.service.access import Access
 from lading.service.facade import Lading
 from lading.service.metrics import Metrics
+from lading.settings import SecuritySettings
 from lading.store.records import BillEntry
 from lading.tables.base import Writer
 from lading.tables.delta.writer import DeltaWriter
@@ -124,11 +125,14 @@ class Rig:
             )
             self.metrics.committed(self.lading.job(record.name), bill)
 
-    def access(self) -> Access:
+    def access(self, security: SecuritySettings | None = None) -> Access:
         """Users of this home; wrong passwords are answered at once."""
         quick = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
         lading = self.lading
-        return with_root(Access(lading.store, lading.clock, lading.vault, wait=lambda delay_s: None, hasher=quick))
+        access = Access(
+            lading.store, lading.clock, lading.vault, wait=lambda delay_s: None, hasher=quick, security=security
+        )
+        return with_root(access)
 
     def create_routine(self, name: str = "clicks", database: str = "shop") -> JobRecord:
         """The record of a routine load that nobody runs."""

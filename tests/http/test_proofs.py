@@ -16,6 +16,7 @@ from lading.http.proofs import MOST_PASSWORDS
 from lading.http.server import HttpServer
 from lading.service.access import ROOT, Access
 from lading.service.login import Refusal
+from lading.settings import SecuritySettings
 from lading.testing.marked import secret
 from tests.http.rig import Rig, rules
 from tests.logins import ROOT_LOGIN
@@ -48,7 +49,9 @@ def access(rig: Rig) -> Access:
     return made
 
 
-def test_strangers_who_guess_delay_neither_tokens_nor_right_passwords(rig: Rig, access: Access) -> None:
+def test_strangers_who_guess_delay_neither_tokens_nor_right_passwords(rig: Rig) -> None:
+    access = rig.access(SecuritySettings(address_failures=0))
+    access.create_user("ann", PASSWORD, by=ROOT)
     token = access.create_token("ann", by=ROOT).text
     held = Held(3 * MOST_PASSWORDS)
     with HttpServer(rig.app(access=access, under=rules(access=access, sleep=held.sleep))).start() as server:
@@ -113,7 +116,7 @@ def test_headers_that_are_made_up_gain_no_attempt(rig: Rig, access: Access, held
     with serving(rig, access, held) as url:
         for number in range(3):
             httpx.get(url, auth=("ann", "wrong"), headers={name: f"10.0.0.{number}"})
-    assert list(access.throttle._records) == [("ann", SOMEWHERE)]
+    assert list(access.throttle.pairs) == [("ann", SOMEWHERE)]
 
 
 def test_nobody_is_root_without_a_password_through_a_proxy(rig: Rig, access: Access, held: Held) -> None:
@@ -132,10 +135,10 @@ def test_a_proxy_that_was_named_is_believed(rig: Rig, access: Access, held: Held
     with serving(rig, access, held, "127.0.0.0/8") as url:
         for number in range(3):
             httpx.get(url, auth=("ann", "wrong"), headers={"X-Forwarded-For": f"9.9.9.9, 10.0.0.{number}"})
-    assert list(access.throttle._records) == [("ann", f"10.0.0.{number}") for number in range(3)]
+    assert list(access.throttle.pairs) == [("ann", f"10.0.0.{number}") for number in range(3)]
     with serving(rig, access, held, "192.0.2.1") as url:
         httpx.get(url, auth=("ann", "wrong"), headers={"X-Forwarded-For": "10.0.0.7"})
-    assert ("ann", "10.0.0.7") not in access.throttle._records
+    assert ("ann", "10.0.0.7") not in access.throttle.pairs
 
 
 def test_proxies_are_addresses() -> None:

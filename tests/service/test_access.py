@@ -226,8 +226,8 @@ def test_names_nobody_has_do_not_fill_the_memory(clock: ManualClock) -> None:
     throttle = Throttle(clock, lambda _: None)
     for number in range(MOST_KEYS + 100):
         throttle.punish(f"u{number}", "a")
-    assert len(throttle._records) == MOST_KEYS
-    assert ("u0", "a") not in throttle._records
+    assert len(throttle.pairs) == MOST_KEYS
+    assert ("u0", "a") not in throttle.pairs
 
 
 def test_many_threads_may_check_at_once(store: Store) -> None:

@@ -128,7 +128,7 @@ def test_what_is_ones_own_needs_no_privilege(access: Access) -> None:
     run(access, "CREATE TOKEN FOR jack", JACK)
 
 
-@pytest.mark.parametrize("text", ["ALTER USER root IDENTIFIED BY 'x'", "CREATE TOKEN FOR root"])
+@pytest.mark.parametrize("text", ["ALTER USER root IDENTIFIED BY 'xxxx yyyy'", "CREATE TOKEN FOR root"])
 def test_what_is_roots_is_only_roots(access: Access, text: str) -> None:
     run(access, "CREATE USER jack")
     run(access, "GRANT ADMIN ON * TO jack")

@@ -11,9 +11,10 @@ from lading.clock import Clock
 from lading.errors import ConfigError, DeniedError, UserExistsError
 from lading.service.listening import check_listening
 from lading.service.login import Login
-from lading.service.passwords import check_new_password, native_digest, sha2_digest
+from lading.service.passwords import native_digest, sha2_digest
 from lading.service.rights import ROOT, ROOT_NAME, Identity, Rights, grant_entries
 from lading.service.secrets import Vault
+from lading.service.security.password_rules import check_new_password
 from lading.service.security.tokens import (
     NewAccessToken,
     check_token_may_manage,
@@ -68,8 +69,7 @@ class Access(Login):
         security: SecuritySettings | None = None,
         on_root_password: Callable[[], None] | None = None,
     ) -> None:
-        super().__init__(store, clock, vault, wait=wait, hasher=hasher)
-        self._security = security or SecuritySettings()
+        super().__init__(store, clock, vault, wait=wait, hasher=hasher, security=security)
         self._on_root_password = on_root_password
         """Called after root's password was changed by somebody."""
         self._ensure_root()
@@ -228,7 +228,7 @@ class Access(Login):
         self._store.save_user(changed, audit=self._audit(by, name, statement))
 
     def _with_password(self, entry: UserEntry, password: str) -> UserEntry:
-        check_new_password(password)
+        check_new_password(password, user=entry.name, rules=self._security)
         return replace(
             entry,
             password_hash=self._passwords.hash(password),

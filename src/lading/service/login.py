@@ -17,6 +17,7 @@ from lading.service.rights import ROOT_NAME, Identity
 from lading.service.secrets import Vault
 from lading.service.security.tokens import LastUses, check_valid, token_digest, token_use
 from lading.service.throttle import Throttle
+from lading.settings import SecuritySettings
 from lading.sql.names import check_user_name
 from lading.store.protocols import MetadataStore
 from lading.store.records import AccessTokenEntry, UserEntry
@@ -45,13 +46,15 @@ class Login:
         *,
         wait: Callable[[float], None] | None = None,
         hasher: PasswordHasher | None = None,
+        security: SecuritySettings | None = None,
     ) -> None:
+        self._security = security or SecuritySettings()
         self._store = store
         self._clock = clock
         self._vault = vault
         self._passwords = Passwords(hasher)
         self._last_uses = LastUses(store, clock)
-        self.throttle = Throttle(clock, wait or clock.sleep)
+        self.throttle = Throttle(clock, wait or clock.sleep, self._security)
         # Fits no password; another one in every process.
         self._nobody = secrets.token_bytes(20)
         self._nobody_sha2 = secrets.token_bytes(32)

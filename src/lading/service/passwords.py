@@ -16,10 +16,6 @@ import threading
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
-from lading.errors import ConfigError
-from lading.sql.spans import MASK
-
-MOST_LETTERS = 1024
 _AT_ONCE = 4
 _MOST_PROVEN = 1000
 
@@ -69,20 +65,6 @@ class Passwords:
     def sha2_proven(self, kept: str) -> bytes | None:
         """SHA256(SHA256(password)) of a password that was right in this process; None: there was none."""
         return self._sha2.get(kept) if kept else None
-
-
-def check_new_password(password: str) -> None:
-    """Refuse what nobody can mean as a password."""
-    problem = ""
-    if not password:
-        problem = "is empty"
-    elif password == MASK:
-        problem = f"is {MASK}, which is what is shown instead of passwords"
-    elif len(password) > MOST_LETTERS:
-        problem = f"is longer than {MOST_LETTERS} letters"
-    if problem:
-        msg = f"The new password {problem}"
-        raise ConfigError(msg, left="Nothing was changed.", todo="Choose another one.")
 
 
 def native_digest(password: str) -> bytes:
