@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import assert_never
 
 from argon2 import PasswordHasher
 
@@ -15,6 +16,7 @@ from lading.service.passwords import native_digest, sha2_digest
 from lading.service.rights import ROOT, ROOT_NAME, Identity, Rights, grant_entries
 from lading.service.secrets import Vault
 from lading.service.security.password_rules import check_new_password
+from lading.service.security.roles import Roles, RoleView, refuse_root
 from lading.service.security.tokens import (
     NewAccessToken,
     check_token_may_manage,
@@ -29,13 +31,17 @@ from lading.sql.render import render
 from lading.sql.user_statements import (
     NO_LIMITS,
     AlterUser,
+    CreateRole,
     CreateToken,
     CreateUser,
+    DropRole,
     DropToken,
     DropUser,
     Grant,
+    GrantRole,
     Privilege,
     Revoke,
+    RevokeRole,
     Scope,
     TokenLimits,
     UserStatement,
@@ -72,6 +78,7 @@ class Access(Login):
         super().__init__(store, clock, vault, wait=wait, hasher=hasher, security=security)
         self._on_root_password = on_root_password
         """Called after root's password was changed by somebody."""
+        self._roles = Roles(store, clock, self._audit)
         self._ensure_root()
 
     # What somebody may do.
@@ -82,7 +89,9 @@ class Access(Login):
             return Rights(identity=identity)
         if identity.user == ROOT_NAME:  # By a token with a scope.
             return Rights(identity=identity, grants=(_ALL_OF_ROOT,))
-        return Rights(identity=identity, grants=tuple(self._store.list_grants(identity.user)))
+        own = self._store.list_grants(identity.user)
+        through = self._store.list_grants_through(identity.user, identity.roles)
+        return Rights(identity=identity, grants=(*own, *through))
 
     def may(
         self, identity: Identity, privilege: Privilege, database: str | None = None, table: str | None = None
@@ -140,14 +149,14 @@ class Access(Login):
     def grant(self, user: str, privileges: Sequence[Privilege], scope: Scope, *, by: Identity) -> None:
         """Give privileges."""
         self._require_admin(by)
-        _refuse_root(user)
+        refuse_root(user)
         statement = Grant(privileges=tuple(privileges), scope=scope, user=user)
         self._store.grant(grant_entries(user, privileges, scope), audit=self._audit(by, user, statement))
 
     def revoke(self, user: str, privileges: Sequence[Privilege], scope: Scope, *, by: Identity) -> None:
         """Take privileges back. Raises ConfigError when one of them was not given for exactly this scope."""
         self._require_admin(by)
-        _refuse_root(user)
+        refuse_root(user)
         self._load(user)
         statement = Revoke(privileges=tuple(privileges), scope=scope, user=user)
         entries = grant_entries(user, privileges, scope)
@@ -180,6 +189,31 @@ class Access(Login):
             check_token_may_manage(by)
         self._store.drop_access_token(token_id, audit=self._audit(by, token_id, DropToken(token_id=token_id)))
 
+    def change_roles(self, statement: CreateRole | DropRole | GrantRole | RevokeRole, *, by: Identity) -> bool:
+        """Make, drop, give or take roles. Says whether anything changed."""
+        self._require_admin(by)
+        match statement:
+            case CreateRole():
+                return self._roles.create(statement, by=by)
+            case DropRole():
+                return self._roles.drop(statement, by=by)
+            case GrantRole():
+                self._roles.give(statement, by=by)
+            case RevokeRole():
+                self._load(statement.user)
+                self._roles.take(statement, by=by)
+            case _:
+                assert_never(statement)
+        return True
+
+    def change_role_grants(self, statement: Grant | Revoke, *, by: Identity) -> None:
+        """Give privileges to a role, or take them back."""
+        self._require_admin(by)
+        if isinstance(statement, Grant):
+            self._roles.grant(statement, by=by)
+        else:
+            self._roles.revoke(statement, by=by)
+
     # Lists.
 
     def has_password(self, name: str) -> bool:
@@ -199,6 +233,18 @@ class Access(Login):
         if user == ROOT_NAME:
             return [_ALL_OF_ROOT]
         return self._store.list_grants(user)
+
+    def list_roles(self, *, by: Identity) -> list[RoleView]:
+        """All roles, who has them, and what they give."""
+        self._require_admin(by)
+        return self._roles.views()
+
+    def roles_of(self, user: str, *, by: Identity) -> list[RoleView]:
+        """The roles of a user. Everybody may see their own."""
+        if user != by.user:
+            self._require_admin(by)
+        directory = by.roles if user == by.user else ()
+        return [role for role in self._roles.views() if user in role.users or role.name in directory]
 
     def list_tokens(self, *, by: Identity) -> list[AccessTokenEntry]:
         """Tokens that somebody may drop: their own; those of others with ADMIN on everything; root's only as root."""
@@ -253,9 +299,3 @@ class Access(Login):
         text = render(mask(statement))
         action = " ".join(text.split()[: 1 if text.startswith(("GRANT", "REVOKE")) else 2])
         return AuditEntry(at=self._clock.now(), user=by.user, action=action, subject=subject, statement=text)
-
-
-def _refuse_root(user: str) -> None:
-    if user == ROOT_NAME:
-        msg = f"User '{ROOT_NAME}' has every privilege, always"
-        raise ConfigError(msg, left=_LEFT, todo="Make another user for people who should have fewer.")

@@ -37,7 +37,7 @@ from lading.sql.table_statements import (
     ShowTables,
     UseDatabase,
 )
-from lading.sql.user_statements import Privilege, ShowGrants, ShowTokens, ShowUsers
+from lading.sql.user_statements import Privilege, ShowGrants, ShowRoles, ShowTokens, ShowUsers
 
 if TYPE_CHECKING:
     from lading.service.session import Session
@@ -88,7 +88,7 @@ def _only_reads(statement: Statement) -> bool:
             return True
         case ShowCreateJob() | ShowLoad() | ShowRoutineLoad() | ShowRoutineLoadTask() | ShowCreateRoutineLoad():
             return True
-        case ExplainJob() | ExplainRoutineLoad() | ExplainAlter() | ShowUsers():
+        case ExplainJob() | ExplainRoutineLoad() | ExplainAlter() | ShowUsers() | ShowRoles():
             return True
         case _:
             return False

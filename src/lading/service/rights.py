@@ -33,6 +33,8 @@ class Identity:
     """When the user was created: another user of the same name is somebody else. None: bound to no account."""
     credential: str = field(default="", compare=False, repr=False)
     """Which password proved it, as `login.credential_of` writes it; a new password ends the login. Empty: a token."""
+    roles: tuple[str, ...] = field(default=(), compare=False)
+    """Roles that a directory gives, besides those that were granted here."""
     token: TokenUse | None = field(default=None, compare=False)
     """The token that proved it, if one did."""
 
@@ -151,7 +153,7 @@ def grant_entries(user: str, privileges: Sequence[Privilege], scope: Scope) -> l
     ]
 
 
-def grant_statement(entry: GrantEntry) -> str:
+def grant_statement(entry: GrantEntry, *, is_role: bool = False) -> str:
     """A GRANT that gives what the entry says."""
     scope = Scope(database=entry.database or None, table=entry.table or None)
-    return render(Grant(privileges=(Privilege(entry.privilege),), scope=scope, user=entry.user))
+    return render(Grant(privileges=(Privilege(entry.privilege),), scope=scope, user=entry.user, is_role=is_role))

@@ -8,15 +8,22 @@ from typing import assert_never
 from lading.service.access import Access, Identity
 from lading.service.result import Result, done, table
 from lading.service.rights import grant_statement
+from lading.service.security.roles import RoleView
+from lading.sql.render import render
 from lading.sql.user_statements import (
     AlterUser,
+    CreateRole,
     CreateToken,
     CreateUser,
+    DropRole,
     DropToken,
     DropUser,
     Grant,
+    GrantRole,
     Revoke,
+    RevokeRole,
     ShowGrants,
+    ShowRoles,
     ShowTokens,
     ShowUsers,
     UserStatement,
@@ -38,12 +45,17 @@ def execute_user_statement(access: Access, identity: Identity, statement: UserSt
         case DropUser(name=name):
             was_there = access.drop_user(name, by=identity, if_exists=statement.if_exists)
             return done(f"user '{name}' dropped" if was_there else f"there was no user '{name}'")
+        case Grant() | Revoke() if statement.is_role:
+            access.change_role_grants(statement, by=identity)
+            return done()
         case Grant():
             access.grant(statement.user, statement.privileges, statement.scope, by=identity)
             return done()
         case Revoke():
             access.revoke(statement.user, statement.privileges, statement.scope, by=identity)
             return done()
+        case CreateRole() | DropRole() | GrantRole() | RevokeRole():
+            return _change_roles(access, identity, statement)
         case CreateToken():
             made = access.create_token(
                 statement.user, by=identity, comment=statement.comment or "", limits=statement.limits
@@ -52,18 +64,30 @@ def execute_user_statement(access: Access, identity: Identity, statement: UserSt
         case DropToken(token_id=token_id):
             access.drop_token(token_id, by=identity)
             return done(f"token {token_id} dropped")
-        case ShowGrants() | ShowUsers() | ShowTokens():
+        case ShowGrants() | ShowUsers() | ShowTokens() | ShowRoles():
             return _show(access, identity, statement)
         case _:
             assert_never(statement)
 
 
-def _show(access: Access, identity: Identity, statement: ShowGrants | ShowUsers | ShowTokens) -> Result:
+def _change_roles(
+    access: Access, identity: Identity, statement: CreateRole | DropRole | GrantRole | RevokeRole
+) -> Result:
+    is_changed = access.change_roles(statement, by=identity)
+    match statement:
+        case CreateRole(name=name):
+            return done(f"role '{name}' created" if is_changed else f"role '{name}' was there already")
+        case DropRole(name=name):
+            return done(f"role '{name}' dropped" if is_changed else f"there was no role '{name}'")
+        case _:
+            return done()
+
+
+def _show(access: Access, identity: Identity, statement: ShowGrants | ShowUsers | ShowTokens | ShowRoles) -> Result:
     match statement:
         case ShowGrants():
             user = statement.user if statement.user is not None else identity.user
-            entries = access.list_grants(user, by=identity)
-            return table((f"Grants for {user}",), [(grant_statement(entry),) for entry in entries])
+            return table((f"Grants for {user}",), [(text,) for text in _grants(access, identity, user)])
         case ShowUsers():
             users = access.list_users(by=identity)
             rows = [
@@ -79,8 +103,24 @@ def _show(access: Access, identity: Identity, statement: ShowGrants | ShowUsers 
         case ShowTokens():
             tokens = access.list_tokens(by=identity)
             return table(_TOKEN_COLUMNS, [_token_row(token) for token in tokens])
+        case ShowRoles():
+            return table(("Name", "Users", "Grants"), [_role_row(role) for role in access.list_roles(by=identity)])
         case _:
             assert_never(statement)
+
+
+def _grants(access: Access, identity: Identity, user: str) -> list[str]:
+    """What a user was granted, which roles, and what comes through each of them."""
+    lines = [grant_statement(entry) for entry in access.list_grants(user, by=identity)]
+    for role in access.roles_of(user, by=identity):
+        lines.append(render(GrantRole(roles=(role.name,), user=user)))
+        lines.extend(grant_statement(entry, is_role=True) for entry in role.grants)
+    return lines
+
+
+def _role_row(role: RoleView) -> tuple[str, str, str]:
+    grants = "; ".join(grant_statement(entry, is_role=True) for entry in role.grants)
+    return role.name, ", ".join(role.users), grants
 
 
 def _token_row(token: AccessTokenEntry) -> tuple[str, ...]:

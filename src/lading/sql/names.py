@@ -39,11 +39,16 @@ def check_object_name(name: str, what: str, place: Span | None = None) -> None:
         raise InvalidNameError(msg, place=place, hint="not a name", todo="Use letters, digits and underscores.")
 
 
-def check_user_name(name: str, place: Span | None = None) -> None:
+def check_role_name(name: str, place: Span | None = None) -> None:
+    """Refuse a name that no role can have: it is one that a user could have."""
+    check_user_name(name, place, what="role")
+
+
+def check_user_name(name: str, place: Span | None = None, *, what: str = "user") -> None:
     """Refuse a name that no user can have. HTTP puts a colon behind the name, and MySQL a host behind an @."""
     if not _USER.fullmatch(name):
-        msg = f"'{name}' cannot be the name of a user"
+        msg = f"'{name}' cannot be the name of a {what}"
         rule = (
             "A name has at most 64 letters, digits, dots, hyphens, underscores and @, and begins with one of the first."
         )
-        raise InvalidNameError(msg, place=place, hint="not a name of a user", todo=rule)
+        raise InvalidNameError(msg, place=place, hint=f"not a name of a {what}", todo=rule)

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 from lading.errors import NotSupportedError, ParseError
 from lading.sql.cursor import Cursor
-from lading.sql.names import check_object_name, check_user_name
+from lading.sql.names import check_object_name, check_role_name, check_user_name
 from lading.sql.spans import Span
 from lading.sql.tokens import Kind
 from lading.sql.user_statements import (
     EVERYWHERE,
     READ_ONLY,
     AlterUser,
+    CreateRole,
     CreateToken,
     CreateUser,
+    DropRole,
     DropToken,
     DropUser,
     Grant,
+    GrantRole,
     Privilege,
     PrivilegesOn,
     Revoke,
+    RevokeRole,
     Scope,
     ShowGrants,
+    ShowRoles,
     ShowTokens,
     ShowUsers,
     TokenLimits,
@@ -55,20 +60,50 @@ def parse_drop_user(cursor: Cursor) -> DropUser:
     return DropUser(name=_user(cursor), if_exists=if_exists)
 
 
-def parse_grant(cursor: Cursor) -> Grant:
-    """GRANT privilege, … ON scope TO 'user'[@'%']"""
+def parse_grant(cursor: Cursor) -> Grant | GrantRole:
+    """GRANT privilege, … ON scope TO ['user'[@'%'] | ROLE 'role'], GRANT 'role', … TO 'user'[@'%']"""
     cursor.expect("GRANT")
+    if _sees_role(cursor, "TO"):
+        roles = _roles(cursor)
+        cursor.expect("TO")
+        return GrantRole(roles=roles, user=_user(cursor))
     privileges, scope = _privileges(cursor), _scope(cursor)
     cursor.expect("TO")
-    return Grant(privileges=privileges, scope=scope, user=_user(cursor))
+    user, is_role = _user_or_role(cursor)
+    return Grant(privileges=privileges, scope=scope, user=user, is_role=is_role)
 
 
-def parse_revoke(cursor: Cursor) -> Revoke:
-    """REVOKE privilege, … ON scope FROM 'user'[@'%']"""
+def parse_revoke(cursor: Cursor) -> Revoke | RevokeRole:
+    """REVOKE privilege, … ON scope FROM ['user'[@'%'] | ROLE 'role'], REVOKE 'role', … FROM 'user'[@'%']"""
     cursor.expect("REVOKE")
+    if _sees_role(cursor, "FROM"):
+        roles = _roles(cursor)
+        cursor.expect("FROM")
+        return RevokeRole(roles=roles, user=_user(cursor))
     privileges, scope = _privileges(cursor), _scope(cursor)
     cursor.expect("FROM")
-    return Revoke(privileges=privileges, scope=scope, user=_user(cursor))
+    user, is_role = _user_or_role(cursor)
+    return Revoke(privileges=privileges, scope=scope, user=user, is_role=is_role)
+
+
+def parse_create_role(cursor: Cursor) -> CreateRole:
+    """CREATE ROLE [IF NOT EXISTS] 'role'"""
+    cursor.expect("CREATE", "ROLE")
+    if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
+    return CreateRole(name=_role(cursor), if_not_exists=if_not_exists)
+
+
+def parse_drop_role(cursor: Cursor) -> DropRole:
+    """DROP ROLE [IF EXISTS] 'role'"""
+    cursor.expect("DROP", "ROLE")
+    if_exists = cursor.accept("IF", "EXISTS")
+    return DropRole(name=_role(cursor), if_exists=if_exists)
+
+
+def parse_show_roles(cursor: Cursor) -> ShowRoles:
+    """SHOW ROLES"""
+    cursor.expect("SHOW", "ROLES")
+    return ShowRoles()
 
 
 def parse_show_grants(cursor: Cursor) -> ShowGrants:
@@ -150,6 +185,37 @@ def _user(cursor: Cursor) -> str:
     check_user_name(token.value, token.span)
     if cursor.accept_symbol("@"):
         _any_host(cursor)
+    return token.value
+
+
+def _user_or_role(cursor: Cursor) -> tuple[str, bool]:
+    """Take a user, or ROLE and a role. A user who is called role is written in quotes."""
+    if cursor.token.kind is Kind.WORD and cursor.accept("ROLE"):
+        return _role(cursor), True
+    return _user(cursor), False
+
+
+def _sees_role(cursor: Cursor, end: str) -> bool:
+    """Whether roles come next and not privileges. A role that is called as a privilege is written in quotes."""
+    if cursor.token.kind in (Kind.QUOTED, Kind.STRING):
+        return True
+    is_word = cursor.token.kind is Kind.WORD and cursor.token.upper not in _PRIVILEGES
+    return is_word and (cursor.look(1).upper == end or cursor.look(1).is_symbol(","))
+
+
+def _roles(cursor: Cursor) -> tuple[str, ...]:
+    found = [_role(cursor)]
+    while cursor.accept_symbol(","):
+        found.append(_role(cursor))
+    return tuple(dict.fromkeys(found))
+
+
+def _role(cursor: Cursor) -> str:
+    token = cursor.token
+    if token.kind not in (Kind.WORD, Kind.QUOTED, Kind.STRING):
+        cursor.fail("the name of a role")
+    cursor.take()
+    check_role_name(token.value, token.span)
     return token.value
 
 

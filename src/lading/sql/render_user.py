@@ -8,15 +8,21 @@ from lading.sql.render_parts import comment_text, quoted_name
 from lading.sql.tokens import quote_string
 from lading.sql.user_statements import (
     AlterUser,
+    CreateRole,
     CreateToken,
     CreateUser,
+    DropRole,
     DropToken,
     DropUser,
     Grant,
+    GrantRole,
     Privilege,
     Revoke,
+    RevokeRole,
+    RoleStatement,
     Scope,
     ShowGrants,
+    ShowRoles,
     ShowTokens,
     ShowUsers,
     TokenLimits,
@@ -36,9 +42,11 @@ def user_text(it: UserStatement) -> str:
         case DropUser():
             return f"DROP USER {'IF EXISTS ' if it.if_exists else ''}{_string(it.name)}"
         case Grant():
-            return f"GRANT {_privileges(it.privileges)} ON {scope_text(it.scope)} TO {_string(it.user)}"
+            return f"GRANT {_privileges(it.privileges)} ON {scope_text(it.scope)} TO {_receiver(it)}"
         case Revoke():
-            return f"REVOKE {_privileges(it.privileges)} ON {scope_text(it.scope)} FROM {_string(it.user)}"
+            return f"REVOKE {_privileges(it.privileges)} ON {scope_text(it.scope)} FROM {_receiver(it)}"
+        case CreateRole() | DropRole() | GrantRole() | RevokeRole() | ShowRoles():
+            return _role_text(it)
         case ShowGrants():
             return f"SHOW GRANTS FOR {_string(it.user)}" if it.user is not None else "SHOW GRANTS"
         case ShowUsers():
@@ -52,6 +60,26 @@ def user_text(it: UserStatement) -> str:
             return "SHOW TOKENS"
         case _:
             assert_never(it)
+
+
+def _role_text(it: RoleStatement) -> str:
+    match it:
+        case CreateRole():
+            return f"CREATE ROLE {'IF NOT EXISTS ' if it.if_not_exists else ''}{_string(it.name)}"
+        case DropRole():
+            return f"DROP ROLE {'IF EXISTS ' if it.if_exists else ''}{_string(it.name)}"
+        case GrantRole():
+            return f"GRANT {', '.join(map(_string, it.roles))} TO {_string(it.user)}"
+        case RevokeRole():
+            return f"REVOKE {', '.join(map(_string, it.roles))} FROM {_string(it.user)}"
+        case ShowRoles():
+            return "SHOW ROLES"
+        case _:
+            assert_never(it)
+
+
+def _receiver(it: Grant | Revoke) -> str:
+    return f"ROLE {_string(it.user)}" if it.is_role else _string(it.user)
 
 
 def scope_text(scope: Scope) -> str:

@@ -88,20 +88,61 @@ class DropUser:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """GRANT LOAD, SELECT ON db.table TO 'user'"""
+    """GRANT LOAD, SELECT ON db.table TO ['user' | ROLE 'role']"""
 
     privileges: tuple[Privilege, ...]
     scope: Scope
     user: str
+    """The name of the user, or of the role."""
+    is_role: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Revoke:
-    """REVOKE LOAD, SELECT ON db.table FROM 'user'"""
+    """REVOKE LOAD, SELECT ON db.table FROM ['user' | ROLE 'role']"""
 
     privileges: tuple[Privilege, ...]
     scope: Scope
     user: str
+    """The name of the user, or of the role."""
+    is_role: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateRole:
+    """CREATE ROLE [IF NOT EXISTS] 'role'"""
+
+    name: str
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropRole:
+    """DROP ROLE [IF EXISTS] 'role'"""
+
+    name: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrantRole:
+    """GRANT 'role', … TO 'user'"""
+
+    roles: tuple[str, ...]
+    user: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RevokeRole:
+    """REVOKE 'role', … FROM 'user'"""
+
+    roles: tuple[str, ...]
+    user: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShowRoles:
+    """SHOW ROLES"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,6 +179,21 @@ class ShowTokens:
     """SHOW TOKENS"""
 
 
+RoleStatement = CreateRole | DropRole | GrantRole | RevokeRole | ShowRoles
 UserStatement = (
-    CreateUser | AlterUser | DropUser | Grant | Revoke | ShowGrants | ShowUsers | CreateToken | DropToken | ShowTokens
+    CreateUser
+    | AlterUser
+    | DropUser
+    | Grant
+    | Revoke
+    | ShowGrants
+    | ShowUsers
+    | CreateToken
+    | DropToken
+    | ShowTokens
+    | CreateRole
+    | DropRole
+    | GrantRole
+    | RevokeRole
+    | ShowRoles
 )

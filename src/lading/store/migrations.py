@@ -151,4 +151,33 @@ USERS = Migration(
     ),
 )
 
-ALL_MIGRATIONS: tuple[Migration, ...] = (FIRST, USERS)
+ROLES = Migration(
+    version=3,
+    name="roles",
+    statements=(
+        """
+        CREATE TABLE lading_roles (
+            name TEXT NOT NULL PRIMARY KEY,
+            created_at TEXT NOT NULL
+        )
+        """,
+        """
+        CREATE TABLE lading_role_grants (
+            role_name TEXT NOT NULL REFERENCES lading_roles (name) ON DELETE CASCADE,
+            privilege TEXT NOT NULL,
+            database TEXT NOT NULL,
+            table_name TEXT NOT NULL,
+            PRIMARY KEY (role_name, privilege, database, table_name)
+        )
+        """,
+        """
+        CREATE TABLE lading_user_roles (
+            user_name TEXT NOT NULL REFERENCES lading_users (name) ON DELETE CASCADE,
+            role_name TEXT NOT NULL REFERENCES lading_roles (name) ON DELETE CASCADE,
+            PRIMARY KEY (user_name, role_name)
+        )
+        """,
+    ),
+)
+
+ALL_MIGRATIONS: tuple[Migration, ...] = (FIRST, USERS, ROLES)

@@ -27,6 +27,7 @@ from lading.store.records import (
     GrantEntry,
     KeptSample,
     Lease,
+    RoleEntry,
     StoredJob,
     TableEntry,
     UserEntry,
@@ -169,7 +170,34 @@ class Users(Protocol):
     def drop_access_token(self, token_id: str, *, audit: AuditEntry | None = None) -> None: ...
 
 
-class MetadataStore(Jobs, BillIndex, Catalog, Audit, Leases, Settings, Users, Protocol):
+class Roles(Protocol):
+    """Roles, their grants, and which users have them. A role that is dropped takes both with it.
+
+    The `user` of a grant is the name of the role here. Giving what is given and taking what is not changes nothing.
+    """
+
+    def create_role(self, entry: RoleEntry, *, audit: AuditEntry | None = None) -> None: ...
+
+    def list_roles(self) -> list[RoleEntry]: ...
+
+    def drop_role(self, name: str, *, audit: AuditEntry | None = None) -> None: ...
+
+    def give_roles(self, roles: Sequence[str], user: str, *, audit: AuditEntry | None = None) -> None: ...
+
+    def take_roles(self, roles: Sequence[str], user: str, *, audit: AuditEntry | None = None) -> None: ...
+
+    def list_members(self) -> list[tuple[str, str]]: ...
+
+    def grant_to_role(self, entries: Sequence[GrantEntry], *, audit: AuditEntry | None = None) -> None: ...
+
+    def revoke_from_role(self, entries: Sequence[GrantEntry], *, audit: AuditEntry | None = None) -> None: ...
+
+    def list_role_grants(self) -> list[GrantEntry]: ...
+
+    def list_grants_through(self, user: str, roles: Sequence[str] = ()) -> list[GrantEntry]: ...
+
+
+class MetadataStore(Jobs, BillIndex, Catalog, Audit, Leases, Settings, Users, Roles, Protocol):
     """All of it."""
 
     @property

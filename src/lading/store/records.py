@@ -152,11 +152,20 @@ class UserEntry:
     password_changed_at: datetime | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoleEntry:
+    """A name for privileges that users are given as a whole."""
+
+    name: str
+    created_at: datetime
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class GrantEntry:
-    """One privilege of one user."""
+    """One privilege of one user or role."""
 
     user: str
+    """Its name; among the grants of roles, that of a role."""
     privilege: str
     """ADMIN, LOAD or SELECT."""
     database: str = ""

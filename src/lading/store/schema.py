@@ -139,6 +139,29 @@ GRANTS = Table(
     Column("table_name", Text, primary_key=True),
 )
 
+ROLES = Table(
+    "lading_roles",
+    METADATA,
+    Column("name", Text, primary_key=True),
+    Column("created_at", UtcTime, nullable=False),
+)
+
+ROLE_GRANTS = Table(
+    "lading_role_grants",
+    METADATA,
+    Column("role_name", Text, primary_key=True),
+    Column("privilege", Text, primary_key=True),
+    Column("database", Text, primary_key=True),
+    Column("table_name", Text, primary_key=True),
+)
+
+USER_ROLES = Table(
+    "lading_user_roles",
+    METADATA,
+    Column("user_name", Text, primary_key=True),
+    Column("role_name", Text, primary_key=True),
+)
+
 ACCESS_TOKENS = Table(
     "lading_access_tokens",
     METADATA,

@@ -14,12 +14,13 @@ from lading.store.jobs import SqlJobs
 from lading.store.leases import SqlLeases
 from lading.store.migrate import migrate
 from lading.store.migrations import ALL_MIGRATIONS
+from lading.store.roles import SqlRoles
 from lading.store.settings import SqlSettings
 from lading.store.users import SqlUsers
 
 
-class Store(SqlJobs, SqlBills, SqlCatalog, SqlAudit, SqlLeases, SqlSettings, SqlUsers):
-    """Jobs, bills, names, audit, leases and users in one database. Safe to use from many threads and processes."""
+class Store(SqlJobs, SqlBills, SqlCatalog, SqlAudit, SqlLeases, SqlSettings, SqlUsers, SqlRoles):
+    """Everything that is kept of an installation, in one database. Safe to use from many threads and processes."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         SqlLeases.__init__(self, database, clock)

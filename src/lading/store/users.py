@@ -34,7 +34,7 @@ class SqlUsers:
     def save_user(self, entry: UserEntry, *, audit: AuditEntry | None = None) -> None:
         """Replace what is kept of a user. Raises UserNotFoundError."""
         with self._database.write(f"Saving user {entry.name}") as connection:
-            _expect_user(connection, entry.name)
+            expect_user(connection, entry.name)
             self._database.put(connection, USERS, _user_columns(entry))
             append_entry(connection, audit)
 
@@ -54,7 +54,7 @@ class SqlUsers:
     def drop_user(self, name: str, *, audit: AuditEntry | None = None) -> None:
         """Forget a user with all grants and tokens. Raises UserNotFoundError."""
         with self._database.write(f"Dropping user {name}") as connection:
-            _expect_user(connection, name)
+            expect_user(connection, name)
             connection.execute(delete(USERS).where(USERS.c.name == name))
             append_entry(connection, audit)
 
@@ -62,7 +62,7 @@ class SqlUsers:
         """Give privileges, all of them or none. Raises UserNotFoundError."""
         with self._database.write("Granting privileges") as connection:
             for entry in entries:
-                _expect_user(connection, entry.user)
+                expect_user(connection, entry.user)
                 self._database.insert_new(connection, GRANTS, _grant_columns(entry))
             append_entry(connection, audit)
 
@@ -70,7 +70,7 @@ class SqlUsers:
         """Take privileges back, exactly those that were given. Raises UserNotFoundError."""
         with self._database.write("Revoking privileges") as connection:
             for entry in entries:
-                _expect_user(connection, entry.user)
+                expect_user(connection, entry.user)
                 connection.execute(delete(GRANTS).where(*_is_grant(entry)))
             append_entry(connection, audit)
 
@@ -89,7 +89,7 @@ class SqlUsers:
     def create_access_token(self, entry: AccessTokenEntry, *, audit: AuditEntry | None = None) -> None:
         """Keep a token. Raises UserNotFoundError."""
         with self._database.write(f"Creating a token for user {entry.user}") as connection:
-            _expect_user(connection, entry.user)
+            expect_user(connection, entry.user)
             if not self._database.insert_new(connection, ACCESS_TOKENS, _token_columns(entry)):
                 msg = f"Token {entry.token_id} exists already"
                 raise UserExistsError(msg, left=_LEFT, todo="Try again.", token_id=entry.token_id)
@@ -136,7 +136,8 @@ def no_token(token_id: str) -> UserNotFoundError:
     return UserNotFoundError(msg, left=_LEFT, todo="See SHOW TOKENS.", token_id=token_id)
 
 
-def _expect_user(connection: Connection, name: str) -> None:
+def expect_user(connection: Connection, name: str) -> None:
+    """Raises UserNotFoundError. Nobody drops the user until the transaction has ended."""
     # The row is locked: in PostgreSQL, a user that is dropped meanwhile would otherwise come back.
     if connection.execute(select(USERS.c.name).where(USERS.c.name == name).with_for_update()).first() is None:
         raise no_user(name)

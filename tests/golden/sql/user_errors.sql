@@ -35,8 +35,8 @@ ALTER USER jack IDENTIFIED BY ''
 --- ! ParseError 1:31 The password is empty
 
 --- something else than a user
-CREATE ROLE r
---- ! ParseError 1:8 mismatched input 'ROLE', expected JOB, ROUTINE, TABLE, DATABASE, USER or TOKEN
+CREATE GROUP r
+--- ! ParseError 1:8 mismatched input 'GROUP', expected JOB, ROUTINE, TABLE, DATABASE, USER, ROLE or TOKEN
 
 --- an unknown privilege
 GRANT LOAD, GRANT_PRIV ON * TO jack
@@ -97,3 +97,15 @@ CREATE TOKEN FOR jack SCOPE SOME
 --- a scope without an end
 CREATE TOKEN FOR jack SCOPE (SELECT ON sales.*
 --- ! ParseError 1:47 ends too early, expected )
+
+--- a role for a role
+GRANT 'loader' TO ROLE reader
+--- ! ParseError 1:24 mismatched input 'reader'
+
+--- a role on something
+GRANT 'loader' ON sales.* TO jack
+--- ! ParseError 1:16 mismatched input 'ON', expected TO
+
+--- a name that no role has
+CREATE ROLE 'a b'
+--- ! InvalidNameError 1:13 cannot be the name of a role

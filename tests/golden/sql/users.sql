@@ -132,3 +132,58 @@ DROP TOKEN 't0a1b2c3d4e5f'
 SHOW TOKENS
 --- =>
 SHOW TOKENS
+
+--- a role
+create role loader
+--- =>
+CREATE ROLE 'loader'
+
+--- a role, unless it is there
+CREATE ROLE IF NOT EXISTS 'loader'
+--- =>
+CREATE ROLE IF NOT EXISTS 'loader'
+
+--- a role goes
+DROP ROLE IF EXISTS `loader`
+--- =>
+DROP ROLE IF EXISTS 'loader'
+
+--- privileges for a role
+GRANT LOAD_PRIV, SELECT_PRIV ON internal.sales.* TO ROLE 'loader'
+--- =>
+GRANT LOAD, SELECT ON sales.* TO ROLE 'loader'
+
+--- privileges taken from a role
+REVOKE LOAD ON sales.orders FROM ROLE loader
+--- =>
+REVOKE LOAD ON sales.orders FROM ROLE 'loader'
+
+--- a user who is called role
+GRANT LOAD ON sales.orders TO 'role'
+--- =>
+GRANT LOAD ON sales.orders TO 'role'
+
+--- roles for a user, as Doris writes it
+GRANT 'loader', 'reader' TO 'jack'@'%'
+--- =>
+GRANT 'loader', 'reader' TO 'jack'
+
+--- a role without quotes
+grant loader to jack
+--- =>
+GRANT 'loader' TO 'jack'
+
+--- a role that is called as a privilege
+GRANT 'LOAD' TO jack
+--- =>
+GRANT 'LOAD' TO 'jack'
+
+--- a role taken back
+REVOKE loader, reader FROM jack
+--- =>
+REVOKE 'loader', 'reader' FROM 'jack'
+
+--- all roles
+SHOW ROLES
+--- =>
+SHOW ROLES
