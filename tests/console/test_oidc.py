@@ -15,6 +15,9 @@ from cryptography.hazmat.primitives import serialization
 from playwright.sync_api import Browser, expect
 
 from lading.clock import SystemClock
+from lading.console.visits import Visits
+from lading.service.rights import Identity
+from lading.testing.clock import ManualClock
 from lading.testing.npm import NoNodeError
 from lading.testing.oidc_server import AUDIENCE, CLIENT, CLIENT_SECRET, OTHER_CLIENT
 from tests.console.oidc_rig import Rig, Signer, run_rig
@@ -96,6 +99,17 @@ def test_not_everybody_of_the_provider_comes_in(rig: Rig, user: str, told: str) 
 def test_nobody_is_sent_to_another_site(rig: Rig, back: str) -> None:
     with rig.visit() as browser:
         assert location(rig.sign_in(browser, "alice", back)) == "/"
+
+
+def test_a_login_lasts_as_long_as_the_setting_says() -> None:
+    clock = ManualClock()
+    visits = Visits(clock)
+    visit = visits.redeem(visits.issue_ticket(Identity(user="alice"), "browser", life_s=600), "browser")
+    assert visit is not None
+    clock.sleep(599)
+    assert visits.find(visit) is not None
+    clock.sleep(2)
+    assert visits.find(visit) is None
 
 
 # Attacks on the way there and back.
