@@ -67,7 +67,8 @@ class Page:
             try:
                 await self.visitor()
             except AuthError:
-                if self._is_leaving:
+                # A browser that has gone is removed by NiceGUI itself, after the time that it has to come back.
+                if self._is_leaving and self._client.has_socket_connection:
                     timer.cancel()
                     self._client.delete()
                 self._is_leaving = True
