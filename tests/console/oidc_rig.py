@@ -115,6 +115,7 @@ def run_rig(folder: Path, **more: str) -> Iterator[Rig]:
             "BASE_URL": url,
             "NAME": "Test SSO",
             "AUDIENCES": AUDIENCE,
+            "ROLES": "friends of dave=loaders, /admins=administrators",
             **more,
         }
         with subprocess.Popen(

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, parse_qsl, urlsplit
 
 import httpx
 import jwt
@@ -16,7 +17,9 @@ from playwright.sync_api import Browser, expect
 
 from lading.clock import SystemClock
 from lading.console.visits import Visits
+from lading.service.facade import Lading
 from lading.service.rights import Identity
+from lading.service.security.oidc_open import open_oidc
 from lading.testing.clock import ManualClock
 from lading.testing.npm import NoNodeError
 from lading.testing.oidc_server import AUDIENCE, CLIENT, CLIENT_SECRET, OTHER_CLIENT
@@ -205,6 +208,33 @@ def test_an_access_token_of_the_provider_stands_for_its_user(rig: Rig) -> None:
     assert "shop" in answer.text
     for user in ("bob", "jack", "root"):
         assert ask(rig, api_token(rig, user)["access_token"]).status_code == 401
+
+
+def test_groups_of_the_provider_give_roles(rig: Rig) -> None:
+    rig.sql("CREATE USER dave; CREATE ROLE loaders; CREATE ROLE administrators; CREATE DATABASE depot")
+    rig.sql("GRANT SELECT, LOAD ON depot.* TO ROLE loaders; GRANT ADMIN ON *.* TO ROLE administrators")
+    token = api_token(rig, "dave")["access_token"]
+    assert "depot" in ask(rig, token).text
+    assert "depot" not in ask(rig, api_token(rig, "alice")["access_token"]).text
+    rig.sql("DROP ROLE loaders")
+    assert "depot" not in ask(rig, token).text
+
+
+def test_groups_that_are_not_in_the_token_of_a_browser_are_asked_for(rig: Rig, tmp_path: Path) -> None:
+    variables = {
+        "LADING_OIDC_ISSUER": rig.provider.issuer,
+        "LADING_OIDC_CLIENT_ID": CLIENT,
+        "LADING_OIDC_CLIENT_SECRET": CLIENT_SECRET,
+        "LADING_OIDC_BASE_URL": rig.url,
+        "LADING_OIDC_CREATE_USERS": "yes",
+        "LADING_OIDC_ROLES": "friends of erin=loaders",
+    }
+    with Lading(tmp_path / "home") as lading, rig.visit() as browser:
+        oidc = open_oidc(variables, lading)
+        assert oidc is not None
+        callback = rig.log_in_there(browser, oidc.begin("a browser", "/new"), "erin")
+        signed_in = oidc.finish("a browser", dict(parse_qsl(urlsplit(callback).query)))
+        assert (signed_in.back, signed_in.identity.user, signed_in.identity.roles) == ("/new", "erin", ("loaders",))
 
 
 def test_tokens_that_were_made_for_somebody_else_are_refused(rig: Rig) -> None:

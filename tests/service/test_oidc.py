@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from lading.errors import AuthError, ConfigError
 from lading.service.access import ROOT, Access
 from lading.service.facade import Lading
-from lading.service.security.oidc import OpenIdConnect
+from lading.service.security.oidc import OpenIdConnect, roles_of
 from lading.service.security.oidc_open import open_oidc
 from lading.service.security.oidc_provider import ProviderError
 from lading.service.security.oidc_settings import load_oidc_settings
@@ -66,6 +66,8 @@ def test_settings_have_defaults(tmp_path: Path) -> None:
         ("SESSION_MINUTES", "0", "SESSION_MINUTES is not a number"),
         ("CREATE_USERS", "maybe", "neither yes nor no"),
         ("CLIENT_SECRET_FILE", "/nowhere/at/all", "cannot be read"),
+        ("ROLES", "=reader", "ROLES names no group"),
+        ("ROLES", "group=not a role", "LADING_OIDC_ROLES"),
         ("AUDIENCE", "x", "There is no setting LADING_OIDC_AUDIENCE"),
     ],
 )
@@ -155,6 +157,20 @@ def test_keys_of_elliptic_curves_fit_their_own_signatures_alone(lading: Lading) 
     assert check(jwt.encode(body, private, algorithm="ES256"))["sub"] == "s"
     with pytest.raises(AuthError, match="another kind of signature"):
         check(jwt.encode(body, Signer.make("x").private, algorithm="RS256"))
+
+
+def test_groups_are_read_in_the_forms_that_providers_write(lading: Lading) -> None:
+    settings = connect(lading, 1, ROLES="a=one, b = two,a=three, /x/y=four").settings
+    for said, roles in (
+        (["a"], ("one", "three")),
+        ("b", ("two",)),
+        (["/x/y", "b", "a"], ("one", "two", "three", "four")),
+        ([["a"], 7, None], ()),
+        ({"a": 1}, ()),
+        (None, ()),
+    ):
+        assert roles_of({"groups": said}, settings) == roles
+    assert roles_of({}, settings) == ()
 
 
 def test_names_of_the_provider_get_a_prefix_and_users_are_made_when_asked_for(lading: Lading) -> None:

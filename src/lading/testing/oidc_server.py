@@ -24,12 +24,16 @@ const provider = new Provider(given.issuer, {
   clients: given.clients,
   jwks: { keys: given.keys },
   cookies: { keys: ['only for tests'] },
-  claims: { profile: ['preferred_username'], email: ['email', 'email_verified'] },
+  claims: { profile: ['preferred_username', 'groups'], email: ['email', 'email_verified'] },
   findAccount: (ctx, id) => ({
     accountId: id,
-    claims: () => ({ sub: id, preferred_username: id, email: `${id}@example.com`, email_verified: false }),
+    claims: () => ({
+      sub: id, preferred_username: id, groups: [`friends of ${id}`], email: `${id}@example.com`, email_verified: false,
+    }),
   }),
-  extraTokenClaims: (ctx, token) => ({ preferred_username: token.accountId }),
+  extraTokenClaims: (ctx, token) => ({
+    preferred_username: token.accountId, groups: [`friends of ${token.accountId}`],
+  }),
   features: {
     devInteractions: { enabled: true },
     resourceIndicators: {

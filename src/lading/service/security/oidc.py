@@ -13,7 +13,7 @@ import hmac
 import secrets
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -120,7 +120,8 @@ class OpenIdConnect:
 
     def _completed(self, claims: dict[str, Any], access_token: str) -> dict[str, Any]:
         """Some providers keep the name of a user out of the token, and tell it only when they are asked."""
-        if self.settings.user_claim in claims:
+        wanted = {self.settings.user_claim} | ({self.settings.groups_claim} if self.settings.roles else set())
+        if wanted <= claims.keys():
             return claims
         more = self._provider.user_info(access_token)
         return {**more, **claims} if more.get("sub") == claims["sub"] else claims
@@ -137,7 +138,7 @@ class OpenIdConnect:
         if self._access.has_password(name):
             msg = f"User '{name}' has a password here, and cannot sign in through the identity provider"
             raise AuthError(msg, left=_LEFT, todo="Log in with the password.")
-        return identity
+        return replace(identity, roles=roles_of(claims, self.settings))
 
     def _user_name(self, claims: Mapping[str, Any]) -> str:
         claim = self.settings.user_claim
@@ -165,6 +166,14 @@ class OpenIdConnect:
             del self._pending[state]
         while len(self._pending) >= MOST_PENDING:
             del self._pending[next(iter(self._pending))]
+
+
+def roles_of(claims: Mapping[str, Any], settings: OidcSettings) -> tuple[str, ...]:
+    """The roles that the groups of somebody give them. Roles that do not exist here give nothing."""
+    said = claims.get(settings.groups_claim)
+    listed = said if isinstance(said, list) else [said]
+    groups = {each for each in listed if isinstance(each, str)}
+    return tuple(dict.fromkeys(role for group, role in settings.roles if group in groups))
 
 
 def _challenge(verifier: str) -> str:

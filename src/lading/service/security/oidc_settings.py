@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from lading.errors import ConfigError
+from lading.errors import ConfigError, SqlError
 from lading.service.listening import is_loopback
+from lading.sql.names import check_role_name
 
 _PREFIX = "LADING_OIDC_"
 _LEFT = "Nothing was started."
@@ -27,6 +28,8 @@ _KNOWN = frozenset(
         "SCOPES",
         "USER_CLAIM",
         "USER_PREFIX",
+        "GROUPS_CLAIM",
+        "ROLES",
         "AUDIENCES",
         "SESSION_MINUTES",
         "CREATE_USERS",
@@ -50,6 +53,9 @@ class OidcSettings:
     scopes: tuple[str, ...] = ("openid", "profile")
     user_claim: str = "preferred_username"
     user_prefix: str = ""
+    groups_claim: str = "groups"
+    roles: tuple[tuple[str, str], ...] = ()
+    """Groups of the provider, each with a role that its members have here."""
     audiences: tuple[str, ...] = ()
     """For whom access tokens of the HTTP API must be made. Empty: none is accepted."""
     session_minutes: int = _DEFAULT_MINUTES
@@ -87,6 +93,8 @@ def load_oidc_settings(variables: Mapping[str, str]) -> OidcSettings | None:
         scopes=tuple(dict.fromkeys(("openid", *given.get("SCOPES", "profile").replace(",", " ").split()))),
         user_claim=given.get("USER_CLAIM", "preferred_username"),
         user_prefix=given.get("USER_PREFIX", ""),
+        groups_claim=given.get("GROUPS_CLAIM", "groups"),
+        roles=_roles(given.get("ROLES", "")),
         audiences=tuple(given.get("AUDIENCES", "").replace(",", " ").split()),
         session_minutes=_minutes(given.get("SESSION_MINUTES", str(_DEFAULT_MINUTES))),
         create_users=_switch(given.get("CREATE_USERS", "no")),
@@ -125,6 +133,21 @@ def _minutes(text: str) -> int:
         return int(text)
     msg = f"{_PREFIX}SESSION_MINUTES is not a number from 1 to {_MOST_MINUTES}"
     raise ConfigError(msg, left=_LEFT, todo="Give the number of minutes that a login lasts.")
+
+
+def _roles(text: str) -> tuple[tuple[str, str], ...]:
+    """`group=role, group=role`; a group may stand there more than once."""
+    pairs = [part.strip().rpartition("=") for part in text.split(",") if part.strip()]
+    for group, _, role in pairs:
+        try:
+            check_role_name(role.strip())
+        except SqlError as error:
+            msg = f"{_PREFIX}ROLES: {error.what}"
+            raise ConfigError(msg, left=_LEFT, todo="Write group=role, separated by commas.") from error
+        if not group.strip():
+            msg = f"{_PREFIX}ROLES names no group for the role '{role.strip()}'"
+            raise ConfigError(msg, left=_LEFT, todo="Write group=role, separated by commas.")
+    return tuple((group.strip(), role.strip()) for group, _, role in pairs)
 
 
 def _switch(text: str) -> bool:
