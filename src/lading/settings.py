@@ -43,6 +43,18 @@ class SecuritySettings:
     """Wrong passwords of one address after which all names are slowed down for it; 0: never."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditSettings:
+    """How much the audit log keeps. Each field is the variable LADING_ and its name in capitals; see docs/audit.md."""
+
+    audit_file_mb: int = 32
+    """A file that would become larger is rotated."""
+    audit_files: int = 10
+    """So many files are kept, the one that is written included."""
+    audit_characters: int = 2000
+    """A longer statement is cut."""
+
+
 def security_settings(variables: Mapping[str, str] | None = None) -> SecuritySettings:
     """The settings of this process. Raises ConfigError for a value that cannot be used."""
     known = environment() if variables is None else variables
@@ -54,6 +66,21 @@ def security_settings(variables: Mapping[str, str] | None = None) -> SecuritySet
         for name, variable in given.items()
     }
     return replace(SecuritySettings(), **values)
+
+
+def audit_settings(variables: Mapping[str, str] | None = None) -> AuditSettings:
+    """The settings of this process. Raises ConfigError for a value that is not a whole number above 0."""
+    known = environment() if variables is None else variables
+    changed = {
+        each.name: _whole_number(variable, known[variable])
+        for each in fields(AuditSettings)
+        if (variable := f"LADING_{each.name.upper()}") in known
+    }
+    for name, value in changed.items():
+        if not value:
+            msg = f"The variable LADING_{name.upper()} is 0"
+            raise ConfigError(msg, left="Nothing was started.", todo="Set it to 1 or more, or leave it out.")
+    return AuditSettings(**changed)
 
 
 def _whole_number(variable: str, text: str) -> int:

@@ -20,6 +20,7 @@ import pytest
 
 from lading.testing.marked import secret
 from tests.cli.test_serve import until
+from tests.logins import read_root_login
 
 KEY = secret("s3-key-of-a-job")
 TROUBLE = """
@@ -109,7 +110,11 @@ def test_with_log_format_json_every_line_is_json_without_secrets(
     def said() -> str:
         return (tmp_path / "stderr").read_text()
 
-    with talkative_s3() as endpoint, pymysql.connect(host="127.0.0.1", port=port, user="root") as connection:
+    user, password = read_root_login(tmp_path / "home")
+    with (
+        talkative_s3() as endpoint,
+        pymysql.connect(host="127.0.0.1", port=port, user=user, password=password) as connection,
+    ):
         cursor = connection.cursor()
         cursor.execute("CREATE TABLE orders (id BIGINT, city STRING) USING delta")
         cursor.execute(

@@ -56,7 +56,7 @@ class Rig:
         self.inbox = path / "in"
         self.inbox.mkdir()
         self.lading = Lading(path / "home", user="tester")
-        self.metrics = Metrics(self.lading.store, self.lading.clock)
+        self.metrics = Metrics(self.lading.store, self.lading.clock, audit=self.lading.audit)
         self.sql("CREATE DATABASE shop; USE shop")
         self._quarantined = 0
 
@@ -130,7 +130,13 @@ class Rig:
         quick = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
         lading = self.lading
         access = Access(
-            lading.store, lading.clock, lading.vault, wait=lambda delay_s: None, hasher=quick, security=security
+            lading.store,
+            lading.clock,
+            lading.vault,
+            wait=lambda delay_s: None,
+            hasher=quick,
+            security=security,
+            audit=lading.audit,
         )
         return with_root(access)
 

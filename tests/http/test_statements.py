@@ -37,7 +37,7 @@ ANN = secret("ann")
     ids=["letters", "words", "brackets", "statements"],
 )
 def test_what_is_too_large_is_not_parsed(rig: Rig, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lading.http.sql.parse_statements", lambda _: pytest.fail("It was parsed."))
+    monkeypatch.setattr("lading.service.session.parse_statements", lambda _: pytest.fail("It was parsed."))
     answer = rig.client().post("/api/sql", json={"sql": text})
     assert (answer.status_code, answer.json()["error"]["code"]) == (413, "StatementTooLarge")
     assert len(answer.content) < 1000

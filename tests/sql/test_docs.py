@@ -13,7 +13,7 @@ from lading.sql.parse import parse_statements
 from lading.sql.statements import CreateJob, CreateRoutineLoad, Statement
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
-PAGE = (DOCS / "sql.md").read_text() + (DOCS / "users.md").read_text()
+PAGE = (DOCS / "sql.md").read_text() + (DOCS / "users.md").read_text() + (DOCS / "audit.md").read_text()
 STATEMENTS = [
     statement for block in re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL) for statement in parse_statements(block)
 ]

@@ -101,7 +101,7 @@ def serve(
         keep_crashes(lading.home.path)
         access = lading.access
         root = ensure_root_password(access, home, root_password_file)
-        told = Metrics(lading.store, lading.clock)
+        told = Metrics(lading.store, lading.clock, audit=lading.audit)
         lading.watches.extend((told, LogWatch()))
         scheduler = Scheduler(lading)
         rules = DoorRules(access=access, open_metrics=metrics, hosts=hosts, oidc=open_oidc(environment(), lading))

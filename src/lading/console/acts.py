@@ -13,8 +13,8 @@ from lading.jobs.record import JobKind, JobRecord
 from lading.service.edits import check_seen, edit_positions, plan_edit, plan_of, prepare_undo
 from lading.service.moves import EditPlan
 from lading.service.routine import after_change
+from lading.service.security.recording import Request, recorded
 from lading.service.turns import turn_of
-from lading.sql.parse import parse_statements
 from lading.sql.parts import QualifiedName
 from lading.sql.statements import (
     ControlJob,
@@ -61,7 +61,8 @@ def move(
     """Move these partitions. Raises JobChangedError when the job is not as it was when the plan was `seen`."""
     record = console.sights.record(name, visitor.may_see)
     session = console.session(visitor, record.database)
-    plan = edit_positions(session, name, positions, reason=reason, seen=seen)
+    with recorded(session, Request.to_move(name, positions)):
+        plan = edit_positions(session, name, positions, reason=reason, seen=seen)
     after_change(session, record)
     console.lading.changed()
     return plan
@@ -101,7 +102,7 @@ def create(console: Console, visitor: Visitor, text: str, database: str) -> Crea
     session = console.session(visitor)
     session.use(database or "default")
     done: list[str] = []
-    for statement in parse_statements(text):
+    for statement in session.parse(text):
         try:
             session.execute(statement)
         except LadingError as error:

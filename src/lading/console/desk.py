@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 
@@ -22,6 +22,7 @@ from lading.service.fair_turns import FairTurns
 from lading.service.guard import sees
 from lading.service.login import Refusal
 from lading.service.rights import ROOT, Identity, Rights
+from lading.service.security.origin import Face, Origin
 from lading.service.session import Session
 from lading.service.sights import Sights
 
@@ -51,6 +52,8 @@ class Visitor:
     """Somebody at the console, and what they might do at that moment."""
 
     user: str
+    peer: str = ""
+    """The address that the browser is at."""
     rights: Rights | None = None
     """None: this service was started without users, and everybody may do everything."""
     has_logged_in: bool = False
@@ -58,6 +61,10 @@ class Visitor:
     def may_see(self, record: JobRecord) -> bool:
         """Whether a job is there for this visitor, and may be changed. Without LOAD on its target it is not."""
         return sees(self.rights, record)
+
+
+def _peer(request: Request) -> str:
+    return request.client.host if request.client else ""
 
 
 def _pool(size: int, name: str) -> ThreadPoolExecutor:
@@ -92,11 +99,13 @@ class Console:
         if self.access is None:
             return ROOT
         # Whoever waits for a wrong password holds no thread meanwhile: nobody else waits with them.
-        await asyncio.sleep(self.access.throttle.reserve(user, peer))
+        await asyncio.sleep(await self.ask(self.access.reserve, user, peer, face=Face.CONSOLE))
         look = partial(self.access.prove, user, password, peer=peer)
         loop = asyncio.get_running_loop()
         proven = await self._proving.run(peer, lambda: loop.run_in_executor(self._provers, look))
-        settled = self.access.settle(user, peer, proven, used_password=bool(password))
+        settled = await self.ask(
+            self.access.settle, user, peer, proven, used_password=bool(password), face=Face.CONSOLE
+        )
         if isinstance(settled, Refusal):
             await asyncio.sleep(settled.delay_s)
             raise settled.error
@@ -117,11 +126,14 @@ class Console:
         password count at once. Blocks.
         """
         if self.access is None:
-            return Visitor(user=OPEN_USER)
+            return Visitor(user=OPEN_USER, peer=_peer(request))
+        origin = Origin(face=Face.CONSOLE, peer=_peer(request))
         identity = self.visits.find(request.session.get("id", ""))
         if identity is not None:
             if self.access.is_current(identity):
-                return Visitor(user=identity.user, rights=self.access.rights(identity), has_logged_in=True)
+                return Visitor(
+                    user=identity.user, rights=self.access.rights(replace(identity, origin=origin)), has_logged_in=True
+                )
             self.visits.end(request.session.get("id", ""))
             return None
         return None
@@ -129,7 +141,8 @@ class Console:
     def session(self, visitor: Visitor, database: str = "default") -> Session:
         """Statements of a visitor run as that visitor."""
         if visitor.rights is None:
-            return self.lading.session(visitor.user, database or "default", is_trusted=True)
+            origin = Origin(face=Face.CONSOLE, peer=visitor.peer)
+            return self.lading.session(visitor.user, database or "default", is_trusted=True, origin=origin)
         return self.lading.session_of(visitor.rights.identity, database or "default")
 
     def close(self) -> None:

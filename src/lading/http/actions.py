@@ -16,6 +16,7 @@ from lading.jobs.record import JobKind, JobRecord, JobState
 from lading.model.positions import PartitionState, Positions
 from lading.service.edits import edit_positions, plan_edit
 from lading.service.moves import EditPlan, check_partitions
+from lading.service.security.recording import Request, recorded
 from lading.service.session import Session
 from lading.service.sight_records import JobDetail
 from lading.service.verify import verify_job
@@ -55,7 +56,8 @@ def position(desk: TheDesk, caller: TheCaller, name: TheName, body: PositionRequ
             _check_file_move(desk, session, record, body)
         if body.dry_run:
             return plan_edit(session, name, body.positions)
-        return edit_positions(session, name, body.positions, reason=body.reason, seen=body.seen)
+        with recorded(session, Request.to_move(name, body.positions)):
+            return edit_positions(session, name, body.positions, reason=body.reason, seen=body.seen)
     except PartitionLostError as error:
         # Here it is the request that names a partition which is not there, and not the source that lost one.
         raise ConfigError(error.what, left=error.left, todo=error.todo) from error

@@ -37,7 +37,7 @@ def create_app(
     What is mounted on it later (a console at `/`) gets only what no path of the API takes: all of `/api/`, `/metrics`,
     `/healthz` and `/readyz`.
     """
-    told = metrics or Metrics(lading.store, lading.clock)
+    told = metrics or Metrics(lading.store, lading.clock, audit=lading.audit)
     app = FastAPI(
         title="Lading",
         summary="Continuous loads of files and streams into lakehouse tables, each record exactly once.",

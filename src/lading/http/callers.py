@@ -19,6 +19,8 @@ class Caller:
     """Somebody who asks, proven, and what they might do at that moment."""
 
     user: str
+    peer: str = ""
+    """The address that the request came from."""
     rights: Rights | None = None
     """None: this service was started without users, and everybody may do everything."""
 

@@ -110,7 +110,7 @@ class Door:
     async def _identify(self, connection: HTTPConnection) -> Caller:
         is_open = self._rules.open_metrics and connection.scope["path"] == METRICS
         if self._proofs is None or is_open:
-            return Caller(user=OPEN_USER)
+            return Caller(user=OPEN_USER, peer=connection.client.host if connection.client else "")
         return await self._proofs.identify(connection)
 
     async def _read(self, connection: HTTPConnection, receive: Receive) -> bytes:

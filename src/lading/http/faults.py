@@ -6,14 +6,16 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from anyio import to_thread
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from lading.errors import AuthError, LadingError, SqlError
+from lading.errors import AuthError, DeniedError, LadingError, SqlError
 from lading.http.plain import plain
+from lading.http.sessions import record_denied
 from lading.service.hidden import hide
 from lading.sql.spans import is_secret
 
@@ -185,7 +187,9 @@ def add_handlers(app: FastAPI) -> None:
     app.add_exception_handler(Exception, _broken)
 
 
-async def _lading_error(_request: Request, error: Exception) -> Response:
+async def _lading_error(request: Request, error: Exception) -> Response:
+    if isinstance(error, DeniedError) and request.method in ("GET", "HEAD"):
+        await to_thread.run_sync(record_denied, request, error)  # Other methods run statements, which are recorded.
     return respond(error) if isinstance(error, LadingError) else respond(_internal())
 
 

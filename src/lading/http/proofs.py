@@ -18,6 +18,7 @@ from lading.service.access import Access
 from lading.service.fair_turns import FairTurns
 from lading.service.login import Refusal
 from lading.service.rights import Identity
+from lading.service.security.origin import Face
 
 if TYPE_CHECKING:  # Its libraries are an extra.
     from lading.service.security.oidc import OpenIdConnect
@@ -49,27 +50,32 @@ class Proofs:
             self._lines = CapacityLimiter(MOST_PASSWORDS), CapacityLimiter(MOST_TOKENS)
         slow, quick = self._lines
         if isinstance(proof, Password):
-            identity = await self._check(proof, peer, slow)
+            identity = await self._check(proof, peer, slow, quick)
         else:
             identity = await self._check_bearer(proof.text, peer, quick)
         rights = await to_thread.run_sync(self._access.rights, identity, limiter=quick)
-        return Caller(user=identity.user, rights=rights)
+        return Caller(user=identity.user, peer=peer, rights=rights)
 
     async def _check_bearer(self, text: str, peer: str, quick: CapacityLimiter) -> Identity:
         """A token of this service, or one that the identity provider signed: those are three parts with dots."""
         if self._oidc is None or text.count(".") != 2:
-            return await to_thread.run_sync(partial(self._access.check_token, text, peer=peer), limiter=quick)
+            return await to_thread.run_sync(
+                partial(self._access.check_token, text, peer=peer, face=Face.HTTP), limiter=quick
+            )
         # In a line of their own: the provider may be slow to say its keys.
         if self._signed is None:
             self._signed = CapacityLimiter(MOST_TOKENS)
         return await to_thread.run_sync(partial(self._oidc.check_bearer, text), limiter=self._signed)
 
-    async def _check(self, proof: Password, peer: str, limiter: CapacityLimiter) -> Identity:
-        await self._wait(self._access.throttle.reserve(proof.user, peer))
+    async def _check(self, proof: Password, peer: str, limiter: CapacityLimiter, quick: CapacityLimiter) -> Identity:
+        reserve = partial(self._access.reserve, proof.user, peer, face=Face.HTTP)
+        await self._wait(await to_thread.run_sync(reserve, limiter=quick))
         look = partial(self._access.prove, proof.user, proof.password, peer=peer)
         async with self._turns.turn(peer):
             proven = await to_thread.run_sync(look, limiter=limiter)
-        settled = self._access.settle(proof.user, peer, proven, used_password=bool(proof.password))
+        used = bool(proof.password)
+        settle = partial(self._access.settle, proof.user, peer, proven, used_password=used, face=Face.HTTP)
+        settled = await to_thread.run_sync(settle, limiter=quick)
         if isinstance(settled, Refusal):
             await self._wait(settled.delay_s)
             raise settled.error

@@ -20,7 +20,6 @@ from lading.service.fair_turns import FairTurns
 from lading.service.result import Result
 from lading.service.statement_size import why_too_large
 from lading.service.stopping import Stop
-from lading.sql.parse import parse_statements
 
 router = APIRouter(prefix="/api", tags=["sql"], responses=ERRORS)
 
@@ -75,7 +74,7 @@ def _run(desk: Desk, caller: Caller, body: SqlRequest) -> SqlAnswer:
     session = open_session(desk.lading, caller, "default")
     session.use(body.database)
     results: list[SqlResult] = []
-    for statement in parse_statements(body.sql):
+    for statement in session.parse(body.sql):
         try:
             results.append(_show(session.execute(statement), body.max_rows))
         except LadingError as error:

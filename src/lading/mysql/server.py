@@ -28,6 +28,7 @@ from lading.mysql.variables import Variables, charset_named
 from lading.mysql.wire import ClosedError, frame
 from lading.service.facade import Lading
 from lading.service.fair_turns import FairTurns
+from lading.service.security.origin import Face, Origin
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -233,7 +234,7 @@ class MysqlServer:
             sees=self._authenticator.sees,
             cipher=greeted.wire.cipher,
         )
-        talk = Talk(self._lading.session(login.user), connected)
+        talk = Talk(self._lading.session(login.user, origin=Origin(face=Face.MYSQL, peer=peer.host)), connected)
         if login.database:
             talk.use(login.database)
         return talk

@@ -20,6 +20,7 @@ from lading.mysql.tabular import parse_mysql
 from lading.mysql.texts import check_size, fill, is_short, question_marks
 from lading.mysql.variables import Variables
 from lading.service.result import Result, done
+from lading.service.security.recording import RawText, recorded
 from lading.service.session import Session
 from lading.service.statement_size import MOST_LETTERS
 from lading.sql.cursor import Cursor
@@ -116,7 +117,11 @@ class Talk:
     def answer(self, text: str) -> Result:
         """The answer to one statement, whatever it needs. Raises LadingError or Fault."""
         found = None if is_short(text) else self.quick(text)  # Who asks has tried it for a short one.
-        return found if found is not None else self.execute(text)
+        if found is not None:
+            return found
+        # What needs nothing but the connection (SET, SELECT @@version) is chatter of drivers; the rest is recorded.
+        with recorded(self.session, RawText(text=text)):
+            return self.execute(text)
 
     def execute(self, text: str) -> Result:
         """The answer to one statement. Raises LadingError or Fault."""

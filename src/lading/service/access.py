@@ -15,6 +15,7 @@ from lading.service.login import Login
 from lading.service.passwords import native_digest, sha2_digest
 from lading.service.rights import ROOT, ROOT_NAME, Identity, Rights, grant_entries
 from lading.service.secrets import Vault
+from lading.service.security.audit_log import AuditLog
 from lading.service.security.password_rules import check_new_password
 from lading.service.security.roles import Roles, RoleView, refuse_root
 from lading.service.security.tokens import (
@@ -74,8 +75,9 @@ class Access(Login):
         hasher: PasswordHasher | None = None,
         security: SecuritySettings | None = None,
         on_root_password: Callable[[], None] | None = None,
+        audit: AuditLog | None = None,
     ) -> None:
-        super().__init__(store, clock, vault, wait=wait, hasher=hasher, security=security)
+        super().__init__(store, clock, vault, wait=wait, hasher=hasher, security=security, audit=audit)
         self._on_root_password = on_root_password
         """Called after root's password was changed by somebody."""
         self._roles = Roles(store, clock, self._audit)

@@ -35,12 +35,14 @@ from lading.service.rights import ROOT, Identity
 from lading.service.runner import JobRunner
 from lading.service.running import CancellableStager, Tools, Watch
 from lading.service.secrets import open_secrets, open_vault, resolve_properties, seal_secrets
+from lading.service.security.audit_log import AuditLog
+from lading.service.security.origin import LOCAL, Origin
 from lading.service.security.root_password import forget_root_password
 from lading.service.session import Session
 from lading.service.shelf import Shelf
 from lading.service.sourced import source_of, with_source
 from lading.service.verify import Verdict, verify_job
-from lading.settings import environment, security_settings
+from lading.settings import audit_settings, environment, security_settings
 from lading.sql.parse import parse_statement
 from lading.sql.statements import CreateJob, CreateRoutineLoad
 from lading.store.home import HomeLock
@@ -74,6 +76,7 @@ class Lading:
         self.store = open_store(store_url or self.home.store_url, self.clock)
         self.vault = open_vault(self.home.path)
         self.shelf = Shelf(self.home, self.store, self.clock, self.vault)
+        self.audit = AuditLog(self.home.audit, self.clock, audit_settings())
         self._own = Session(self, user=user or getpass.getuser())
         self.engine = Engine(self.home, self.clock, spark or {}, session)
         self._runners: dict[JobId, JobRunner] = {}
@@ -98,13 +101,15 @@ class Lading:
         """Run statements, one after the other; the first that fails ends it."""
         return self._own.sql(text)
 
-    def session(self, user: str, database: str = "default", *, is_trusted: bool = False) -> Session:
+    def session(
+        self, user: str, database: str = "default", *, is_trusted: bool = False, origin: Origin = LOCAL
+    ) -> Session:
         """A connection of somebody whose name was proven, with its own current database.
 
         A trusted one may do everything: the service was started without users.
         """
         identity = ROOT if is_trusted else self.access.bind(Identity(user=user, is_root=user == ROOT.user))
-        return Session(self, user=user, database=database, identity=identity)
+        return Session(self, user=user, database=database, identity=replace(identity, origin=origin))
 
     def session_of(self, identity: Identity, database: str = "default") -> Session:
         """A connection of somebody who was proven. It ends with their account, and with the password they used."""
@@ -121,6 +126,7 @@ class Lading:
                     self.vault,
                     security=security_settings(),
                     on_root_password=partial(forget_root_password, self.home.path),
+                    audit=self.audit,
                 )
             return self._access
 
@@ -147,6 +153,7 @@ class Lading:
         for runner in runners:
             runner.goodbye()
         self.engine.close()
+        self.audit.close()
         self.store.close()
         self._lock.close()
 

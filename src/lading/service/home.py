@@ -24,6 +24,10 @@ class Home:
     def spark(self) -> Path:
         return self.path / "spark"
 
+    @property
+    def audit(self) -> Path:
+        return self.path / "audit"
+
     def quarantine(self, job_id: str) -> str:
         """Where bad rows of a job go."""
         return str(self.path / "quarantine" / job_id)

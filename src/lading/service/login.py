@@ -6,15 +6,19 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from argon2 import PasswordHasher
 
 from lading.clock import Clock
-from lading.errors import AuthError, SecretError, SqlError
+from lading.errors import AuthError, LadingError, SecretError, SqlError
 from lading.service.passwords import Passwords, native_fits
 from lading.service.rights import ROOT_NAME, Identity
 from lading.service.secrets import Vault
+from lading.service.security.audit_event import EventResult
+from lading.service.security.audit_log import AuditLog
+from lading.service.security.origin import Face, Origin
 from lading.service.security.tokens import LastUses, check_valid, token_digest, token_use
 from lading.service.throttle import Throttle
 from lading.settings import SecuritySettings
@@ -25,6 +29,8 @@ from lading.store.records import AccessTokenEntry, UserEntry
 _LEFT = "Nothing was changed."
 ROOT_HINT = "The first password of root is in the file root.password of the service's home folder."
 """Said to everybody who is refused as root: it tells nothing about this service."""
+UNKNOWN_USER = "(unknown)"
+"""Who tried to log in under a name that nobody has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,11 +53,13 @@ class Login:
         wait: Callable[[float], None] | None = None,
         hasher: PasswordHasher | None = None,
         security: SecuritySettings | None = None,
+        audit: AuditLog | None = None,
     ) -> None:
         self._security = security or SecuritySettings()
         self._store = store
         self._clock = clock
         self._vault = vault
+        self._audit_log = audit
         self._passwords = Passwords(hasher)
         self._last_uses = LastUses(store, clock)
         self.throttle = Throttle(clock, wait or clock.sleep, self._security)
@@ -64,7 +72,7 @@ class Login:
 
         The peer is an address without its port. Waiting takes the thread for at most ten seconds.
         """
-        self.throttle.admit(user, peer)
+        self._admit(user, peer)
         return self._decide(user, peer, self.prove(user, password, peer=peer), used_password=bool(password))
 
     def prove(self, user: str, password: str, *, peer: str = "") -> Identity | None:
@@ -77,7 +85,7 @@ class Login:
 
     def check_native(self, user: str, scramble: bytes, nonce: bytes, *, peer: str = "") -> Identity:
         """Who this is, by the answer that mysql_native_password gave to a nonce. Raises AuthError as above."""
-        self.throttle.admit(user, peer)
+        self._admit(user, peer)
         fits = native_fits(self.native_verifier(user), scramble, nonce)
         proven = self.bind(Identity(user=user, is_root=user == ROOT_NAME)) if fits else None
         return self._decide(user, peer, proven, used_password=bool(scramble))
@@ -106,8 +114,19 @@ class Login:
         except SecretError:
             return self._passwords.sha2_proven(entry.password_hash)
 
-    def check_token(self, text: str, *, peer: str = "") -> Identity:
+    def check_token(self, text: str, *, peer: str = "", face: Face = Face.LOCAL) -> Identity:
         """Whose bearer token this is. Raises AuthError. Nobody can guess one, so nothing is delayed."""
+        origin = Origin(face=face, peer=peer)
+        try:
+            identity = self._by_token(text, peer)
+        except AuthError as error:
+            self._record("", origin, "token", error)
+            raise
+        token = f"token {identity.token.token_id}" if identity.token is not None else "token"
+        self._record(identity.user, origin, token)
+        return replace(identity, origin=origin)
+
+    def _by_token(self, text: str, peer: str) -> Identity:
         parts = text.split("_", 2)
         entry = self._store.find_access_token(parts[1]) if len(parts) == 3 and parts[1].isalnum() else None
         if hmac.compare_digest(entry.digest if entry else "", token_digest(text)) and entry:
@@ -150,17 +169,46 @@ class Login:
             raise settled.error
         return settled
 
-    def settle(self, user: str, peer: str, proven: Identity | None, *, used_password: bool) -> Identity | Refusal:
-        """Count what `prove` found. For faces that wait without a thread: first `throttle.reserve`, then this."""
+    def _admit(self, user: str, peer: str) -> None:
+        if delay_s := self.reserve(user, peer):
+            self.throttle.wait(delay_s)
+
+    def reserve(self, user: str, peer: str, *, face: Face = Face.LOCAL) -> float:
+        """Take a turn: for how many seconds to wait before `prove`. Raises AuthError after too many wrong passwords."""
+        try:
+            return self.throttle.reserve(user, peer)
+        except AuthError as error:
+            self._record(user, Origin(face=face, peer=peer), "password", error)
+            raise
+
+    def settle(
+        self, user: str, peer: str, proven: Identity | None, *, used_password: bool, face: Face = Face.LOCAL
+    ) -> Identity | Refusal:
+        """Count and record what `prove` found. For faces that wait without a thread: first `reserve`, then this."""
+        origin = Origin(face=face, peer=peer)
         if proven is not None:
             self.throttle.forgive(user, peer)
-            return proven
+            self._record(proven.user, origin, "password")
+            return replace(proven, origin=origin)
         delay_s = self.throttle.note(user, peer)
         whence = f"@'{peer}'" if peer else ""
         msg = f"Access denied for user '{user}'{whence} (using password: {'YES' if used_password else 'NO'})"
         todo = f"Check the name and the password.{f' {ROOT_HINT}' if user == ROOT_NAME else ''}"
         error = AuthError(msg, left=_LEFT, todo=todo, user=user, peer=peer)
+        self._record(user, origin, "password", error)
         return Refusal(error=error, delay_s=delay_s)
+
+    def _record(self, user: str, origin: Origin, by: str, error: AuthError | None = None) -> None:
+        if self._audit_log is None:
+            return
+        if error is None:
+            self._audit_log.login(user, origin, by)
+            return
+        # People type passwords where the name belongs: a name that nobody has is not kept.
+        shown = UNKNOWN_USER
+        with suppress(LadingError):  # The store may not answer; the refusal is recorded all the same.
+            shown = user if self._find(user) is not None else UNKNOWN_USER
+        self._audit_log.login(shown, origin, by, result=EventResult.DENIED, error=error.code)
 
 
 def identity_of(entry: UserEntry) -> Identity:

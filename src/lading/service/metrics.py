@@ -20,6 +20,8 @@ from lading.model.bill import Bill
 from lading.model.tally import Tally
 from lading.service.labels import JobLabels
 from lading.service.lookout import Lookout
+from lading.service.security.audit_log import AuditLog
+from lading.service.security.audit_metrics import AuditCollector
 from lading.status.families import JOB_LABELS, MOST_JOBS, Family, JobFigures, Labels, derive_families
 from lading.status.lag import Lag, LagUnit
 from lading.status.outcomes import Outcome
@@ -35,7 +37,9 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 class Metrics:
     """What the service tells of itself. Every method may be called from any thread and never raises."""
 
-    def __init__(self, store: MetadataStore, clock: Clock, *, most_jobs: int = MOST_JOBS) -> None:
+    def __init__(
+        self, store: MetadataStore, clock: Clock, *, audit: AuditLog | None = None, most_jobs: int = MOST_JOBS
+    ) -> None:
         self.lookout = Lookout()
         self.registry = CollectorRegistry(auto_describe=False)
         self._clock = clock
@@ -46,6 +50,8 @@ class Metrics:
         registry.register(_StoreCollector(store, clock, self._labels, self.lookout, self._of_job))
         for metric in self._of_job.all:
             registry.register(metric)
+        if audit is not None:
+            registry.register(AuditCollector(audit))
         self._batch = Histogram(
             "lading_batch_seconds",
             "How long batches take, by their end.",

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from lading.errors import AuthError
 from lading.service.access import Access
+from lading.service.login import Refusal
 from lading.service.rights import ROOT_NAME, Identity
+from lading.service.security.origin import Face
 from lading.sql.user_statements import Privilege
 
 
@@ -33,17 +35,18 @@ class MysqlUsers:
     def delay_s(self, user: str, peer: str) -> float | None:
         """Its turn after wrong passwords; None after too many."""
         try:
-            return self._access.throttle.reserve(user, peer)
+            return self._access.reserve(user, peer, face=Face.MYSQL)
         except AuthError:
             return None
 
     def succeeded(self, user: str, peer: str) -> None:
         """The password was right."""
-        self._access.throttle.forgive(user, peer)
+        self._access.settle(user, peer, identity_of(user), used_password=True, face=Face.MYSQL)
 
     def failed(self, user: str, peer: str) -> float:
         """The password was wrong. Says for how many seconds the answer is to wait."""
-        return self._access.throttle.note(user, peer)
+        settled = self._access.settle(user, peer, None, used_password=True, face=Face.MYSQL)
+        return settled.delay_s if isinstance(settled, Refusal) else 0.0
 
     def sees(self, user: str, database: str, table: str) -> bool:
         """Whether a user has any privilege on a table; with an empty table, in a database."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from lading.errors import DeniedError
+from lading.service.security.origin import LOCAL, Origin
 from lading.sql.render import render
 from lading.sql.user_statements import Grant, Privilege, Scope, TokenScope
 from lading.store.records import GrantEntry
@@ -37,6 +38,8 @@ class Identity:
     """Roles that a directory gives, besides those that were granted here."""
     token: TokenUse | None = field(default=None, compare=False)
     """The token that proved it, if one did."""
+    origin: Origin = field(default=LOCAL, compare=False)
+    """From where they came."""
 
     @property
     def scope(self) -> TokenScope | None:

@@ -9,6 +9,7 @@ from lading.jobs.record import JobRecord
 from lading.service.guard import check_allowed, sees
 from lading.service.result import Result
 from lading.service.rights import ROOT, Identity, Rights
+from lading.service.security.recording import RawText, Recording, recorded
 from lading.service.user_statements import execute_user_statement
 from lading.sql.parse import parse_statements
 from lading.sql.statements import Query, Statement
@@ -29,6 +30,9 @@ class Session:
         self.user = user
         self.database = database
         self.identity = identity or ROOT
+        self.origin = self.identity.origin
+        self.recording: Recording | None = None
+        """What is to be recorded of what it does now."""
         self._is_guarded = identity is not None and not identity.is_root
         self._is_bound = identity is not None and identity.created_at is not None
         self.rights: Rights | None = None
@@ -49,14 +53,25 @@ class Session:
     def use(self, database: str) -> None:
         """Make a database the current one, as USE does. A face calls it with what its client chose."""
         if database != self.database:
-            self.execute(UseDatabase(name=database))
+            statement = UseDatabase(name=database)
+            with recorded(self, statement, only_failures=True):  # The client sent no statement.
+                self.execute(statement)
 
     def sql(self, text: str) -> list[Result]:
         """Run statements, one after the other; the first that fails ends it."""
-        return [self.execute(statement) for statement in parse_statements(text)]
+        return [self.execute(statement) for statement in self.parse(text)]
+
+    def parse(self, text: str) -> tuple[Statement, ...]:
+        """All statements of a text. Also a text that cannot be parsed was sent by somebody: it is recorded."""
+        with recorded(self, RawText(text=text), only_failures=True):
+            return parse_statements(text)
 
     def execute(self, statement: Statement) -> Result:
-        """Run one statement."""
+        """Run one statement, and record it."""
+        with recorded(self, statement):
+            return self._execute(statement)
+
+    def _execute(self, statement: Statement) -> Result:
         from lading.service.statements import execute
 
         if (self._is_guarded or self._is_bound) and not self.lading.access.is_current(self.identity):

@@ -17,8 +17,10 @@ from lading.service.routine import (
     show_routine,
     show_routine_tasks,
 )
+from lading.service.security.show_audit import show_audit
 from lading.service.session import Session
 from lading.service.streaming import control_job, create_job, prepare_job_alter
+from lading.sql.audit_statements import ShowAudit
 from lading.sql.masking import mask
 from lading.sql.parts import QualifiedName
 from lading.sql.render import render
@@ -94,6 +96,8 @@ def _show(session: Session, statement: Statement) -> Result:
             return show_plan(plan_of(_prepare(session, statement.alter)))
         case ShowLoad():
             return show_load(session, statement)
+        case ShowAudit():
+            return show_audit(session, statement)
         case _:
             return _catalog(session, statement)
 

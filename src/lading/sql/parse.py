@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lading.errors import ParseError
+from lading.sql.audit_statements import parse_show_audit
 from lading.sql.cursor import Cursor
 from lading.sql.dialect import too_deep
 from lading.sql.parse_edit import parse_explain_alter, parse_explain_routine_load, parse_undo_alter
@@ -91,6 +92,7 @@ _FORMS: tuple[tuple[str, Callable[[Cursor], Statement]], ...] = (
     ("SHOW USERS", parse_show_users),
     ("SHOW ROLES", parse_show_roles),
     ("SHOW TOKENS", parse_show_tokens),
+    ("SHOW AUDIT", parse_show_audit),
     ("EXPLAIN JOB", parse_explain_job),
     ("EXPLAIN ROUTINE LOAD", parse_explain_routine_load),
     ("EXPLAIN ALTER JOB", parse_explain_alter),

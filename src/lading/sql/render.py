@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import singledispatch
 
 from lading.model.table import PartitionField
+from lading.sql.audit_statements import ShowAudit, audit_text
 from lading.sql.parts import MergeType
 from lading.sql.render_parts import (
     comment_text,
@@ -247,6 +248,11 @@ def _(it: ShowTables) -> str:
 @_text.register
 def _(it: DescribeTable) -> str:
     return f"DESCRIBE {name_text(it.name)}"
+
+
+@_text.register
+def _(it: ShowAudit) -> str:
+    return audit_text(it)
 
 
 @_text.register

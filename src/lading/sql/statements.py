@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from lading.sql.audit_statements import ShowAudit
 from lading.sql.parts import NO_CLAUSES, InsertSelect, LoadClauses, MergeType, QualifiedName, SourceFunction
 from lading.sql.table_statements import (
     CreateDatabase,
@@ -191,5 +192,6 @@ Statement = (
     | ShowDatabases
     | ShowTables
     | DescribeTable
+    | ShowAudit
     | UserStatement
 )

@@ -109,3 +109,11 @@ GRANT 'loader' ON sales.* TO jack
 --- a name that no role has
 CREATE ROLE 'a b'
 --- ! InvalidNameError 1:13 cannot be the name of a role
+
+--- a kind that is none
+SHOW AUDIT KIND 'loggin'
+--- ! ParseError 1:17 expected login or account or statement or request
+
+--- a time that is none
+SHOW AUDIT SINCE 'yesterday'
+--- ! ParseError 1:18 'yesterday' is not a time

@@ -187,3 +187,13 @@ REVOKE 'loader', 'reader' FROM 'jack'
 SHOW ROLES
 --- =>
 SHOW ROLES
+
+--- the audit log
+show audit
+--- =>
+SHOW AUDIT
+
+--- the audit log, narrowed
+SHOW AUDIT FOR jack KIND 'LOGIN' RESULT "denied" SINCE '2026-01-31T20:00:00+02:00' LIKE 'CREATE%' LIMIT 5
+--- =>
+SHOW AUDIT FOR 'jack' KIND 'login' RESULT 'denied' SINCE '2026-01-31 18:00:00+00:00' LIKE 'CREATE%' LIMIT 5
