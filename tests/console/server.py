@@ -29,7 +29,7 @@ def main(folder: str, port: str, *flags: str) -> None:
         access = lading.access if "--users" in flags else None
         if access is not None:
             ensure_root_password(access, lading.home.path)
-        metrics = Metrics(lading.store, lading.clock)
+        metrics = Metrics(lading.store, lading.clock, audit=lading.audit)
         lading.watches.append(metrics)
         scheduler = Scheduler(lading, workers=2)
         app = create_app(lading, access=access, metrics=metrics, scheduler=scheduler)

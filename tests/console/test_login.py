@@ -132,7 +132,7 @@ def test_a_page_of_another_site_cannot_open_the_socket(service: Service) -> None
     assert httpx.get(path, headers={"origin": "https://evil.example"}).status_code == 400
 
 
-@pytest.mark.parametrize("path", ["/", "/jobs/orders", "/new", "/spark"])
+@pytest.mark.parametrize("path", ["/", "/jobs/orders", "/new", "/spark", "/audit"])
 def test_no_page_is_shown_to_strangers(service: Service, path: str) -> None:
     answer = httpx.get(service.url + path)
     assert answer.status_code == 303
@@ -157,3 +157,36 @@ def test_an_open_page_ends_with_a_new_password_and_with_its_user(context: Browse
         run(service, text, root)
         page.wait_for_url("**/login?**", timeout=10_000)
         assert page.request.get(service.url, max_redirects=0).status == 303
+
+
+def test_the_audit_page_shows_who_did_what_and_to_others_their_own(
+    context: BrowserContext, service: Service, shots: Path
+) -> None:
+    root = ("root", secret("root"))
+    run(service, f"CREATE USER ann IDENTIFIED BY '{secret('ann')}'; GRANT SELECT ON shop.* TO ann", root)
+    page = context.new_page()
+    page.goto(f"{service.url}/audit")
+    log_in(page, "ann", "wrong")
+    expect(page.get_by_text("Access denied for user 'ann'").last).to_be_visible()
+    log_in(page, *root)
+    page.wait_for_url("**/audit")
+    rows = page.locator("tbody tr")
+    expect(rows.filter(has_text="GRANT SELECT ON shop.* TO 'ann'").filter(has_text="http")).to_have_count(1)
+    expect(rows.filter(has_text="CREATE USER 'ann' IDENTIFIED BY '******'")).to_have_count(1)
+    expect(rows.first).to_contain_text("console")
+    page.screenshot(path=shots / "audit.png", full_page=True)
+    page.get_by_label("User").fill("ann")
+    expect(rows).to_have_count(1)
+    expect(rows.first).to_contain_text("denied")
+    expect(rows.first).to_contain_text("127.0.0.1")
+    page.get_by_label("User").fill("root")
+    page.get_by_label("Kind").click()
+    page.get_by_role("option", name="account").click()
+    expect(rows.filter(has_text="GRANT SELECT ON shop.* TO 'ann'")).to_have_count(1)
+    expect(rows.filter(has_text="login")).to_have_count(0)
+    context.clear_cookies()
+    page.goto(f"{service.url}/audit")
+    log_in(page, "ann", secret("ann"))
+    expect(page.get_by_text("These are your own")).to_be_visible()
+    expect(rows.filter(has_text="root")).to_have_count(0)
+    expect(rows).to_have_count(2)

@@ -23,7 +23,7 @@ REFRESH_S = 2.0
 LOGIN_CHECK_S = 3.0
 """How soon an open page ends with its login, also when nobody looks at it."""
 STATIC = "/_lading"
-PAGES = {"/": "Jobs", "/new": "New job", "/spark": "Spark"}
+PAGES = {"/": "Jobs", "/new": "New job", "/spark": "Spark", "/audit": "Audit"}
 
 
 def job_path(name: str) -> str:

@@ -12,6 +12,7 @@ from nicegui import app as pages
 from nicegui import core, ui
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from lading.console.audit_page import add_audit
 from lading.console.desk import Console, Scheduler
 from lading.console.frame import STATIC
 from lading.console.job_page import add_job
@@ -74,7 +75,7 @@ def mount_console(
         oidc=oidc,
     )
     lading.watches.append(memory)
-    for add in (add_jobs, add_job, add_new, add_spark, add_login, add_oidc, add_missing):
+    for add in (add_jobs, add_job, add_new, add_spark, add_audit, add_login, add_oidc, add_missing):
         add(console)
     pages.add_static_files(STATIC, str(FOLDER), max_cache_age=3600)
     pages.add_middleware(_Headers)

@@ -11,7 +11,7 @@ import json
 import logging
 import threading
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -85,11 +85,20 @@ class AuditLog:
             )
         )
 
-    def newest_first(self, users: Collection[str] = ()) -> Iterator[AuditEvent]:
-        """Events that are kept, newest first; with users, at least those of one who is all of them."""
+    def newest_first(self) -> Iterator[AuditEvent]:
+        """Events that are kept, newest first."""
+        return self.parsed(self.lines())
+
+    def lines(self) -> Iterator[bytes]:
+        """Their lines, newest first."""
+        return self._file.newest_first()
+
+    @staticmethod
+    def parsed(lines: Iterable[bytes], users: Collection[str] = ()) -> Iterator[AuditEvent]:
+        """The events of lines. With users, lines without their names are left out, and some others may stay."""
+        # To parse a line takes far longer than to see that it is somebody else's.
         marks = [f'"user": {json.dumps(user)}'.encode() for user in users]
-        for line in self._file.newest_first():
-            # To parse a line takes far longer than to see that it is somebody else's.
+        for line in lines:
             event = parse_event_or_none(line) if all(mark in line for mark in marks) else None
             if event is not None:
                 yield event

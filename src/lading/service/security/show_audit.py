@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 DEFAULT_EVENTS = 100
 MOST_EVENTS = 10_000
+LOOKED_AT = 20_000
+"""Events that a page searches."""
 COLUMNS = ("Time", "User", "Face", "Address", "Kind", "Result", "Error", "Database", "What", "Seconds", "Repeats")
 
 
@@ -57,12 +59,19 @@ def show_audit(session: Session, statement: ShowAudit) -> Result:
 
 def find_events(log: AuditLog, visible: Visible, wanted: ShowAudit) -> Iterator[AuditEvent]:
     """Events that somebody may see and wants to see, newest first."""
-    stop = current_stop()
+    return _matching(log.parsed(log.lines(), _users(visible, wanted)), visible, wanted)
+
+
+def _users(visible: Visible, wanted: ShowAudit) -> set[str]:
+    return {user for user in (visible.user, wanted.user) if user is not None}
+
+
+def _matching(events: Iterable[AuditEvent], visible: Visible, wanted: ShowAudit) -> Iterator[AuditEvent]:
+    stop, users = current_stop(), _users(visible, wanted)
     pattern = like_pattern(wanted.like) if wanted.like is not None else None
     bounds = [bound for bound in (visible.since, wanted.since) if bound is not None]
     since = max(bounds, default=None)
-    users = {user for user in (visible.user, wanted.user) if user is not None}
-    for event in log.newest_first(users):
+    for event in events:
         stop.check()
         if since is not None and event.at < since:
             continue  # The clock of the machine may have been set back: older events can follow newer ones.
@@ -73,6 +82,31 @@ def find_events(log: AuditLog, visible: Visible, wanted: ShowAudit) -> Iterator[
             and (pattern is None or pattern.fullmatch(event.what))
         ):
             yield event
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """The newest events, as a page shows them."""
+
+    events: tuple[AuditEvent, ...]
+    has_more: bool
+    is_cut: bool
+    """Not the whole log was searched."""
+
+
+def look_at_newest(log: AuditLog, visible: Visible, wanted: ShowAudit, *, most: int) -> Look:
+    """The newest events of the newest part of the log: a page looks every few seconds, and must stay cheap."""
+    seen = 0
+
+    def newest() -> Iterator[bytes]:
+        nonlocal seen
+        for line in islice(log.lines(), LOOKED_AT + 1):
+            seen += 1
+            if seen <= LOOKED_AT:
+                yield line
+
+    events = tuple(islice(_matching(log.parsed(newest(), _users(visible, wanted)), visible, wanted), most + 1))
+    return Look(events=events[:most], has_more=len(events) > most, is_cut=seen > LOOKED_AT)
 
 
 def _row(event: AuditEvent) -> tuple[object, ...]:
