@@ -128,6 +128,8 @@ def test_new_keys_are_read_but_not_for_every_key_that_somebody_makes_up(lading: 
             oidc.check_bearer(signed(first))  # A key that was taken back signs no more.
     # What is known outlives the provider for a while.
     assert oidc.check_bearer(signed(second)).user == "alice"
+    logins = [(event.user, event.result.value) for event in lading.audit.newest_first()]
+    assert set(logins) == {("alice", "ok"), ("(unknown)", "denied"), ("(unknown)", "error")}
 
 
 def test_a_provider_that_says_another_name_is_not_used(lading: Lading) -> None:
@@ -142,7 +144,11 @@ def test_a_provider_that_says_another_name_is_not_used(lading: Lading) -> None:
 
 def test_tokens_are_refused_until_an_audience_is_set(lading: Lading) -> None:
     with pytest.raises(AuthError, match="LADING_OIDC_AUDIENCES is not set"):
-        connect(lading, 1, AUDIENCES="").check_bearer("a.b.c")
+        connect(lading, 1, AUDIENCES="").check_bearer("a.b.c", peer="10.0.0.5")
+    event = next(lading.audit.newest_first())
+    assert (event.kind.value, event.result.value, event.user, event.what, event.origin.peer) == (
+        *("login", "denied", "(unknown)", "identity provider", "10.0.0.5"),
+    )
 
 
 def test_keys_of_elliptic_curves_fit_their_own_signatures_alone(lading: Lading) -> None:

@@ -63,7 +63,8 @@ class Visitor:
         return sees(self.rights, record)
 
 
-def _peer(request: Request) -> str:
+def peer_of(request: Request) -> str:
+    """The address that a browser is at."""
     return request.client.host if request.client else ""
 
 
@@ -126,8 +127,8 @@ class Console:
         password count at once. Blocks.
         """
         if self.access is None:
-            return Visitor(user=OPEN_USER, peer=_peer(request))
-        origin = Origin(face=Face.CONSOLE, peer=_peer(request))
+            return Visitor(user=OPEN_USER, peer=peer_of(request))
+        origin = Origin(face=Face.CONSOLE, peer=peer_of(request))
         identity = self.visits.find(request.session.get("id", ""))
         if identity is not None:
             if self.access.is_current(identity):

@@ -8,7 +8,7 @@ from nicegui import app
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from lading.console.desk import Console
+from lading.console.desk import Console, peer_of
 from lading.console.login_page import BEGIN, inside
 from lading.errors import LadingError
 
@@ -34,7 +34,7 @@ def add_oidc(console: Console) -> None:
     async def callback(request: Request) -> Response:
         browser = request.session.get("id", "")
         try:
-            finish = partial(oidc.finish, browser, dict(request.query_params))
+            finish = partial(oidc.finish, browser, dict(request.query_params), peer=peer_of(request))
             signed_in = await console.ask_provider(finish)
         except LadingError as error:
             return _failed(console, browser, error)

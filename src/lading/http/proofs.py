@@ -65,7 +65,7 @@ class Proofs:
         # In a line of their own: the provider may be slow to say its keys.
         if self._signed is None:
             self._signed = CapacityLimiter(MOST_TOKENS)
-        return await to_thread.run_sync(partial(self._oidc.check_bearer, text), limiter=self._signed)
+        return await to_thread.run_sync(partial(self._oidc.check_bearer, text, peer=peer), limiter=self._signed)
 
     async def _check(self, proof: Password, peer: str, limiter: CapacityLimiter, quick: CapacityLimiter) -> Identity:
         reserve = partial(self._access.reserve, proof.user, peer, face=Face.HTTP)

@@ -16,7 +16,7 @@ from lading.errors import AuthError, LadingError, SecretError, SqlError
 from lading.service.passwords import Passwords, native_fits
 from lading.service.rights import ROOT_NAME, Identity
 from lading.service.secrets import Vault
-from lading.service.security.audit_event import EventResult
+from lading.service.security.audit_event import result_of
 from lading.service.security.audit_log import AuditLog
 from lading.service.security.origin import Face, Origin
 from lading.service.security.tokens import LastUses, check_valid, token_digest, token_use
@@ -198,7 +198,17 @@ class Login:
         self._record(user, origin, "password", error)
         return Refusal(error=error, delay_s=delay_s)
 
-    def _record(self, user: str, origin: Origin, by: str, error: AuthError | None = None) -> None:
+    def record_proof(self, origin: Origin, by: str, prove: Callable[[], Identity]) -> Identity:
+        """Who this is, by a proof of another kind, which is recorded as every login."""
+        try:
+            identity = prove()
+        except LadingError as error:
+            self._record("", origin, by, error)
+            raise
+        self._record(identity.user, origin, by)
+        return replace(identity, origin=origin)
+
+    def _record(self, user: str, origin: Origin, by: str, error: LadingError | None = None) -> None:
         if self._audit_log is None:
             return
         if error is None:
@@ -208,7 +218,7 @@ class Login:
         shown = UNKNOWN_USER
         with suppress(LadingError):  # The store may not answer; the refusal is recorded all the same.
             shown = user if self._find(user) is not None else UNKNOWN_USER
-        self._audit_log.login(shown, origin, by, result=EventResult.DENIED, error=error.code)
+        self._audit_log.login(shown, origin, by, result=result_of(error), error=error.code)
 
 
 def identity_of(entry: UserEntry) -> Identity:

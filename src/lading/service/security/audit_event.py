@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 
+from lading.errors import AuthError, DeniedError
 from lading.service.security.origin import LOCAL, Face, Origin
 
 
@@ -28,6 +29,18 @@ class EventResult(Enum):
     OK = "ok"
     DENIED = "denied"
     ERROR = "error"
+
+
+_DENIED_CODES = frozenset({1044, 1045, 1095, 1142, 1227})
+"""Of the MySQL face, which has errors of its own."""
+
+
+def result_of(error: BaseException | None) -> EventResult:
+    """How something ended."""
+    if error is None:
+        return EventResult.OK
+    is_denied = isinstance(error, AuthError | DeniedError) or getattr(error, "code", None) in _DENIED_CODES
+    return EventResult.DENIED if is_denied else EventResult.ERROR
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

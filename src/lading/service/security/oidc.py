@@ -25,11 +25,13 @@ from lading.service.rights import ROOT, ROOT_NAME, Identity
 from lading.service.security.oidc_provider import Provider
 from lading.service.security.oidc_settings import OidcSettings
 from lading.service.security.oidc_tokens import check_signed, refused
+from lading.service.security.origin import Face, Origin
 from lading.sql.names import check_user_name
 
 PENDING_S = 600.0
 MOST_PENDING = 10_000
 _LEFT = "Nobody was signed in."
+_BY = "identity provider"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,13 +85,18 @@ class OpenIdConnect:
         }
         return f"{place}{'&' if '?' in place else '?'}{urlencode(asked)}"
 
-    def finish(self, browser: str, answer: Mapping[str, str]) -> SignedIn:
+    def finish(self, browser: str, answer: Mapping[str, str], *, peer: str = "") -> SignedIn:
         """Who came back from the provider. Raises AuthError or ProviderError.
 
         A state counts once, and only in the browser that was sent away with it.
         """
         with self._lock:
             pending = self._pending.pop(answer.get("state", ""), None)
+        origin = Origin(face=Face.CONSOLE, peer=peer)
+        identity = self._access.record_proof(origin, _BY, lambda: self._proven(browser, answer, pending))
+        return SignedIn(identity=identity, back=pending.back if pending is not None else "/")
+
+    def _proven(self, browser: str, answer: Mapping[str, str], pending: _Pending | None) -> Identity:
         if pending is None or pending.ends_s < self._clock.monotonic_s() or not _same(pending.browser, browser):
             msg = "This sign-in did not begin in this browser, was finished already, or took too long"
             raise AuthError(msg, left=_LEFT, todo="Begin again.")
@@ -105,10 +112,13 @@ class OpenIdConnect:
             what = "it was made for another client"
             raise refused(what)
         claims = self._completed(claims, str(tokens.get("access_token", "")))
-        return SignedIn(identity=self._identity(claims, may_create=self.settings.create_users), back=pending.back)
+        return self._identity(claims, may_create=self.settings.create_users)
 
-    def check_bearer(self, text: str) -> Identity:
+    def check_bearer(self, text: str, *, peer: str = "") -> Identity:
         """Whose access token this is. Raises AuthError or ProviderError."""
+        return self._access.record_proof(Origin(face=Face.HTTP, peer=peer), _BY, lambda: self._by_token(text))
+
+    def _by_token(self, text: str) -> Identity:
         if not self.settings.audiences:
             what = "this service accepts no tokens of the identity provider (LADING_OIDC_AUDIENCES is not set)"
             raise refused(what)

@@ -8,18 +8,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from lading.errors import AuthError, DeniedError
 from lading.service.hidden import hide
-from lading.service.security.audit_event import AuditEvent, EventKind, EventResult
+from lading.service.security.audit_event import AuditEvent, EventKind, result_of
 from lading.service.security.audit_text import cut, statement_text, unparsed_text
 from lading.sql.statements import Statement
 from lading.sql.user_statements import UserStatement
 
 if TYPE_CHECKING:
     from lading.service.session import Session
-
-_DENIED_CODES = frozenset({1044, 1045, 1095, 1142, 1227})
-"""Of the MySQL face, which has errors of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,14 +102,6 @@ def _text(what: Recorded, most: int) -> str:
             return cut(hide(what.words), most)
         case _:
             return statement_text(what, most)
-
-
-def result_of(error: BaseException | None) -> EventResult:
-    """How something ended."""
-    if error is None:
-        return EventResult.OK
-    is_denied = isinstance(error, AuthError | DeniedError) or getattr(error, "code", None) in _DENIED_CODES
-    return EventResult.DENIED if is_denied else EventResult.ERROR
 
 
 def error_class(error: BaseException | None) -> str:
