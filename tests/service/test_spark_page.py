@@ -18,7 +18,7 @@ from lading.console.spark_page import jobs_by_pool, stage_cell
 from lading.console.visits import Visits
 from lading.pipeline.pools import pool_of
 from lading.service.access import ROOT
-from lading.service.mysql_users import identity_of
+from lading.service.rights import Identity
 from lading.service.sights import Sights
 from tests.service.conftest import Desk
 
@@ -77,7 +77,7 @@ def test_stages_are_told_by_job_to_those_who_may_see_it(desk: Desk, spark: Spark
     cell = stage_cell(stages[own], everything)
     assert (cell["text"], cell["href"]) == ("j", "/jobs/j")
     assert stage_cell(stages["default"], everything)["text"] == "A query"
-    nothing = jobs_by_pool(console, Visitor(user="stranger", rights=lading.access.rights(identity_of("stranger"))))
+    nothing = jobs_by_pool(console, Visitor(user="stranger", rights=lading.access.rights(Identity(user="stranger"))))
     assert nothing == {}
     hidden = stage_cell(stages[own], nothing)
     assert hidden == {"text": "Another job", "note": f"Stage {stages[own].stage_id}"}

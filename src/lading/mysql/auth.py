@@ -24,6 +24,10 @@ class Authenticator(Protocol):
         """SHA256(SHA256(password)); empty: the user needs no password; None: the password itself is asked for."""
         ...
 
+    def is_from_directory(self, user: str) -> bool:
+        """Whether a directory decides about this user: it needs the password itself."""
+        ...
+
     def check_password(self, user: str, password: str, peer: str) -> bool:
         """Whether this is the password, for clients that send it over TLS or encrypted."""
         ...
@@ -63,6 +67,10 @@ class LocalRoot:
     def sha2_verifier(self, user: str) -> bytes | None:
         """As above; everybody else is asked for a password, which is wrong."""
         return b"" if user == "root" else None
+
+    def is_from_directory(self, user: str) -> bool:
+        """There is none."""
+        return False
 
     def check_password(self, user: str, password: str, peer: str) -> bool:
         """Only root without a password."""

@@ -137,7 +137,8 @@ class Doorman:
             password = clear_password(login.response)
             fits = await in_thread(lambda: users.check_password(login.user, password, peer))
             return None if fits else refused
-        plugin, response = await self._response(greeted)
+        needs_password = await in_thread(lambda: users.is_from_directory(login.user))
+        plugin, response = await self._response(greeted, needs_password=needs_password)
         if plugin == SHA2_PASSWORD:
             return await self._prove_by_sha2(greeted, peer, response, in_thread)
         kept = await in_thread(lambda: users.native_verifier(login.user))
@@ -145,12 +146,16 @@ class Doorman:
             return None
         return _Refused(with_password=bool(response))
 
-    async def _response(self, greeted: Greeted) -> tuple[str, bytes]:
+    async def _response(self, greeted: Greeted, *, needs_password: bool) -> tuple[str, bytes]:
         """The method that the client proves itself by, and its answer.
 
         Clients that would use mysql_native_password by themselves say so with an empty answer: they wait to be asked.
+        That method never gives the password: where it is needed, they are asked to use the other one.
         """
         login = greeted.login
+        if needs_password and login.plugin != SHA2_PASSWORD:
+            await greeted.wire.send(auth_switch(SHA2_PASSWORD, greeted.nonce))
+            return SHA2_PASSWORD, await _read(greeted)
         is_native = login.plugin in ("", NATIVE_PASSWORD)
         plugin = NATIVE_PASSWORD if is_native else SHA2_PASSWORD
         waits = login.plugin == NATIVE_PASSWORD and not login.response

@@ -11,7 +11,7 @@ from argon2 import PasswordHasher
 from lading.clock import Clock
 from lading.errors import ConfigError, DeniedError, UserExistsError
 from lading.service.listening import check_listening
-from lading.service.login import Login
+from lading.service.login import Directory, Login
 from lading.service.passwords import native_digest, sha2_digest
 from lading.service.rights import ROOT, ROOT_NAME, Identity, Rights, grant_entries
 from lading.service.secrets import Vault
@@ -74,10 +74,13 @@ class Access(Login):
         wait: Callable[[float], None] | None = None,
         hasher: PasswordHasher | None = None,
         security: SecuritySettings | None = None,
+        directory: Directory | None = None,
         on_root_password: Callable[[], None] | None = None,
         audit: AuditLog | None = None,
     ) -> None:
-        super().__init__(store, clock, vault, wait=wait, hasher=hasher, security=security, audit=audit)
+        super().__init__(
+            store, clock, vault, wait=wait, hasher=hasher, security=security, audit=audit, directory=directory
+        )
         self._on_root_password = on_root_password
         """Called after root's password was changed by somebody."""
         self._roles = Roles(store, clock, self._audit)
@@ -92,7 +95,7 @@ class Access(Login):
         if identity.user == ROOT_NAME:  # By a token with a scope.
             return Rights(identity=identity, grants=(_ALL_OF_ROOT,))
         own = self._store.list_grants(identity.user)
-        through = self._store.list_grants_through(identity.user, identity.roles)
+        through = self._store.list_grants_through(identity.user, self.directory_roles(identity))
         return Rights(identity=identity, grants=(*own, *through))
 
     def may(
@@ -129,6 +132,9 @@ class Access(Login):
         """Set a password. Tokens stay valid."""
         self._require_own(by, name)
         check_token_may_manage(by, password_of=name)
+        if by.is_from_directory and by.user == name:
+            msg = f"The password of user '{name}' is in the directory"
+            raise DeniedError(msg, left=_LEFT, todo="Change it there.", user=name)
         self._save_password(name, password, by=by)
         if name == ROOT_NAME and self._on_root_password is not None:
             self._on_root_password()
@@ -231,7 +237,8 @@ class Access(Login):
         """What a user was granted. Everybody may see their own."""
         if user != by.user:
             self._require_admin(by)
-        self._load(user)
+        if user != by.user or not by.is_from_directory:
+            self._load(user)
         if user == ROOT_NAME:
             return [_ALL_OF_ROOT]
         return self._store.list_grants(user)
@@ -245,8 +252,8 @@ class Access(Login):
         """The roles of a user. Everybody may see their own."""
         if user != by.user:
             self._require_admin(by)
-        directory = by.roles if user == by.user else ()
-        return [role for role in self._roles.views() if user in role.users or role.name in directory]
+        from_directory = self.directory_roles(by) if user == by.user else ()
+        return [role for role in self._roles.views() if user in role.users or role.name in from_directory]
 
     def list_tokens(self, *, by: Identity) -> list[AccessTokenEntry]:
         """Tokens that somebody may drop: their own; those of others with ADMIN on everything; root's only as root."""

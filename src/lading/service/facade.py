@@ -36,6 +36,7 @@ from lading.service.runner import JobRunner
 from lading.service.running import CancellableStager, Tools, Watch
 from lading.service.secrets import open_secrets, open_vault, resolve_properties, seal_secrets
 from lading.service.security.audit_log import AuditLog
+from lading.service.security.ldap_directory import open_ldap
 from lading.service.security.origin import LOCAL, Origin
 from lading.service.security.root_password import forget_root_password
 from lading.service.session import Session
@@ -108,7 +109,7 @@ class Lading:
 
         A trusted one may do everything: the service was started without users.
         """
-        identity = ROOT if is_trusted else self.access.bind(Identity(user=user, is_root=user == ROOT.user))
+        identity = ROOT if is_trusted else self.access.identity_for(user)
         return Session(self, user=user, database=database, identity=replace(identity, origin=origin))
 
     def session_of(self, identity: Identity, database: str = "default") -> Session:
@@ -125,6 +126,7 @@ class Lading:
                     self.clock,
                     self.vault,
                     security=security_settings(),
+                    directory=open_ldap(environment(), self.clock),
                     on_root_password=partial(forget_root_password, self.home.path),
                     audit=self.audit,
                 )

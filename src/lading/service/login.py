@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from argon2 import PasswordHasher
 
@@ -41,6 +42,18 @@ class Refusal:
     delay_s: float
 
 
+class Directory(Protocol):
+    """Knows users and their passwords, elsewhere. Anything may raise DirectoryError: it does not answer."""
+
+    def check(self, user: str, password: str) -> bool:
+        """Whether this is the password of the user. An empty one never is."""
+        ...
+
+    def roles_of(self, user: str) -> tuple[str, ...] | None:
+        """The roles of somebody who has logged in; None when the login does not count any longer."""
+        ...
+
+
 class Login:
     """Checks who somebody is. Nothing tells a wrong password from a name that nobody has."""
 
@@ -54,7 +67,9 @@ class Login:
         hasher: PasswordHasher | None = None,
         security: SecuritySettings | None = None,
         audit: AuditLog | None = None,
+        directory: Directory | None = None,
     ) -> None:
+        self._directory = directory
         self._security = security or SecuritySettings()
         self._store = store
         self._clock = clock
@@ -80,8 +95,33 @@ class Login:
         throttle themselves.
         """
         entry = self._find(user)
+        if self._directory is not None and self._is_of_directory(user, entry):
+            return _of_directory(user, entry) if self._directory.check(user, password) else None
         fits = self._passwords.fits(entry.password_hash if entry else "", password)
         return identity_of(entry) if entry and fits else None
+
+    def is_from_directory(self, user: str) -> bool:
+        """Whether a directory decides about the password of this name."""
+        return self._directory is not None and self._is_of_directory(user, self._find(user))
+
+    def identity_for(self, user: str) -> Identity:
+        """Somebody of this name whose password was right."""
+        entry = self._find(user)
+        if self._directory is not None and self._is_of_directory(user, entry):
+            return _of_directory(user, entry)
+        return identity_of(entry) if entry is not None else Identity(user=user, is_root=user == ROOT_NAME)
+
+    def directory_roles(self, identity: Identity) -> tuple[str, ...]:
+        """The roles that others give, besides those that were granted here. Raises DirectoryError."""
+        if self._directory is None or not identity.is_from_directory:
+            return identity.roles
+        return (*identity.roles, *(self._directory.roles_of(identity.user) or ()))
+
+    def _is_of_directory(self, user: str, entry: UserEntry | None) -> bool:
+        """Root never; a user with a password never; of others, names in small letters: directories know no others."""
+        if entry is not None:
+            return entry.name != ROOT_NAME and not entry.password_hash
+        return _is_name(user) and user == user.lower() != ROOT_NAME
 
     def check_native(self, user: str, scramble: bytes, nonce: bytes, *, peer: str = "") -> Identity:
         """Who this is, by the answer that mysql_native_password gave to a nonce. Raises AuthError as above."""
@@ -105,6 +145,8 @@ class Login:
         the home was lost. Names that nobody has get 32 bytes that no password fits.
         """
         entry = self._find(user)
+        if self._directory is not None and self._is_of_directory(user, entry):
+            return None
         if entry is None or not entry.password_hash:
             return self._nobody_sha2
         if not entry.sha2_verifier:
@@ -144,11 +186,8 @@ class Login:
         return replace(identity_of(owner), credential="", token=use, is_root=is_root)
 
     def _find(self, name: str) -> UserEntry | None:
-        try:
-            check_user_name(name)
-        except SqlError:
-            return None  # Nobody has such a name, and not every database can even be asked for it.
-        return self._store.find_user(name)
+        # Of other names, nobody has one, and not every database can even be asked for it.
+        return self._store.find_user(name) if _is_name(name) else None
 
     def bind(self, identity: Identity) -> Identity:
         """The same identity, bound to the account and the password of this moment."""
@@ -158,9 +197,17 @@ class Login:
     def is_current(self, identity: Identity) -> bool:
         """Whether a login still counts: its user was not dropped since, and has the password that proved it."""
         entry = self._find(identity.user)
+        if identity.is_from_directory:
+            return self._is_current_in_directory(identity, entry)
         if entry is None or entry.created_at != identity.created_at:
             return False
         return not identity.credential or identity.credential == credential_of(entry)
+
+    def _is_current_in_directory(self, identity: Identity, entry: UserEntry | None) -> bool:
+        if self._directory is None or not self._is_of_directory(identity.user, entry):
+            return False  # The user got a password here.
+        is_same = (entry.created_at if entry is not None else None) == identity.created_at
+        return is_same and self._directory.roles_of(identity.user) is not None
 
     def _decide(self, user: str, peer: str, proven: Identity | None, *, used_password: bool) -> Identity:
         settled = self.settle(user, peer, proven, used_password=used_password)
@@ -229,6 +276,19 @@ def identity_of(entry: UserEntry) -> Identity:
         created_at=entry.created_at,
         credential=credential_of(entry),
     )
+
+
+def _of_directory(user: str, entry: UserEntry | None) -> Identity:
+    """Somebody whom the directory knows, with an account here or without."""
+    return replace(identity_of(entry) if entry is not None else Identity(user=user), is_from_directory=True)
+
+
+def _is_name(name: str) -> bool:
+    try:
+        check_user_name(name)
+    except SqlError:
+        return False
+    return True
 
 
 def credential_of(entry: UserEntry) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from lading.errors import AuthError
 from lading.service.access import Access
 from lading.service.login import Refusal
-from lading.service.rights import ROOT_NAME, Identity
 from lading.service.security.origin import Face
 from lading.sql.user_statements import Privilege
 
@@ -24,6 +23,10 @@ class MysqlUsers:
         """SHA256(SHA256(password)); None: the password itself has to be asked for."""
         return self._access.sha2_verifier(user)
 
+    def is_from_directory(self, user: str) -> bool:
+        """Whether only the password itself can be checked, by a directory."""
+        return self._access.is_from_directory(user)
+
     def check_password(self, user: str, password: str, peer: str) -> bool:
         """Whether this is the password, for clients that send it over TLS."""
         return self._access.prove(user, password, peer=peer) is not None
@@ -41,7 +44,7 @@ class MysqlUsers:
 
     def succeeded(self, user: str, peer: str) -> None:
         """The password was right."""
-        self._access.settle(user, peer, identity_of(user), used_password=True, face=Face.MYSQL)
+        self._access.settle(user, peer, self._access.identity_for(user), used_password=True, face=Face.MYSQL)
 
     def failed(self, user: str, peer: str) -> float:
         """The password was wrong. Says for how many seconds the answer is to wait."""
@@ -50,14 +53,9 @@ class MysqlUsers:
 
     def sees(self, user: str, database: str, table: str) -> bool:
         """Whether a user has any privilege on a table; with an empty table, in a database."""
-        rights = self._access.rights(identity_of(user))
+        rights = self._access.rights(self._access.identity_for(user))
         return rights.see_table(database, table) if table else rights.see_database(database)
 
     def is_admin(self, user: str) -> bool:
         """Whether a user has ADMIN on everything."""
-        return self._access.may(identity_of(user), Privilege.ADMIN)
-
-
-def identity_of(user: str) -> Identity:
-    """The identity of somebody whose name was proven."""
-    return Identity(user=user, is_root=user == ROOT_NAME)
+        return self._access.may(self._access.identity_for(user), Privilege.ADMIN)

@@ -36,6 +36,8 @@ class Identity:
     """Which password proved it, as `login.credential_of` writes it; a new password ends the login. Empty: a token."""
     roles: tuple[str, ...] = field(default=(), compare=False)
     """Roles that a directory gives, besides those that were granted here."""
+    is_from_directory: bool = field(default=False, compare=False)
+    """Whether LDAP proved it. It is asked for the roles of the user again and again; they are not in `roles`."""
     token: TokenUse | None = field(default=None, compare=False)
     """The token that proved it, if one did."""
     origin: Origin = field(default=LOCAL, compare=False)
