@@ -88,6 +88,16 @@ def test_a_user_with_select_cannot_put_text_into_a_query(home: Lading, mapping: 
         home.session("bob", "shop").sql(f"SELECT {mapping} FROM orders")
 
 
+@pytest.mark.parametrize("user", ["bob", "root"])
+def test_the_name_of_a_lateral_view_stays_a_name(home: Lading, user: str) -> None:
+    """sqlglot writes it without quotes."""
+    odd = "x AS y FROM (SELECT TRANSFORM(1) USING 'id') --"
+    with pytest.raises(SqlError, match="Spark would see it without its quotes"):
+        home.session(user, "shop").sql(f"SELECT * FROM orders LATERAL VIEW explode(array(1)) `{odd}` AS z")
+    with pytest.raises(ReachedSparkError):
+        home.session(user, "shop").sql("SELECT * FROM orders LATERAL VIEW explode(array(1)) `x` AS `odd name`")
+
+
 def test_the_error_says_where_and_which_units_there_are() -> None:
     with pytest.raises(SqlError) as caught:
         translate_expression("id + timestampdiff(`a b`, x, y)")

@@ -29,6 +29,7 @@ from lading.sql.spark_functions import (
     SPARK_FUNCTIONS,
     WINDOW_FUNCTIONS,
 )
+from lading.sql.spark_writing import write_spark
 from lading.sql.type_names import parse_type
 
 _ALONE = "A streaming job maps every row by itself; do this when you read the table."
@@ -130,7 +131,7 @@ class _Translator:
         done = _in_order(holder.this)
         columns = dict.fromkeys(node.name for node in done if isinstance(node, exp.Column))
         calls = dict.fromkeys(node.name.lower() for node in done if isinstance(node, exp.Anonymous))
-        text = holder.this.sql(dialect="spark", identify=True, comments=False)
+        text = write_spark(holder.this, identify=True)
         return SparkExpression(text=text, columns=tuple(columns), functions=tuple(calls))
 
     def _translated(self, node: exp.Expr) -> exp.Expr:

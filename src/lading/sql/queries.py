@@ -14,6 +14,7 @@ from lading.sql.parts import QualifiedName
 from lading.sql.query_parts import NODES, QUERY_FUNCTIONS, TABLE_PARTS
 from lading.sql.spans import Span
 from lading.sql.spark_functions import REFUSED_FUNCTIONS
+from lading.sql.spark_writing import write_spark
 from lading.sql.statements import Query
 
 SCHEMA = "information_schema"
@@ -73,7 +74,7 @@ class TableQuery:
             table.set("db", None)
         for cte in tree.find_all(exp.CTE):
             cte.args["alias"].set("this", exp.to_identifier(renamed[id(cte)], quoted=True))
-        return tree.sql(dialect="spark", comments=False)
+        return write_spark(tree, identify=False)
 
 
 def read_query(query: Query) -> TableQuery:
