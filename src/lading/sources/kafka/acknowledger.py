@@ -3,37 +3,40 @@
 from __future__ import annotations
 
 import logging
-from concurrent.futures import Future
-from threading import Condition
-from typing import TYPE_CHECKING, Any
+import threading
+from typing import TYPE_CHECKING
 
 from lading.errors import LadingError
 from lading.ids import JobId
 from lading.model.bill import Bill
-from lading.sources.kafka.client import group_of, open_admin, without_secrets
+from lading.sources.kafka.client import Complaints, group_of, open_consumer, without_secrets
 from lading.sources.kafka.spec import KafkaSpec
 from lading.sources.kafka.starts import offset_or_none
 
 if TYPE_CHECKING:
-    from confluent_kafka.admin import AdminClient
+    from confluent_kafka import TopicPartition
 
 _LOG = logging.getLogger(__name__)
+_LOOK_S = 0.1
 
 
 class KafkaAcknowledger:
     """Implements the coordinator's Follower: best effort, after the commit, and it never raises.
 
-    It does not wait: at most one request is under way, and of what comes meanwhile only the newest is sent. Where it
-    is lost, the next bill says more than it did.
+    It does not wait: a thread of its own sends, and of what comes meanwhile only the newest. Where it is lost, the next
+    bill says more than it did.
+
+    It commits offsets with a consumer that never joins its group. Not with the admin client: librdkafka's
+    AlterConsumerGroupOffsets uses memory that it has freed when the coordinator's connection breaks, and its assertion
+    then ends the whole process.
     """
 
     def __init__(self, spec: KafkaSpec, *, timeout_s: float = 10.0) -> None:
         self._spec = spec
         self._timeout_s = timeout_s
-        self._admin: AdminClient | None = None
-        self._idle = Condition()
+        self._idle = threading.Condition()
         self._followed: dict[JobId, int] = {}
-        self._underway: Future[Any] | None = None
+        self._thread: threading.Thread | None = None
         self._next: Bill | None = None
 
     def followed_seq(self, job_id: JobId) -> int | None:
@@ -49,63 +52,75 @@ class KafkaAcknowledger:
                 return
             self._followed[bill.job_id] = bill.seq
             self._next = bill
-        self._send()
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._send_all, name="lading-kafka-group", daemon=True)
+                self._thread.start()
 
     def wait_until_idle(self, timeout_s: float = 30.0) -> bool:
         """Wait until everything was sent and answered; False when the time was over before."""
         with self._idle:
-            return self._idle.wait_for(lambda: self._underway is None and self._next is None, timeout_s)
+            return self._idle.wait_for(lambda: self._thread is None, timeout_s)
 
     def close(self) -> None:
-        """Let go of the connection, which others may share. What is under way may be lost."""
-        self._admin = None
-
-    def _send(self) -> None:
+        """What is under way may still be sent; nothing else is."""
         with self._idle:
-            if self._underway is not None or self._next is None:
-                return
-            bill, self._next = self._next, None
+            self._next = None
+
+    def _send_all(self) -> None:
+        """Send until nothing is left. The client is made, used and closed by this one thread."""
+        client: _GroupClient | None = None
+        while True:
+            with self._idle:
+                bill, self._next = self._next, None
+                if bill is None:
+                    self._thread = None
+                    self._idle.notify_all()
+                    break
             try:
-                started = self._underway = self._start(bill)
+                if offsets := self._offsets(bill):
+                    client = client or _GroupClient(self._spec)
+                    if problem := client.commit(offsets, self._timeout_s):
+                        self._complain(problem)
             except Exception as error:  # noqa: BLE001 - acknowledging is a courtesy; the load must not care
-                started = None
                 self._complain(error)
-            self._idle.notify_all()
-        if started is not None:
-            started.add_done_callback(self._done)
+        if client is not None:
+            client.close()
 
-    def _start(self, bill: Bill) -> Future[Any] | None:
-        from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+    def _offsets(self, bill: Bill) -> list[TopicPartition]:
+        from confluent_kafka import TopicPartition
 
-        offsets = [
+        return [
             TopicPartition(self._spec.topic, int(name), offset)
             for name, state in bill.positions.partitions.items()
             if (offset := offset_or_none(state.at)) is not None
         ]
-        if not offsets:
-            return None
-        if self._admin is None:
-            self._admin, _ = open_admin(self._spec)
-        group = group_of(self._spec)
-        request = ConsumerGroupTopicPartitions(group, offsets)
-        asked = self._admin.alter_consumer_group_offsets([request], request_timeout=self._timeout_s)
-        return asked[group]
-
-    def _done(self, future: Future[Any]) -> None:
-        for error in _errors(future):
-            self._complain(error)
-        with self._idle:
-            self._underway = None
-            self._idle.notify_all()
-        self._send()
 
     def _complain(self, error: object) -> None:
         told = str(error) if isinstance(error, LadingError) else without_secrets(self._spec, str(error))
         _LOG.warning("Consumer group %s was not told the positions of a job: %s", group_of(self._spec), told)
 
 
-def _errors(future: Future[Any]) -> list[object]:
-    """An answer can be good as a whole and bad for a partition; the first one is enough to say."""
-    if (error := future.exception()) is not None:
-        return [error]
-    return [place.error for place in future.result().topic_partitions if place.error is not None][:1]
+class _GroupClient:
+    """A consumer that never joins its group and never reads. Of one thread."""
+
+    def __init__(self, spec: KafkaSpec) -> None:
+        self._complaints = Complaints(spec)
+        self._answers: list[tuple[object, list[TopicPartition]]] = []
+        self._consumer = open_consumer(
+            spec, self._complaints, on_commit=lambda error, places: self._answers.append((error, places))
+        )
+
+    def commit(self, offsets: list[TopicPartition], timeout_s: float) -> object | None:
+        """What went wrong, if anything. An answer can be good as a whole and bad for a partition."""
+        self._answers.clear()
+        # Not the call that waits: without a broker it waits for minutes.
+        self._consumer.commit(offsets=offsets, asynchronous=True)
+        for _ in range(max(1, round(timeout_s / _LOOK_S))):
+            self._consumer.poll(_LOOK_S)
+            if self._answers:
+                error, places = self._answers[0]
+                return error or next((place.error for place in places if place.error is not None), None)
+        return self._complaints.explain(f"no broker answered within {timeout_s:g} s")
+
+    def close(self) -> None:
+        self._consumer.close()

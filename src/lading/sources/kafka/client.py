@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lading.sources.homes import home_of
@@ -121,11 +121,11 @@ def _close_admins() -> None:
     _ADMINS.clear()
 
 
-def open_consumer(spec: KafkaSpec, complaints: Complaints) -> Consumer:
-    """A client that reads what it is assigned. It never joins the group that librdkafka wants a name of."""
+def open_consumer(spec: KafkaSpec, complaints: Complaints, **calls: Callable[[Any, Any], None]) -> Consumer:
+    """A client that reads what it is assigned, or tells its group positions. It never joins the group."""
     from confluent_kafka import Consumer, KafkaException
 
-    settings = {"group.id": "lading", **_TUNED, **_common(spec), **_OWNED, "error_cb": complaints}
+    settings = {"group.id": "lading", **_TUNED, **_common(spec), **_OWNED, **calls, "error_cb": complaints}
     try:
         return Consumer(settings)
     except KafkaException as error:
