@@ -331,10 +331,13 @@ class JobRunner:
         if self._commits % self._tools.care.every_commits:
             return
         try:
-            table.look_after(self._job_id, self._tools.care, self._now())
+            report = table.look_after(self._job_id, self._tools.care, self._now())
         except LadingError as error:
             # The rows are committed; what was not cleaned up now is next time.
             self._log.warning("the table could not be looked after: %s", error)
+        else:
+            if report.remark:
+                self._log.warning("history of the table was kept: %s", report.remark)
 
     def _tell_lag(self, opened: _Open, record: JobRecord, bill: Bill) -> None:
         """Now and then: it lists everything there is."""

@@ -13,12 +13,16 @@ class CarePolicy:
     At least `keep_commits` commits and `keep_age` of history are kept. Where a format pays for every snapshot at
     every commit (Iceberg), the history between the newest `keep_commits` and `keep_age` is thinned to one snapshot
     per `thin_to`, so that a job that commits every second can still go back a day. Bills are not thinned.
+
+    This is the upper bound of what is removed. The table's own settings are another: what they say to keep is kept,
+    without gaps, and what they say in words that are not understood keeps everything. Nothing goes within `grace`.
     """
 
     keep_commits: int = 100
     keep_age: timedelta = timedelta(days=1)
     thin_to: timedelta = timedelta(minutes=30)
     every_commits: int = 50
+    grace: timedelta = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,3 +32,5 @@ class CareReport:
     snapshots_expired: int = 0
     bills_deleted: int = 0
     checkpoint_made: bool = False
+    remark: str = ""
+    """Why nothing was removed from the table's history, when that is for a person to know."""

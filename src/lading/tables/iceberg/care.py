@@ -2,37 +2,53 @@
 
 PyIceberg reads and writes all snapshots at every commit. What is expired: snapshots whose summary names a Lading job,
 beyond the newest `keep_commits` of that job, thinned to one per `thin_to` up to `keep_age`, and all older ones. Never
-the current snapshot, a branch, a tag, any job's head, or another writer's snapshot. Data files are never touched:
-appends delete none, so every file of an expired snapshot is a file of a later one.
+the current snapshot, a branch, a tag, any job's head, another writer's snapshot, or what the table's settings say to
+keep (`retention.py`). Data files are never touched: appends delete none, so every file of an expired snapshot is a
+file of a later one.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
-from pyiceberg.table.update import AssertRefSnapshotId, AssertTableUUID, RemoveSnapshotsUpdate, TableRequirement
+from pyiceberg.table.update import AssertTableUUID, RemoveSnapshotsUpdate, TableRequirement
 
 from lading.tables.care import CarePolicy
 from lading.tables.iceberg.faults import is_locked, translated
 from lading.tables.iceberg.handle import Handle
 from lading.tables.iceberg.head import SUMMARY_JOB, all_anchors, is_astray, summary_of
+from lading.tables.iceberg.retention import kept_by_settings, why_not
 
 MAX_EXPIRED = 1000
 """Per round. What is left is taken by the next one."""
 
 
-def expire_snapshots(handle: Handle, policy: CarePolicy, now: datetime) -> tuple[Table, list[Snapshot]]:
-    """One round. Returns the table after it and the snapshots that are certainly gone."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expired:
+    """What one round did."""
+
+    table: Table
+    """As it is after the round."""
+    gone: Sequence[Snapshot] = ()
+    """The snapshots that are certainly gone."""
+    remark: str = ""
+
+
+def expire_snapshots(handle: Handle, policy: CarePolicy, now: datetime) -> Expired:
+    """One round."""
     table = handle.load()
+    if remark := why_not(table):
+        return Expired(table=table, remark=remark)
     doomed = choose_expired(table.metadata, policy, now)
     if not doomed:
-        return table, []
+        return Expired(table=table)
     update = RemoveSnapshotsUpdate.model_validate({"snapshot-ids": [snapshot.snapshot_id for snapshot in doomed]})
     with translated(handle.what):
         try:
@@ -41,21 +57,38 @@ def expire_snapshots(handle: Handle, policy: CarePolicy, now: datetime) -> tuple
             table._do_commit(updates=(update,), requirements=_unmoved(table.metadata))  # noqa: SLF001
         except (CommitFailedException, ValueError):
             # Somebody committed or expired at the same moment: the next round sees to it.
-            return table, []
+            return Expired(table=table)
         except Exception as error:
             if is_locked(error):
-                return table, []
+                return Expired(table=table)
             raise
-    return table, doomed
+    return Expired(table=table, gone=doomed)
+
+
+class AssertSameRefs(AssertTableUUID):
+    """The table has exactly these branches and tags, where they were: also none that was made since.
+
+    A requirement of Lading's own, which PyIceberg checks on the metadata that it replaces. A catalog with a server
+    would not know it.
+    """
+
+    refs: dict[str, int]
+
+    def validate(self, base_metadata: TableMetadata | None) -> None:  # type: ignore[override]  # as PyIceberg has it
+        super().validate(base_metadata)
+        if base_metadata is None or self.refs != snapshots_of_refs(base_metadata):
+            msg = "Requirement failed: a branch or tag was made or moved meanwhile"
+            raise CommitFailedException(msg)
+
+
+def snapshots_of_refs(metadata: TableMetadata) -> dict[str, int]:
+    """Branches and tags, and the snapshots they name."""
+    return {name: ref.snapshot_id for name, ref in metadata.refs.items()}
 
 
 def _unmoved(metadata: TableMetadata) -> tuple[TableRequirement, ...]:
-    """No branch or tag may have moved since: PyIceberg drops a reference whose snapshot is expired, even `main`."""
-    refs = [
-        AssertRefSnapshotId.model_validate({"ref": name, "snapshot-id": ref.snapshot_id})
-        for name, ref in metadata.refs.items()
-    ]
-    return (AssertTableUUID(uuid=metadata.table_uuid), *refs)
+    """PyIceberg drops a reference whose snapshot is expired, even `main`, and says nothing."""
+    return (AssertSameRefs(uuid=metadata.table_uuid, refs=snapshots_of_refs(metadata)),)
 
 
 def choose_expired(metadata: TableMetadata, policy: CarePolicy, now: datetime) -> list[Snapshot]:
@@ -66,6 +99,7 @@ def choose_expired(metadata: TableMetadata, policy: CarePolicy, now: datetime) -
     kept = {anchor.snapshot_id for anchor in anchors} | {ref.snapshot_id for ref in metadata.refs.values()}
     if metadata.current_snapshot_id is not None:
         kept.add(metadata.current_snapshot_id)
+    kept |= kept_by_settings(metadata, policy, now)
     by_job: dict[str, list[Snapshot]] = defaultdict(list)
     for snapshot in metadata.snapshots:
         if job := summary_of(snapshot).get(SUMMARY_JOB):

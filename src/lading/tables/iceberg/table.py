@@ -28,15 +28,17 @@ from lading.tables.iceberg.head import find_anchor, has_token, is_astray, rolled
 from lading.tables.iceberg.moved import Place, bring_bills, location_of
 from lading.tables.iceberg.place import open_place, relative_path
 from lading.tables.iceberg.resume import PropertyCopies, job_ids
+from lading.tables.iceberg.retention import GC_ENABLED
 from lading.tables.iceberg.schema import iceberg_partition_spec, iceberg_schema, plain_arrow_schema
 from lading.tables.iceberg.sweep import Sweeper
 from lading.tables.iceberg.writer import iceberg_writer_spec
 from lading.tables.storage import StorageOptions
 
+_DELETES_METADATA = "write.metadata.delete-after-commit.enabled"
 _CREATION_DEFAULTS = {
     "format-version": str(FORMAT_VERSION),
     # Every commit writes a whole metadata file; without these they would pile up for ever.
-    "write.metadata.delete-after-commit.enabled": "true",
+    _DELETES_METADATA: "true",
     "write.metadata.previous-versions-max": "100",
 }
 
@@ -121,14 +123,14 @@ class IcebergTable:
     def look_after(self, job_id: JobId, policy: CarePolicy, now: datetime) -> CareReport:
         """Expire Lading's own old snapshots, delete the manifests nobody names any more, and prune bills."""
         head = self.read_head(job_id)
-        table, gone = expire_snapshots(self._handle, policy, now)
-        if gone:
-            self._sweeper.sweep(table, gone)
+        round_ = expire_snapshots(self._handle, policy, now)
+        if round_.gone:
+            self._sweeper.sweep(round_.table, round_.gone)
         pruned = 0
         if head is not None:
             keep = policy.keep_commits
             pruned = self._bills.prune(job_id, head=head, keep_commits=keep, older_than=now - policy.keep_age)
-        return CareReport(snapshots_expired=len(gone), bills_deleted=pruned)
+        return CareReport(snapshots_expired=len(round_.gone), bills_deleted=pruned, remark=round_.remark)
 
     def close(self) -> None:
         """Let go of the catalog's connections."""
@@ -167,6 +169,9 @@ def create_iceberg_table(
 ) -> IcebergTable:
     """Make a table, and its namespace when that is missing, and open it."""
     properties = {**_CREATION_DEFAULTS, **spec.properties}
+    if properties.get(GC_ENABLED, "").lower() == "false":
+        # Old metadata files may be another table's, too; Iceberg deletes them by this setting alone.
+        properties = {**properties, _DELETES_METADATA: spec.properties.get(_DELETES_METADATA, "false")}
     if properties["format-version"] != str(FORMAT_VERSION):
         msg = f"Lading cannot write Iceberg format version {properties['format-version']}"
         raise TableVersionError(msg, left="Nothing was made.", todo=f"Leave it out, or ask for {FORMAT_VERSION}.")
