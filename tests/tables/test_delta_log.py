@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import deltalake
@@ -15,6 +16,7 @@ from lading.model.bill import Bill
 from lading.model.job import Job
 from lading.model.outcome import Landed, NotLanded, Unknown
 from lading.tables.bills import bill_key
+from lading.tables.care import CarePolicy
 from lading.tables.delta.actions import LOG, entry_key
 from lading.tables.delta.care import look_after_log
 from lading.tables.delta.create import create_delta_table
@@ -264,7 +266,7 @@ def test_care_does_not_clean_a_log_that_says_it_must_not_be(tmp_path: Path) -> N
         {"delta.logRetentionDuration": "interval 0 seconds", "delta.enableExpiredLogCleanup": "false"}
     )
     before = scene.rig.versions("clicks")
-    assert look_after_log(scene.storage, StorageOptions())
+    look_after_log(scene.storage, StorageOptions(), CarePolicy(), datetime(2100, 1, 1, tzinfo=UTC))
     assert scene.rig.versions("clicks") == before
     assert deltalake.DeltaTable(str(scene.path)).version() == 2
 

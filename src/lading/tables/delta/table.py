@@ -123,7 +123,7 @@ class DeltaLakeTable:
         return list_files(self.storage, self._options)
 
     def look_after(self, job_id: JobId, policy: CarePolicy, now: datetime) -> CareReport:
-        made = look_after_log(self.storage, self._options)
+        log = look_after_log(self.storage, self._options, policy, now)
         head = self.read_head(job_id)
         gone = 0
         if head is not None:
@@ -131,7 +131,7 @@ class DeltaLakeTable:
                 job_id, head=head, keep_commits=policy.keep_commits, older_than=now - policy.keep_age
             )
             self._copies.prune(job_id, head)
-        return CareReport(bills_deleted=gone, checkpoint_made=made)
+        return CareReport(bills_deleted=gone, checkpoint_made=True, remark=log.remark)
 
     def _settled(self, expected: Head | None, bill: Bill) -> Outcome | None:
         head = head_of(self._tail, bill.job_id)
