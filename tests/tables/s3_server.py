@@ -48,6 +48,7 @@ class S3Server:
 
 _SERVER = """
 import logging, sys, threading
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication
 from moto.s3.responses import S3Response
 from moto.server import ThreadedMotoServer
 
@@ -59,6 +60,14 @@ def put_one_at_a_time(self):
         return put_object(self)
 
 S3Response.put_object = put_one_at_a_time
+answer = DomainDispatcherApplication.__call__
+
+def answer_deaf(self, environ, start_response):
+    environ.pop("HTTP_IF_NONE_MATCH", None)
+    return answer(self, environ, start_response)
+
+if "deaf" in sys.argv:
+    DomainDispatcherApplication.__call__ = answer_deaf
 logging.getLogger("werkzeug").setLevel(logging.ERROR)
 server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
 server.start()
@@ -68,10 +77,10 @@ sys.stdin.read()
 
 
 @contextmanager
-def serve_s3() -> Iterator[S3Server]:
-    """Run the store on a free port until the block ends."""
+def serve_s3(*ways: str) -> Iterator[S3Server]:
+    """Run the store on a free port until the block ends. "deaf": it does not know `If-None-Match`."""
     with subprocess.Popen(
-        [sys.executable, "-c", _SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", _SERVER, *ways], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as server:
         assert server.stdout is not None
         try:

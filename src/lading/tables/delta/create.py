@@ -9,6 +9,7 @@ from lading.model.table import TableSpec
 from lading.tables.delta.actions import LOG
 from lading.tables.delta.library import library_options, library_uri, translated
 from lading.tables.delta.table import DeltaLakeTable
+from lading.tables.probe import check_put_if_absent
 from lading.tables.storage import StorageOptions, open_storage
 from lading.tables.types import arrow_schema
 
@@ -20,6 +21,7 @@ def create_delta_table(location: str, spec: TableSpec, options: StorageOptions |
     if next(iter(storage.keys(f"{LOG}/")), None) is not None:
         msg = f"There is already a Delta table at {storage.uri}"
         raise TableExistsError(msg, left="It was not touched.", todo="Open it, or choose another location.")
+    check_put_if_absent(storage, how)
     with translated(storage):
         deltalake.DeltaTable.create(
             library_uri(storage),

@@ -26,6 +26,7 @@ from lading.tables.delta.resume import LogFolderCopies
 from lading.tables.delta.scan import list_files, scan_rows
 from lading.tables.delta.writer import writer_extra
 from lading.tables.present import check_present
+from lading.tables.probe import check_put_if_absent
 from lading.tables.storage import Storage, StorageOptions
 
 MAX_REBASES = 100
@@ -42,6 +43,7 @@ class DeltaLakeTable:
         self._bills = StoredBills(storage, self._copies)
         self._tail = LogTail(storage, options)
         check_appendable(self._tail.protocol, self._tail.metadata, where=storage.uri)
+        check_put_if_absent(storage, options)
 
     @property
     def location(self) -> str:

@@ -32,6 +32,7 @@ from lading.tables.iceberg.retention import GC_ENABLED
 from lading.tables.iceberg.schema import iceberg_partition_spec, iceberg_schema, plain_arrow_schema
 from lading.tables.iceberg.sweep import Sweeper
 from lading.tables.iceberg.writer import iceberg_writer_spec
+from lading.tables.probe import check_put_if_absent
 from lading.tables.storage import StorageOptions
 
 _DELETES_METADATA = "write.metadata.delete-after-commit.enabled"
@@ -52,6 +53,7 @@ class IcebergTable:
         self._location = location_of(table.metadata)
         self._version = version_of(table.metadata)
         self._storage = open_place(self._location, handle.options)
+        check_put_if_absent(self._storage, handle.options)
         bring_bills(table.metadata, self._place, handle.options)
         self._bills = StoredBills(self._storage, PropertyCopies(lambda: self._load().metadata))
         self._sweeper = Sweeper(self._storage)
@@ -180,6 +182,8 @@ def create_iceberg_table(
     make_home(catalog)
     opened = open_catalog(catalog, options)
     handle = _handle(opened, identifier, options, clock)
+    if location is not None:
+        check_put_if_absent(open_place(location, options), options)
     with translated(handle.what):
         ensure_namespace(opened, identifier)
         # Dies in here: a metadata file may be left that the catalog does not name; making the table again is fine.
