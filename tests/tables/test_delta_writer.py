@@ -29,6 +29,7 @@ from lading.tables.delta.partitions import folder_of, render_values
 from lading.tables.delta.stats import render_stats
 from lading.tables.delta.table import DeltaLakeTable
 from lading.tables.delta.writer import DeltaWriter
+from lading.tables.parquet import FileNotes
 from tests.tables.drive import SPEC, load, new_job, opening, put_and_commit, some_rows
 
 
@@ -40,7 +41,8 @@ def stats_of(values: list[Any], kind: pa.DataType, *, unbounded: bool = False) -
         for value in values:
             writer.write_table(pa.Table.from_pylist([{"before": [{"a": 1, "b": 2}], "x": value}], schema=schema))
     footer = pq.read_metadata(io.BytesIO(sink.getvalue()))
-    text = render_stats(footer, schema, columns={"before", "x"}, unbounded={"x"} if unbounded else ())
+    notes = FileNotes(nulls={"x": values.count(None)}, with_nan=frozenset({"x"} if unbounded else ()))
+    text = render_stats(footer, schema, notes, columns={"before", "x"})
     stats = json.loads(text, parse_float=Decimal)
     assert stats["numRecords"] == len(values)
     return stats["minValues"].get("x"), stats["maxValues"].get("x"), stats["nullCount"]["x"]

@@ -30,6 +30,9 @@ class FileNotes:
 
     nulls: Mapping[str, int]
     """Column → nulls, for every column of the file."""
+    with_nan: frozenset[str] = frozenset()
+    """Columns that hold NaN. Nothing may claim bounds for them: readers sort NaN above every number, or below, or
+    nowhere, and a bound of the other values makes some of them pass over the file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,11 +68,11 @@ class ParquetWriter:
             file = self._open.get(key) or self._start(key)
             self._waiting_bytes += file.add(rows)
             if file.waiting_bytes >= min(_GROUP_BYTES, self._layout.target_bytes):
-                self._flush(file)
-                if file.sink.tell() >= self._layout.target_bytes:
+                self._flush(key)
+                if self._open[key].sink.tell() >= self._layout.target_bytes:
                     self._finish(key)
         while self._waiting_bytes > _WAITING_BYTES:
-            self._flush(max(self._open.values(), key=lambda file: file.waiting_bytes))
+            self._flush(max(self._open, key=lambda key: self._open[key].waiting_bytes))
 
     def close(self) -> tuple[StagedFile, ...]:
         for key in list(self._open):
@@ -80,7 +83,8 @@ class ParquetWriter:
         for file in self._open.values():
             # The writer first: it would write its footer when collected, into a sink that is closed by then.
             with suppress(OSError, pa.ArrowException):
-                file.writer.close()
+                if file.writer is not None:
+                    file.writer.close()
                 file.sink.close()
         self._open.clear()
         for path in self._paths:
@@ -112,17 +116,39 @@ class ParquetWriter:
         full = f"{self._root}/{path}"
         self._fs.create_dir(full.rpartition("/")[0], recursive=True)
         self._paths.append(path)
-        sink = self._fs.open_output_stream(full)
-        writer = pq.ParquetWriter(sink, self._layout.file_schema, compression="zstd", store_schema=False)
-        self._open[key] = _OpenFile(path=path, sink=sink, writer=writer)
+        self._open[key] = _OpenFile(path=path, sink=self._fs.open_output_stream(full))
         return self._open[key]
 
-    def _flush(self, file: _OpenFile) -> None:
-        self._waiting_bytes -= file.flush()
+    def _flush(self, key: PartitionKey) -> None:
+        """Write what waits as one row group. Into another file, when this one claims bounds that NaN would break."""
+        file = self._open[key]
+        rows, size = file.take_waiting()
+        if rows is None:
+            return
+        self._waiting_bytes -= size
+        with_nan = _columns_with_nan(rows)
+        if file.writer is not None and not with_nan <= file.with_nan:
+            self._end(key)
+            file = self._start(key)
+        if file.writer is None:
+            file.with_nan = with_nan
+            file.writer = pq.ParquetWriter(
+                file.sink,
+                self._layout.file_schema,
+                compression="zstd",
+                store_schema=False,
+                write_statistics=_bounded(self._layout.file_schema, with_nan),
+            )
+        file.write(rows)
 
     def _finish(self, key: PartitionKey) -> None:
+        self._flush(key)
+        self._end(key)
+
+    def _end(self, key: PartitionKey) -> None:
         file = self._open.pop(key)
-        self._flush(file)
+        if file.writer is None:
+            raise AssertionError(key)  # A file is started for rows, and they were written.
         file.writer.close()
         size = file.sink.tell()
         file.sink.close()
@@ -135,7 +161,7 @@ class ParquetWriter:
                 rows=file.rows,
                 size_bytes=size,
                 partition=dict(zip(self._layout.partition_names, key, strict=True)),
-                stats=self._layout.stats(metadata, FileNotes(nulls=file.nulls)),
+                stats=self._layout.stats(metadata, FileNotes(nulls=file.nulls, with_nan=file.with_nan)),
             )
         )
 
@@ -153,11 +179,38 @@ def _codes(column: pa.Array) -> pa.Array:
     return pc.dictionary_encode(column, null_encoding="encode").indices.cast(pa.int64())
 
 
+def _columns_with_nan(rows: pa.Table) -> frozenset[str]:
+    found = set[str]()
+    for field_, column in zip(rows.schema, rows.columns, strict=True):
+        if pa.types.is_floating(field_.type) and pc.any(pc.is_nan(column)).as_py():
+            found.add(field_.name)
+    return frozenset(found)
+
+
+def _bounded(schema: pa.Schema, with_nan: frozenset[str]) -> bool | list[str]:
+    """Which columns get statistics in the footer, as pyarrow wants it: all of them, or the paths of some."""
+    if not with_nan and not any(pa.types.is_nested(field_.type) for field_ in schema):
+        return True
+    probe = pa.BufferOutputStream()
+    pq.write_metadata(schema, probe)
+    leaves = pq.read_metadata(pa.BufferReader(probe.getvalue())).schema
+    columns = [leaves.column(at) for at in range(len(leaves.names))]
+    # Numbers inside lists and structs are not looked through: they get none.
+    inside = {column.path for column in columns if column.path not in schema.names}
+    return [
+        column.path
+        for column in columns
+        if column.path not in with_nan and not (column.path in inside and column.physical_type in ("FLOAT", "DOUBLE"))
+    ]
+
+
 @dataclass(slots=True, kw_only=True)
 class _OpenFile:
     path: str
     sink: pa.NativeFile
-    writer: pq.ParquetWriter
+    writer: pq.ParquetWriter | None = None
+    """Made with the first row group: only then is it known which columns hold NaN."""
+    with_nan: frozenset[str] = frozenset()
     rows: int = 0
     nulls: Counter[str] = field(default_factory=Counter)
     waiting: list[pa.RecordBatch] = field(default_factory=list)
@@ -166,16 +219,20 @@ class _OpenFile:
     def add(self, rows: pa.RecordBatch) -> int:
         """Let rows wait for their row group; returns their bytes."""
         self.waiting.append(rows)
-        self.rows += rows.num_rows
-        self.nulls.update({name: rows.column(at).null_count for at, name in enumerate(rows.schema.names)})
         size = int(rows.nbytes)
         self.waiting_bytes += size
         return size
 
-    def flush(self) -> int:
-        """Write what waits as one row group; returns its bytes."""
-        written, self.waiting_bytes = self.waiting_bytes, 0
-        if self.waiting:
-            self.writer.write_table(pa.Table.from_batches(self.waiting))
-            self.waiting = []
-        return written
+    def take_waiting(self) -> tuple[pa.Table | None, int]:
+        """What waits, and its bytes."""
+        taken, size = self.waiting, self.waiting_bytes
+        self.waiting, self.waiting_bytes = [], 0
+        return (pa.Table.from_batches(taken) if taken else None), size
+
+    def write(self, rows: pa.Table) -> None:
+        """One row group."""
+        if self.writer is None:
+            raise AssertionError(self.path)
+        self.writer.write_table(rows)
+        self.rows += rows.num_rows
+        self.nulls.update({name: rows.column(at).null_count for at, name in enumerate(rows.schema.names)})

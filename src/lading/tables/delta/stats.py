@@ -15,6 +15,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from lading.tables.parquet import FileNotes
+
 MAX_TEXT = 32
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EPOCH_DAY = date(1970, 1, 1)
@@ -24,13 +26,8 @@ Bound = Callable[[Any, bool], str | None]
 """From the value in the Parquet footer and whether it is the upper bound to JSON text; None when it cannot be said."""
 
 
-def render_stats(
-    footer: pq.FileMetaData, schema: pa.Schema, *, columns: Collection[str], unbounded: Collection[str] = ()
-) -> str:
-    """`numRecords`, `minValues`, `maxValues` and `nullCount` as JSON text.
-
-    Columns in `unbounded` get no bounds: they hold NaN, which readers sort above every number and footers ignore.
-    """
+def render_stats(footer: pq.FileMetaData, schema: pa.Schema, notes: FileNotes, *, columns: Collection[str]) -> str:
+    """`numRecords`, `minValues`, `maxValues` and `nullCount` as JSON text."""
     lows: list[str] = []
     highs: list[str] = []
     nulls: list[str] = []
@@ -39,8 +36,8 @@ def render_stats(
         if field.name in columns and not pa.types.is_nested(field.type):
             parts = [footer.row_group(group).column(leaf).statistics for group in range(footer.num_row_groups)]
             key = json.dumps(field.name)
-            nulls.extend(f"{key}:{count}" for count in _null_count(parts))
-            if field.name not in unbounded:
+            nulls.append(f"{key}:{notes.nulls[field.name]}")
+            if field.name not in notes.with_nan:
                 lows.extend(f"{key}:{text}" for text in _bound(field.type, parts, upper=False))
                 highs.extend(f"{key}:{text}" for text in _bound(field.type, parts, upper=True))
         leaf += _leaves(field.type)
@@ -53,12 +50,6 @@ def _leaves(kind: pa.DataType) -> int:
     if not pa.types.is_nested(kind):
         return 1
     return sum(_leaves(kind.field(at).type) for at in range(kind.num_fields))
-
-
-def _null_count(parts: Iterable[Any]) -> list[int]:
-    counts = [part.null_count if part is not None and part.has_null_count else None for part in parts]
-    known = [count for count in counts if count is not None]
-    return [sum(known)] if len(known) == len(counts) else []
 
 
 def _bound(kind: pa.DataType, parts: Iterable[Any], *, upper: bool) -> list[str]:

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lading.errors import SchemaMismatchError
@@ -34,7 +33,6 @@ class DeltaWriter:
         names = tuple(column for column, _ in spec.partition_by)
         self._file_schema = pa.schema([field for field in spec.schema if field.name not in names])
         self._partition_types = [spec.schema.field(name).type for name in names]
-        self._with_nan: set[str] = set()
         self._names = names
         layout = Layout(
             location=spec.location,
@@ -51,7 +49,6 @@ class DeltaWriter:
     def write(self, batch: pa.RecordBatch) -> None:
         """Take rows in."""
         try:
-            self._note_nan(batch)
             self._files.write(batch)
         except (ValueError, pa.ArrowTypeError, pa.ArrowNotImplementedError, KeyError) as error:
             msg = f"Rows do not fit the columns of the table: {error}"
@@ -67,21 +64,12 @@ class DeltaWriter:
         """Delete what was written: the attempt failed."""
         self._files.abort()
 
-    def _note_nan(self, batch: pa.RecordBatch) -> None:
-        for field in self._file_schema:
-            if (
-                pa.types.is_floating(field.type)
-                and field.name not in self._with_nan
-                and pc.any(pc.is_nan(batch.column(field.name).cast(field.type))).as_py()
-            ):
-                self._with_nan.add(field.name)
-
     def _partition_values(self, batch: pa.RecordBatch) -> list[pa.Array]:
         columns = zip(self._names, self._partition_types, strict=True)
         return [render_values(batch.column(name).cast(kind)) for name, kind in columns]
 
     def _stats(self, footer: pq.FileMetaData, notes: FileNotes) -> str:
-        stats = render_stats(footer, self._file_schema, columns=self._indexed, unbounded=self._with_nan)
+        stats = render_stats(footer, self._file_schema, notes, columns=self._indexed)
         with_nulls = [name for name, count in notes.nulls.items() if count]
         return render_staged(StagedFacts(columns=self._columns, stats=stats, with_nulls=with_nulls))
 

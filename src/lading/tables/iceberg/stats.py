@@ -5,11 +5,13 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow.parquet as pq
 from pyiceberg.io.pyarrow import (
+    MetricModeTypes,
+    MetricsMode,
     StatsAggregator,
     compute_statistics_plan,
     data_file_statistics_from_parquet_metadata,
@@ -27,6 +29,7 @@ from lading.tables.parquet import FileNotes
 VERSION = 1
 _COUNTS = ("column_sizes", "value_counts", "null_value_counts", "nan_value_counts")
 _BOUNDS = ("lower_bounds", "upper_bounds")
+_NO_STATISTICS = MetricsMode(MetricModeTypes.NONE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,8 +51,18 @@ def collect_stats(
     plan = compute_statistics_plan(schema, properties)
     paths = parquet_path_to_id_mapping(schema)
 
-    def render(footer: pq.FileMetaData, _notes: FileNotes) -> str:
-        found = data_file_statistics_from_parquet_metadata(footer, plan, paths)
+    def render(footer: pq.FileMetaData, notes: FileNotes) -> str:
+        # Their footers say nothing: PyIceberg would warn of each. What can be said of them is counted here.
+        silent = {paths[name] for name in notes.with_nan}
+        asked = {
+            field_id: replace(wanted, mode=_NO_STATISTICS) if field_id in silent else wanted
+            for field_id, wanted in plan.items()
+        }
+        found = data_file_statistics_from_parquet_metadata(footer, asked, paths)
+        for name in notes.with_nan:
+            if plan[paths[name]].mode != _NO_STATISTICS:
+                found.value_counts[paths[name]] = footer.num_rows
+                found.null_value_counts[paths[name]] = notes.nulls[name]
         for field_id, upper in list(found.column_aggregates.items()):
             if not _has_upper_bound(upper):
                 del found.column_aggregates[field_id]
