@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import shutil
+from datetime import UTC, datetime
 from pathlib import Path
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pytest
 
 from lading.errors import SchemaMismatchError
 from lading.model.outcome import Landed
-from lading.model.table import Column, TableSpec
-from lading.tables.delta.create import create_delta_table
+from lading.model.table import Column, PartitionField, TableSpec
+from lading.tables.delta.create import create_delta_table, open_delta_table
 from lading.tables.delta.writer import DeltaWriter
-from tests.tables.delta_by_hand import change_field
+from tests.tables.delta_by_hand import actions, add_entry, change_field
 from tests.tables.drive import load, new_job, opening, put_and_commit
 
 MANY = 40
@@ -36,3 +39,41 @@ def test_a_column_without_statistics_that_became_required_takes_no_null(
         return
     with pytest.raises(SchemaMismatchError, match=f"nulls in column {names[-1]}"):
         put_and_commit(table, bill)
+
+
+BY_TIME = TableSpec(
+    columns=(
+        Column(name="at", type="timestamp"),
+        Column(name="plain", type="timestamp_ntz"),
+        Column(name="n", type="int"),
+    ),
+    partition_by=(PartitionField(column="at"), PartitionField(column="plain")),
+)
+
+
+def test_a_timestamp_partition_value_says_that_it_is_utc(tmp_path: Path) -> None:
+    """Without a zone every reader takes it in the zone of its own session."""
+    moment = datetime(2026, 3, 1, 12, 0, 0, 250, tzinfo=UTC)
+    table, job = create_delta_table(str(tmp_path), BY_TIME), new_job()
+    first = opening(job)
+    put_and_commit(table, first)
+    writer = DeltaWriter(table.writer_spec(), "a")
+    writer.write(
+        pa.record_batch(
+            {
+                "at": pa.array([moment], pa.timestamp("us", tz="Asia/Tokyo")),
+                "plain": pa.array([moment.replace(tzinfo=None)], pa.timestamp("us")),
+                "n": pa.array([1], pa.int32()),
+            }
+        )
+    )
+    put_and_commit(table, load(job, first, writer.close()))
+    added = actions(tmp_path, "add")[-1]
+    assert added["partitionValues"] == {"at": "2026-03-01T12:00:00.000250Z", "plain": "2026-03-01 12:00:00.000250"}
+    # As it was written before.
+    older = {**added["partitionValues"], "at": "2026-03-01 12:00:00.000250"}
+    add_entry(tmp_path, {"add": {**added, "path": f"{added['path']}?", "partitionValues": older}})
+    shutil.copy(tmp_path / unquote(added["path"]), tmp_path / f"{unquote(added['path'])}?")
+    rows = open_delta_table(str(tmp_path)).scan().to_pylist()
+    assert [row["at"] for row in rows] == [moment, moment]
+    assert [row["plain"] for row in rows] == [moment.replace(tzinfo=None)] * 2

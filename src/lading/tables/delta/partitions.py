@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from urllib.parse import quote
 
@@ -10,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lading.errors import TableVersionError
+from lading.tables.folders import short_name
 
 NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
-_LONGEST_NAME = 100
 
 
 def render_values(column: pa.Array) -> pa.Array:
@@ -22,8 +21,10 @@ def render_values(column: pa.Array) -> pa.Array:
     """
     kind = column.type
     if pa.types.is_timestamp(kind):
-        # Microseconds are always written out, and values with a time zone are in UTC.
-        text = pc.strftime(column.cast(pa.timestamp("us", tz=kind.tz)), format="%Y-%m-%d %H:%M:%S")
+        # Microseconds are always written out. A value with a time zone is in UTC and says so: readers take one that
+        # says nothing in the zone of their own session.
+        form = "%Y-%m-%dT%H:%M:%SZ" if kind.tz else "%Y-%m-%d %H:%M:%S"
+        text = pc.strftime(column.cast(pa.timestamp("us", tz="UTC" if kind.tz else None)), format=form)
     elif pa.types.is_string(kind) or pa.types.is_large_string(kind):
         text = pc.if_else(pc.equal(column, ""), pa.scalar(None, kind), column)
     elif pa.types.is_binary(kind) or pa.types.is_nested(kind):
@@ -41,13 +42,6 @@ def folder_of(names: Sequence[str], values: Sequence[str | None]) -> str:
     """
     parts = zip(names, values, strict=True)
     return "/".join(
-        _short(f"{quote(name, safe='')}={NULL_FOLDER if value is None else quote(value, safe='')}")
+        short_name(f"{quote(name, safe='')}={NULL_FOLDER if value is None else quote(value, safe='')}")
         for name, value in parts
     )
-
-
-def _short(name: str) -> str:
-    # File systems refuse long names, stores long keys, and a partition value can be any text.
-    if len(name) <= _LONGEST_NAME:
-        return name
-    return f"{name[:_LONGEST_NAME]}-{hashlib.sha256(name.encode()).hexdigest()[:16]}"

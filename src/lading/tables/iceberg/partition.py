@@ -7,7 +7,6 @@ decimals, base64 for binary. It is exact both ways; null has no text.
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
 from collections.abc import Callable, Mapping
 from decimal import Decimal
@@ -30,11 +29,11 @@ from pyiceberg.typedef import Record
 from pyiceberg.types import BinaryType, DateType, DecimalType, FixedType, IcebergType, TimestampType, TimestamptzType
 
 from lading.errors import RecordUnreadableError, TableVersionError
+from lading.tables.folders import short_name
 from lading.tables.parquet import PartitionKey
 
 _DAY_US = 86_400_000_000
 _HOUR_US = 3_600_000_000
-_LONGEST_NAME = 100
 
 Columns = Callable[[pa.RecordBatch], list[pa.Array]]
 
@@ -149,13 +148,6 @@ def partition_folder(spec: PartitionSpec, schema: Schema) -> Callable[[Partition
         if not key:
             return "data"
         record = partition_record(spec, schema, dict(zip(names, key, strict=True)))
-        return "/".join(["data", *(_short(part) for part in spec.partition_to_path(record, schema).split("/"))])
+        return "/".join(["data", *(short_name(part) for part in spec.partition_to_path(record, schema).split("/"))])
 
     return folder
-
-
-def _short(name: str) -> str:
-    # File systems refuse long names, and a partition value can be any text.
-    if len(name) <= _LONGEST_NAME:
-        return name
-    return f"{name[:_LONGEST_NAME]}-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
