@@ -10,7 +10,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pytest
 
-from lading.errors import SchemaMismatchError
+from lading.errors import SchemaMismatchError, TableExistsError
 from lading.model.outcome import Landed
 from lading.model.table import Column, PartitionField, TableSpec
 from lading.tables.delta.create import create_delta_table, open_delta_table
@@ -77,3 +77,26 @@ def test_a_timestamp_partition_value_says_that_it_is_utc(tmp_path: Path) -> None
     rows = open_delta_table(str(tmp_path)).scan().to_pylist()
     assert [row["at"] for row in rows] == [moment, moment]
     assert [row["plain"] for row in rows] == [moment.replace(tzinfo=None)] * 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "nullable", "wanted"),
+    [
+        ("timestamp_ntz", False, {"invariants", "timestampNtz"}),
+        ("timestamp_ntz", True, {"timestampNtz"}),
+        ("timestamp", False, None),
+    ],
+)
+def test_a_protocol_that_names_features_names_not_null(
+    tmp_path: Path, kind: str, nullable: bool, wanted: set[str] | None
+) -> None:
+    """Delta on the JVM could not open such a table at all."""
+    columns = (Column(name="id", type="bigint", nullable=nullable), Column(name="at", type=kind))
+    table = create_delta_table(str(tmp_path), TableSpec(columns=columns))
+    assert table.version() == 0
+    (protocol,) = actions(tmp_path, "protocol")
+    features = protocol.get("writerFeatures")
+    assert (None if features is None else set(features)) == wanted
+    assert "invariants" not in (protocol.get("readerFeatures") or ())
+    with pytest.raises(TableExistsError):
+        create_delta_table(str(tmp_path), TableSpec(columns=columns))
