@@ -18,6 +18,7 @@ from lading.pipeline.mapping import RowMapping, TargetColumn, quoted
 from lading.pipeline.quarantine import QuarantineFile
 from lading.pipeline.stager import Stage
 from lading.pipeline.tasks import TaskTools
+from lading.service.column_defaults import with_defaults
 from lading.service.compiled import Compiled
 from lading.service.files_spec import files_spec_of
 from lading.service.partition_nulls import with_partition_nulls
@@ -129,7 +130,7 @@ def _stage(
     whole = output_schema(spec)
     source = pa.schema(list(whole)[: len(whole) - _HIDDEN])
     target = table.writer_spec()
-    mapping = with_partition_nulls(_mapping(definition, source, table.schema(), entry), target)
+    mapping = with_partition_nulls(with_defaults(_mapping(definition, source, table.schema(), entry), target), target)
     tools = TaskTools(
         read=partial(read_splits, spec),
         open_writer=partial(open_writer, target),

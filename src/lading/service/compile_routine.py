@@ -13,6 +13,7 @@ from lading.model.positions import Positions
 from lading.pipeline.quarantine import QuarantineFile
 from lading.pipeline.stager import Stage
 from lading.pipeline.tasks import TaskTools
+from lading.service.column_defaults import with_defaults
 from lading.service.compiled import Compiled
 from lading.service.partition_nulls import with_partition_nulls
 from lading.service.routine_mapping import Mapped, map_rows
@@ -43,6 +44,7 @@ def compile_routine(
     mapped = map_definition(definition, table, entry)
     stream = open_stream(record, definition, mapped, clock)
     target = table.writer_spec()
+    mapping = with_partition_nulls(with_defaults(mapped.mapping, target), target)
     tools = TaskTools(
         read=stream.read,
         open_writer=partial(open_writer, target),
@@ -62,7 +64,10 @@ def compile_routine(
         ),
         source=stream.source,
         stage=Stage(
-            mapping=with_partition_nulls(mapped.mapping, target), source=stream.schema, tools=tools, shares_tasks=True
+            mapping=mapping,
+            source=stream.schema,
+            tools=tools,
+            shares_tasks=True,
         ),
         interval_s=float(definition.properties.max_batch_interval_s),
         show_position=partial(progress_text, stream),

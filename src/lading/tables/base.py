@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
@@ -30,6 +30,8 @@ class WriterSpec:
     extra: str = ""
     """What the format's own writer needs besides; nobody else looks into it."""
     target_bytes: int = 128 * 1024 * 1024
+    defaults: Mapping[str, str] = field(default_factory=dict)
+    """Column → default in Spark SQL, for columns that have one in the table."""
 
 
 class Writer(Protocol):

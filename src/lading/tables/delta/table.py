@@ -24,7 +24,7 @@ from lading.tables.delta.heads import check_accepted, check_not_restored, head_o
 from lading.tables.delta.log import LogTail
 from lading.tables.delta.resume import LogFolderCopies
 from lading.tables.delta.scan import list_files, scan_rows
-from lading.tables.delta.writer import writer_extra
+from lading.tables.delta.writer import column_defaults, writer_extra
 from lading.tables.present import check_present
 from lading.tables.probe import check_put_if_absent
 from lading.tables.storage import Storage, StorageOptions
@@ -116,6 +116,7 @@ class DeltaLakeTable:
             partition_by=tuple((column, "identity") for column in metadata.partition_columns),
             options=self._options,
             extra=writer_extra(metadata),
+            defaults=column_defaults(metadata),
         )
 
     def scan(self) -> pa.Table:

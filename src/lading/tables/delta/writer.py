@@ -82,6 +82,13 @@ def writer_extra(metadata: Metadata) -> str:
     return json.dumps({"columns": inside, "indexed": sorted({*_indexed(metadata, list(inside)), *required})})
 
 
+def column_defaults(metadata: Metadata) -> dict[str, str]:
+    """Columns with a default, as Spark wrote it. The files of an appender have it, the table does not add it."""
+    fields = json.loads(metadata.schema_string)["fields"]
+    found = {field["name"]: (field.get("metadata") or {}).get("CURRENT_DEFAULT") for field in fields}
+    return {name: str(default) for name, default in found.items() if default is not None}
+
+
 def _indexed(metadata: Metadata, names: list[str]) -> list[str]:
     settings = metadata.configuration
     if chosen := settings.get("delta.dataSkippingStatsColumns"):
