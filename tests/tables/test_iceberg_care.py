@@ -14,8 +14,10 @@ from lading.model.job import Job
 from lading.model.outcome import Landed
 from lading.tables.care import CarePolicy
 from lading.tables.iceberg.care import choose_expired
+from lading.tables.iceberg.ended import live_anchors
 from lading.tables.iceberg.head import SUMMARY_JOB, summary_of
 from lading.tables.iceberg.table import IcebergTable
+from tests.console.local import LocalLading
 from tests.tables.drive import SPEC, load, new_job, opening, put_and_commit, some_rows
 from tests.tables.rig_iceberg import IcebergRig, iceberg_local
 
@@ -171,3 +173,39 @@ def _snapshot(job: Job, number: int, at: datetime) -> Snapshot:
         "manifest-list": f"list-{number}",
     }
     return Snapshot.model_validate({**stored, "summary": summary})
+
+
+def test_the_head_of_a_dropped_job_does_not_switch_expiry_off(rig: IcebergRig) -> None:
+    table = rig.create("clicks", SPEC)
+    dropped, first = opened(table)
+    busy, base = opened(table)
+    last = loaded(rig, table, dropped, first, 1)
+    rig.restore_older("clicks", 1)
+    loaded(rig, table, busy, base, 8)
+    assert table.look_after(busy.job_id, NOTHING_OLD, LATER).snapshots_expired == 0
+    table.end_job(dropped.job_id)
+    table.end_job(dropped.job_id)
+    assert table.look_after(busy.job_id, NOTHING_OLD, LATER).snapshots_expired == 6
+    # What it did can still be read.
+    assert table.read_head_unchecked(dropped.job_id) == last.head
+
+
+def test_drop_job_tells_the_table(tmp_path: Path) -> None:
+    """From the door."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.csv").write_text("id\n1\n2\n")
+    with LocalLading(tmp_path / "home") as lading:
+        lading.sql(
+            "CREATE TABLE t (id BIGINT) USING iceberg;"
+            f'CREATE JOB j ON STREAMING DO INSERT INTO t SELECT id FROM FILE("uri"="{tmp_path}/in/*.csv", '
+            '"format"="csv_with_names", "column_separator"=",")'
+        )
+        job_id = lading.job("j").job_id
+        lading.runner(job_id).run_once()
+        lading.sql("DROP JOB WHERE jobname = 'j'")
+        table = lading.shelf.open_table("default", "t")
+        assert isinstance(table, IcebergTable)
+        metadata = table.handle.load().metadata
+        assert metadata.properties[f"lading.ended.{job_id}"] == "true"
+        assert live_anchors(metadata) == []
+        assert table.scan().num_rows == 2

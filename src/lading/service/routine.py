@@ -16,6 +16,7 @@ from lading.model.positions import Positions, is_replaced
 from lading.service.audit import apply, audit
 from lading.service.compile_routine import window_of
 from lading.service.edits import Edit, check_paused
+from lading.service.ended_jobs import tell_table
 from lading.service.lost_secrets import statement_to_alter
 from lading.service.moves import PartitionMove, plan_given_up, plan_new_source, plan_stream_moves
 from lading.service.result import Result, done, table
@@ -163,6 +164,8 @@ def _control_in_turn(session: Session, record: JobRecord, statement: ControlRout
         # A RUNNING job that is resumed is opened anew.
         session.lading.runner(record.job_id).halt()
         session.lading.forget_runner(record.job_id)
+    if statement.verb == "STOP":
+        tell_table(session.lading, record)
 
 
 # Changing.

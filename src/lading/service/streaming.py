@@ -16,6 +16,7 @@ from lading.model.bill import Head
 from lading.model.positions import Positions
 from lading.service.audit import apply, audit
 from lading.service.edits import Edit, check_paused
+from lading.service.ended_jobs import tell_table
 from lading.service.file_names import whole_name
 from lading.service.guard import is_local
 from lading.service.lookout import forget_lag
@@ -159,4 +160,6 @@ def control_job(session: Session, statement: ControlJob) -> Result:
             session.lading.runner(record.job_id).halt()
             session.lading.forget_runner(record.job_id)
             forget_lag(session.lading.watches, record.job_id)
+        if statement.verb == "DROP":
+            tell_table(session.lading, record)
     return done()

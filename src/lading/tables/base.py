@@ -83,6 +83,10 @@ class LakeTable(Table, Protocol):
         """Paths of the data files of the current snapshot, relative to the table."""
         ...
 
+    def end_job(self, job_id: JobId) -> None:
+        """Say in the table that a job was dropped: from now on its head holds nothing up. Its history stays."""
+        ...
+
     def look_after(self, job_id: JobId, policy: CarePolicy, now: datetime) -> CareReport:
         """Remove what Lading made and nobody needs any more. Never a head, never other writers' snapshots."""
         ...

@@ -21,6 +21,7 @@ from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.table.update import AssertTableUUID, RemoveSnapshotsUpdate, TableRequirement
 
 from lading.tables.care import CarePolicy
+from lading.tables.iceberg.ended import live_anchors
 from lading.tables.iceberg.faults import is_locked, translated
 from lading.tables.iceberg.handle import Handle
 from lading.tables.iceberg.head import SUMMARY_JOB, all_anchors, is_astray, summary_of
@@ -92,11 +93,12 @@ def _unmoved(metadata: TableMetadata) -> tuple[TableRequirement, ...]:
 
 
 def choose_expired(metadata: TableMetadata, policy: CarePolicy, now: datetime) -> list[Snapshot]:
-    """Snapshots to expire, oldest first. None while any job's head is astray: a hole would hide the rollback."""
-    anchors = all_anchors(metadata).values()
-    if any(is_astray(metadata, anchor) for anchor in anchors):
+    """Snapshots to expire, oldest first. None while the head of any job is astray: a hole would hide the rollback."""
+    if any(is_astray(metadata, anchor) for anchor in live_anchors(metadata)):
         return []
-    kept = {anchor.snapshot_id for anchor in anchors} | {ref.snapshot_id for ref in metadata.refs.values()}
+    kept = {anchor.snapshot_id for anchor in all_anchors(metadata).values()} | {
+        ref.snapshot_id for ref in metadata.refs.values()
+    }
     if metadata.current_snapshot_id is not None:
         kept.add(metadata.current_snapshot_id)
     kept |= kept_by_settings(metadata, policy, now)

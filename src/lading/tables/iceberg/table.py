@@ -22,6 +22,7 @@ from lading.tables.care import CarePolicy, CareReport
 from lading.tables.iceberg.care import expire_snapshots
 from lading.tables.iceberg.catalog import CatalogSpec, ensure_namespace, make_home, open_catalog
 from lading.tables.iceberg.commit import commit_append
+from lading.tables.iceberg.ended import end_job
 from lading.tables.iceberg.faults import translated
 from lading.tables.iceberg.handle import FORMAT_VERSION, Handle, version_of
 from lading.tables.iceberg.head import find_anchor, has_token, is_astray, rolled_back
@@ -121,6 +122,9 @@ class IcebergTable:
         with translated(self._handle.what):
             tasks = list(table.scan().plan_files())
         return [relative_path(self._location, task.file.file_path) for task in tasks]
+
+    def end_job(self, job_id: JobId) -> None:
+        end_job(self._handle, job_id)
 
     def look_after(self, job_id: JobId, policy: CarePolicy, now: datetime) -> CareReport:
         """Expire Lading's own old snapshots, delete the manifests nobody names any more, and prune bills."""
