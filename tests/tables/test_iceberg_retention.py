@@ -22,13 +22,18 @@ from tests.tables.drive import SPEC, load, new_job, opening, put_and_commit, som
 from tests.tables.rig_iceberg import IcebergRig, iceberg_local
 
 EAGER = CarePolicy(keep_commits=3, keep_age=timedelta(0), grace=timedelta(0))
-NOW = datetime.now(UTC) + timedelta(minutes=1)
+
 DAY_MS = 86_400_000
 
 
 @pytest.fixture
 def rig(tmp_path: Path) -> IcebergRig:
     return iceberg_local(tmp_path, None)
+
+
+def soon() -> datetime:
+    """A moment after every commit there is."""
+    return datetime.now(UTC) + timedelta(minutes=1)
 
 
 def made(
@@ -68,7 +73,7 @@ def test_the_settings_are_the_least_that_is_kept(
     rig: IcebergRig, properties: dict[str, str], kept: int, remark: str
 ) -> None:
     table, job = made(rig, 8, properties)
-    report = table.look_after(job.job_id, EAGER, NOW)
+    report = table.look_after(job.job_id, EAGER, soon())
     assert remark in report.remark
     assert bool(report.remark) == bool(remark)
     assert line(rig.stranger("clicks")) == len(rig.versions("clicks")) == kept
@@ -77,8 +82,8 @@ def test_the_settings_are_the_least_that_is_kept(
 def test_nothing_goes_within_the_time_of_grace(rig: IcebergRig) -> None:
     table, job = made(rig, 8)
     policy = CarePolicy(keep_commits=3, keep_age=timedelta(0))
-    assert table.look_after(job.job_id, policy, NOW).snapshots_expired == 0
-    assert table.look_after(job.job_id, policy, NOW + timedelta(hours=2)).snapshots_expired == 6
+    assert table.look_after(job.job_id, policy, soon()).snapshots_expired == 0
+    assert table.look_after(job.job_id, policy, soon() + timedelta(hours=2)).snapshots_expired == 6
 
 
 def test_a_branch_keeps_its_own_line(rig: IcebergRig) -> None:
@@ -86,7 +91,7 @@ def test_a_branch_keeps_its_own_line(rig: IcebergRig) -> None:
     stranger = rig.stranger("clicks")
     old = stranger.metadata.snapshots[5].snapshot_id
     stranger.manage_snapshots().create_branch(old, "side", min_snapshots_to_keep=4).commit()
-    table.look_after(job.job_id, EAGER, NOW)
+    table.look_after(job.job_id, EAGER, soon())
     metadata = rig.stranger("clicks").metadata
     assert len(list(ancestors_of(metadata.snapshot_by_id(old), metadata))) == 4
 
@@ -102,8 +107,8 @@ def test_a_tag_that_is_made_meanwhile_stays(rig: IcebergRig) -> None:
         return send(*arguments)  # type: ignore[arg-type]  # passed on as it came
 
     table.handle.catalog.commit_table = tagged_before  # type: ignore[method-assign, assignment]
-    assert table.look_after(job.job_id, EAGER, NOW).snapshots_expired == 0
-    assert table.look_after(job.job_id, EAGER, NOW).snapshots_expired == 5
+    assert table.look_after(job.job_id, EAGER, soon()).snapshots_expired == 0
+    assert table.look_after(job.job_id, EAGER, soon()).snapshots_expired == 5
     metadata = rig.stranger("clicks").metadata
     assert metadata.refs["end-of-month"].snapshot_id == old
     assert metadata.snapshot_by_id(old) is not None
@@ -118,5 +123,5 @@ def test_a_table_whose_files_are_shared_can_be_read_under_its_other_name(rig: Ic
     head = table.read_head(job.job_id)
     assert head is not None
     more(rig, table, job, table.bills.read(job.job_id, head), 5)
-    table.look_after(job.job_id, EAGER, NOW)
+    table.look_after(job.job_id, EAGER, soon())
     assert catalog.load_table("lake.kept").scan().to_arrow().num_rows == 3
