@@ -14,6 +14,7 @@ SRC = Path(__file__).parent.parent.parent / "src" / "lading"
 FLOORS: list[set[str]] = [
     {"errors", "ids", "clock", "settings", "failpoints"},
     {"model"},
+    {"net"},
     {"sql", "jobs", "plan", "commit", "status"},
     {"store", "sources", "tables", "pipeline"},
     {"service"},

@@ -25,7 +25,7 @@ ENVIRONMENT, FILE = "env:SHOP_KEY", "file:/run/secrets/shop"
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Lading]:
-    with Lading(tmp_path / "home") as lading:
+    with Lading(tmp_path / "home", allow_private_endpoints="127.0.0.1") as lading:
         lading.sql(
             f"""CREATE DATABASE shop; CREATE DATABASE hr; USE shop;
             CREATE TABLE orders (id BIGINT) USING delta; CREATE TABLE hr.wages (id BIGINT) USING delta;

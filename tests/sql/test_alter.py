@@ -61,7 +61,8 @@ def test_what_a_job_cannot_change_is_refused(change: str, fragment: str) -> None
 
 KAFKA = (
     'CREATE ROUTINE LOAD db.j ON t WHERE a = 1 PROPERTIES("max_batch_rows"="200000") FROM KAFKA('
-    '"kafka_broker_list"="b", "kafka_topic"="t", "kafka_partitions"="0,1", "kafka_offsets"="1,2", "property.x"="1")'
+    '"kafka_broker_list"="b", "kafka_topic"="t", "kafka_partitions"="0,1", "kafka_offsets"="1,2", '
+    '"property.client.rack"="1")'
 )
 KINESIS = (
     'CREATE ROUTINE LOAD j ON t FROM KINESIS("aws.region"="eu-west-1", "kinesis_stream"="s", '
@@ -89,11 +90,11 @@ def test_clauses_replace_and_properties_merge() -> None:
 
 
 def test_offsets_of_kafka_are_moves() -> None:
-    found = alter_routine('FROM KAFKA("kafka_partitions"="1", "kafka_offsets"="99", "property.x"="2")')
+    found = alter_routine('FROM KAFKA("kafka_partitions"="1", "kafka_offsets"="99", "property.client.rack"="2")')
     assert found.moves == {"1": "99"}
     assert not found.is_new_source
     source = found.statement.source.properties
-    assert (source["kafka_partitions"], source["kafka_offsets"], source["property.x"]) == ("0,1", "1,2", "2")
+    assert (source["kafka_partitions"], source["kafka_offsets"], source["property.client.rack"]) == ("0,1", "1,2", "2")
 
 
 def test_partitions_of_kafka_may_be_moved_to_the_default() -> None:
@@ -106,7 +107,7 @@ def test_another_topic_forgets_positions() -> None:
     found = alter_routine('FROM KAFKA("kafka_topic"="u")')
     assert found.is_new_source
     assert found.moves == {}
-    assert set(found.statement.source.properties) == {"kafka_broker_list", "kafka_topic", "property.x"}
+    assert set(found.statement.source.properties) == {"kafka_broker_list", "kafka_topic", "property.client.rack"}
 
 
 def test_the_type_after_from_is_not_looked_at() -> None:

@@ -261,7 +261,9 @@ ACCESS = {
 def test_every_file_property_that_is_accepted_is_printed_and_back() -> None:
     there = {"uri": "s3://b/k", **ACCESS, **FILES}
     assert show_s3_properties(read_s3_properties(there)) == there
-    assert there.keys() | {"provider", "resource", "force_parsing_by_standard_uri"} == S3_NAMES
+    assert there.keys() | {"provider", "resource", "force_parsing_by_standard_uri", "s3.anonymous"} == S3_NAMES
+    open_to_all = {"uri": "s3://b/k", **FILES, "s3.anonymous": "true", "use_path_style": "false"}
+    assert show_s3_properties(read_s3_properties(open_to_all)) == open_to_all
     here = {"uri": "file:///k", **FILES}
     assert show_file_properties(read_file_properties(here)) == here
     assert here.keys() == FILE_NAMES

@@ -78,8 +78,6 @@ def test_every_kafka_property_that_is_accepted_is_printed_and_back() -> None:
         "aws.session_key": "env:C",
         "aws.role_arn": "r",
         "aws.external_id": "e",
-        "aws.profile_name": "p",
-        "aws.credentials_provider": "env",
     }
     for given in (pinned, default):
         record = read_kafka_properties(given)
@@ -150,7 +148,6 @@ def test_every_kinesis_property_that_is_accepted_is_printed_and_back() -> None:
         "property.aws.kinesis.stream_arn": "arn",
         "property.on_data_loss": "CONTINUE",
         "property.kpl": "HASH_RANGE",
-        "property.own": "x",
     }
     starts = (
         {"kinesis_shards_pos": "TRIM_HORIZON,49", "property.discovery": "ON"},
@@ -160,7 +157,7 @@ def test_every_kinesis_property_that_is_accepted_is_printed_and_back() -> None:
     for start in starts:
         record = read_kinesis_properties({**common, **start})
         assert show_kinesis_properties(record) == {**common, **start}
-    assert {*common, *starts[0], *starts[2], "kinesis_endpoint"} - {"property.own"} == KINESIS_NAMES
+    assert {*common, *starts[0], *starts[2], "kinesis_endpoint"} == KINESIS_NAMES
 
 
 def test_the_alias_of_the_endpoint_is_the_endpoint() -> None:

@@ -57,6 +57,13 @@ def serve(
         ),
     ] = None,
     insecure: Annotated[bool, typer.Option(help="Listen beyond this machine without TLS.")] = False,
+    allow_private_endpoints: Annotated[
+        str | None,
+        typer.Option(
+            envvar="LADING_ALLOW_PRIVATE_ENDPOINTS",
+            help="Private addresses that jobs of everybody may read from: true, false or networks with commas.",
+        ),
+    ] = None,
     log_format: Annotated[LogFormat, typer.Option(help="How logs look.")] = LogFormat.TEXT,
     grace: Annotated[float, typer.Option(help="Seconds that running batches get at the end.")] = 60.0,
 ) -> None:
@@ -97,7 +104,7 @@ def serve(
         from lading.service.security.root_password import ensure_root_password
         from lading.settings import environment
 
-        lading = stack.enter_context(Lading(home, store_url=store))
+        lading = stack.enter_context(Lading(home, store_url=store, allow_private_endpoints=allow_private_endpoints))
         keep_crashes(lading.home.path)
         access = lading.access
         root = ensure_root_password(access, home, root_password_file)

@@ -14,6 +14,7 @@ from lading.ids import JobId
 from lading.model.batch import Limits
 from lading.model.job import ErrorBudget, Job
 from lading.model.positions import Positions
+from lading.net.addresses import AddressRules
 from lading.pipeline.mapping import RowMapping, TargetColumn, quoted
 from lading.pipeline.quarantine import QuarantineFile
 from lading.pipeline.stager import Stage
@@ -41,11 +42,18 @@ _HIDDEN = 4
 
 
 def compile_files(
-    job_id: JobId, statement: CreateJob, table: LakeTable, entry: TableEntry, quarantine: str, scale: float = 1.0
+    job_id: JobId,
+    statement: CreateJob,
+    table: LakeTable,
+    entry: TableEntry,
+    quarantine: str,
+    *,
+    addresses: AddressRules,
+    scale: float = 1.0,
 ) -> Compiled:
     """Check a job against its table and its files, and put its parts together."""
     definition = define_streaming_job(statement)
-    spec = files_spec(definition, table.schema())
+    spec = files_spec(definition, table.schema(), addresses)
     known = spec if spec.schema is not None else infer_schema(spec)
     properties = definition.properties
     job = Job(
@@ -104,9 +112,9 @@ def offset_text(offset: str | None) -> str:
     return render_offset(offset) if offset else ""
 
 
-def files_spec(definition: StreamingJobDefinition, target: pa.Schema) -> FilesSpec:
+def files_spec(definition: StreamingJobDefinition, target: pa.Schema, addresses: AddressRules) -> FilesSpec:
     """Where the files are and how they are written."""
-    spec = files_spec_of(definition.source, definition.properties)
+    spec = files_spec_of(definition.source, definition.properties, addresses)
     if spec.format is Format.JSON and not spec.json.jsonpaths:
         return replace(spec, schema=_json_schema(definition, spec, target))
     return spec

@@ -10,6 +10,7 @@ from lading.jobs.record import JobRecord, WindowLimits
 from lading.model.batch import Limits
 from lading.model.job import Job
 from lading.model.positions import Positions
+from lading.net.addresses import AddressRules
 from lading.pipeline.quarantine import QuarantineFile
 from lading.pipeline.stager import Stage
 from lading.pipeline.tasks import TaskTools
@@ -38,11 +39,13 @@ def compile_routine(
     entry: TableEntry,
     quarantine: str,
     clock: Clock,
+    *,
+    addresses: AddressRules,
 ) -> Compiled:
     """Check a routine load against its table, and put its parts together. The stream is not asked yet."""
     definition = define_routine_load(statement)
     mapped = map_definition(definition, table, entry)
-    stream = open_stream(record, definition, mapped, clock)
+    stream = open_stream(record, definition, mapped, clock, addresses)
     target = table.writer_spec()
     mapping = with_partition_nulls(with_defaults(mapped.mapping, target), target)
     tools = TaskTools(

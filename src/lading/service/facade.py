@@ -21,6 +21,7 @@ from lading.jobs.events import Interrupted
 from lading.jobs.record import JobKind, JobName, JobRecord, JobState
 from lading.model.batch import BatchPlan, Report
 from lading.model.bill import Bill
+from lading.net.resolve import Resolver
 from lading.pipeline.environment import cloud_identity
 from lading.pipeline.pools import pool_of
 from lading.plan.planner import Planner
@@ -36,8 +37,10 @@ from lading.service.runner import JobRunner
 from lading.service.running import CancellableStager, Tools, Watch
 from lading.service.secrets import open_secrets, open_vault, resolve_properties, seal_secrets
 from lading.service.security.audit_log import AuditLog
+from lading.service.security.endpoints import SETTING, Endpoints, installation_rules
 from lading.service.security.ldap_directory import open_ldap
 from lading.service.security.origin import LOCAL, Origin
+from lading.service.security.reach import job_rules
 from lading.service.security.root_password import forget_root_password
 from lading.service.session import Session
 from lading.service.shelf import Shelf
@@ -70,13 +73,17 @@ class Lading:
         session: SparkSession | None = None,
         clock: Clock | None = None,
         user: str = "",
+        allow_private_endpoints: str | None = None,
+        resolver: Resolver | None = None,
     ) -> None:
         self.home = Home(path=Path(home).absolute())
         self.clock = clock or SystemClock()
         self._lock = HomeLock.acquire(self.home.path, self.clock)
         self.store = open_store(store_url or self.home.store_url, self.clock)
         self.vault = open_vault(self.home.path)
-        self.shelf = Shelf(self.home, self.store, self.clock, self.vault)
+        networks = environment().get(SETTING, "") if allow_private_endpoints is None else allow_private_endpoints
+        self.endpoints = Endpoints(self.store, self.clock, installation_rules(networks), resolver)
+        self.shelf = Shelf(self.home, self.store, self.clock, self.vault, self.endpoints)
         self.audit = AuditLog(self.home.audit, self.clock, audit_settings())
         self._own = Session(self, user=user or getpass.getuser())
         self.engine = Engine(self.home, self.clock, spark or {}, session)
@@ -274,10 +281,13 @@ class Lading:
         # References to secrets are followed each time a job is opened, so that a changed secret needs no ALTER.
         known = resolve_properties(source.properties, home=self.home.path)
         statement = with_source(whole, replace(source, properties=known))
+        addresses = job_rules(self, record.job_id, source)
         if isinstance(statement, CreateJob):
-            compiled = compile_files(record.job_id, statement, table, entry, quarantine, record.batch_scale)
+            compiled = compile_files(
+                record.job_id, statement, table, entry, quarantine, addresses=addresses, scale=record.batch_scale
+            )
         else:
-            compiled = compile_routine(record, statement, table, entry, quarantine, self.clock)
+            compiled = compile_routine(record, statement, table, entry, quarantine, self.clock, addresses=addresses)
         # Bills have the definition as it was written: with references, of which nothing is left once they are followed.
         return replace(compiled, job=replace(compiled.job, definition=record.definition)), table
 

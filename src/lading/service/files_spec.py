@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from lading.net.addresses import EVERY_PRIVATE, AddressRules
 from lading.sources.files.place import parse_uri
 from lading.sources.files.spec import (
     MAX_RECORD_BYTES,
@@ -26,14 +27,16 @@ _COMPRESSIONS = {"gzip": "gz", "none": "plain", "snappyblock": "snappy", "lz4fra
 _LATE = {"SHOW": LateFiles.COUNT, "LOAD": LateFiles.LOAD}
 
 
-def files_spec_of(source: S3Properties | FileProperties, job: StreamingJobProperties) -> FilesSpec:
+def files_spec_of(
+    source: S3Properties | FileProperties, job: StreamingJobProperties, addresses: AddressRules = EVERY_PRIVATE
+) -> FilesSpec:
     """Where the files are and how they are written; without columns, unless the statement names them."""
     files = source.files
     form = Format(files.format)
     return FilesSpec(
         place=parse_uri(source.uri),
         format=form,
-        s3=_access(source.access) if isinstance(source, S3Properties) else S3Access(),
+        s3=_access(source.access, addresses) if isinstance(source, S3Properties) else S3Access(),
         compression=Compression(_COMPRESSIONS.get(files.compress_type, files.compress_type)),
         csv=_csv(files.csv),
         json=_json(files.json),
@@ -47,7 +50,7 @@ def files_spec_of(source: S3Properties | FileProperties, job: StreamingJobProper
     )
 
 
-def _access(asked: AskedAccess) -> S3Access:
+def _access(asked: AskedAccess, addresses: AddressRules) -> S3Access:
     return S3Access(
         endpoint=_url(asked.endpoint),
         region=asked.region,
@@ -58,6 +61,8 @@ def _access(asked: AskedAccess) -> S3Access:
         external_id=asked.external_id,
         sts_endpoint=_url(asked.sts_endpoint),
         path_style=asked.use_path_style,
+        anonymous=asked.anonymous,
+        addresses=addresses,
     )
 
 

@@ -93,6 +93,7 @@ class LagRounds:
 def ask_stream(lading: Lading, record: JobRecord, positions: Positions) -> StreamSight:
     """What the stream of a routine load says now."""
     from lading.service.routine_views import NO_ROWS, with_references_followed
+    from lading.service.security.reach import job_rules
     from lading.service.streams import open_stream
     from lading.sql.definitions import define_routine_load
     from lading.sql.statements import CreateRoutineLoad
@@ -101,7 +102,8 @@ def ask_stream(lading: Lading, record: JobRecord, positions: Positions) -> Strea
     if not isinstance(statement, CreateRoutineLoad):
         return StreamSight()
     definition = define_routine_load(with_references_followed(lading, statement))
-    stream = open_stream(record, definition, NO_ROWS, lading.clock)
+    addresses = job_rules(lading, record.job_id, statement.source)
+    stream = open_stream(record, definition, NO_ROWS, lading.clock, addresses)
     try:
         return stream.source.sight(positions)
     finally:

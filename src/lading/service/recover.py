@@ -30,7 +30,9 @@ from lading.jobs.transition import create_record
 from lading.model.bill import Bill
 from lading.service.compile_routine import window_of
 from lading.service.facade import Lading
+from lading.service.security.endpoints import endpoints_of, job_subject, table_subject
 from lading.service.shelf import CATALOG, Sight
+from lading.service.sourced import source_of
 from lading.sql.definitions import define_routine_load
 from lading.sql.names import check_object_name
 from lading.sql.parse import parse_statement
@@ -229,6 +231,7 @@ def _recover_table(lading: Lading, place: _Place, sight: Sight, *, dry_run: bool
     if not dry_run:
         shelf.create_database(card.database, if_not_exists=True)
         shelf.keep_reach(card.database, card.name, place.reach)
+        lading.endpoints.allow(table_subject(card.database, card.name), endpoints_of(place.reach))
         shelf.adopt(card, place.location)
     if card.spec is None:
         notes.append("it does not say how it was made: lengths of its texts are no longer checked")
@@ -341,6 +344,7 @@ def _recover_job(lading: Lading, found: _Found, taken: set[object], *, dry_run: 
         for older in reversed(chain_of_bills):
             lading.store.follow(older)
         entry = AuditEntry(at=lading.clock.now(), user=WHO, action="RECOVER", job_id=record.job_id, subject=name)
+        lading.endpoints.allow(job_subject(record.job_id), endpoints_of(source_of(_statement_of(bill)).properties))
         lading.store.create_job(record, audit=entry)
     return Finding(what="job", name=name, fate="recovered", note="; ".join(notes))
 

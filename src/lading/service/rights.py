@@ -9,10 +9,12 @@ from datetime import datetime
 from lading.errors import DeniedError
 from lading.service.security.origin import LOCAL, Origin
 from lading.sql.render import render
-from lading.sql.user_statements import Grant, Privilege, Scope, TokenScope
+from lading.sql.user_statements import ON_SERVICE_IDENTITY, SERVICE_IDENTITY, Grant, Privilege, Scope, TokenScope
 from lading.store.records import GrantEntry
 
 ROOT_NAME = "root"
+_IDENTITY = "/identity"
+"""Where grants on identities are kept among those on databases. No name of a database has a slash."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +105,7 @@ class Rights:
         places = (part.scope for part in scope.parts)
         if table is not None:
             return any(_is_within(place, database, table) for place in places)
-        return any(place.database in (None, database) for place in places)
+        return any(place.identity is None and place.database in (None, database) for place in places)
 
     def see_database(self, database: str) -> bool:
         """Whether there is anything in this database that concerns the user."""
@@ -116,6 +118,24 @@ class Rights:
         return self.identity.is_root or (
             self._scope_touches(database, table) and any(_covers(grant, database, table) for grant in self.grants)
         )
+
+    def allow_anywhere(self, privilege: Privilege) -> bool:
+        """Whether the privilege holds for anything at all."""
+        named = (privilege.value, Privilege.ADMIN.value)
+        return self.identity.is_root or any(grant.privilege in named for grant in self.grants)
+
+    def allow_identity(self) -> bool:
+        """Whether statements of the user may use the cloud identity of the service."""
+        return self.allow(Privilege.USAGE, _IDENTITY, SERVICE_IDENTITY)
+
+    def require_identity(self, why: str) -> None:
+        """Raise DeniedError where `allow_identity` says no."""
+        if not self.allow_identity():
+            user = self.identity.user
+            asked = Grant(privileges=(Privilege.USAGE,), scope=ON_SERVICE_IDENTITY, user=user)
+            msg = f"USAGE command denied to user '{user}' for IDENTITY {SERVICE_IDENTITY}: {why}"
+            todo = f"Write keys in the statement, or somebody with ADMIN on everything can run: {render(asked)}."
+            raise DeniedError(msg, left="Nothing was changed.", todo=todo, user=user, privilege=Privilege.USAGE.value)
 
     def require(
         self, privilege: Privilege, database: str | None = None, table: str | None = None, *, why: str = ""
@@ -132,6 +152,8 @@ def _covers(grant: GrantEntry, database: str | None, table: str | None) -> bool:
 
 
 def _is_within(place: Scope, database: str | None, table: str | None) -> bool:
+    if place.identity is not None:
+        return (database, table) == (_IDENTITY, place.identity)
     if place.database is None:
         return True
     return place.database == database and (place.table is None or place.table == table)
@@ -152,13 +174,16 @@ def denied(
 
 def grant_entries(user: str, privileges: Sequence[Privilege], scope: Scope) -> list[GrantEntry]:
     """What the store keeps of a GRANT."""
-    return [
-        GrantEntry(user=user, privilege=each.value, database=scope.database or "", table=scope.table or "")
-        for each in privileges
-    ]
+    database, table = (
+        (_IDENTITY, scope.identity) if scope.identity is not None else (scope.database or "", scope.table or "")
+    )
+    return [GrantEntry(user=user, privilege=each.value, database=database, table=table) for each in privileges]
 
 
 def grant_statement(entry: GrantEntry, *, is_role: bool = False) -> str:
     """A GRANT that gives what the entry says."""
-    scope = Scope(database=entry.database or None, table=entry.table or None)
+    if entry.database == _IDENTITY:
+        scope = Scope(identity=entry.table)
+    else:
+        scope = Scope(database=entry.database or None, table=entry.table or None)
     return render(Grant(privileges=(Privilege(entry.privilege),), scope=scope, user=entry.user, is_role=is_role))

@@ -29,6 +29,7 @@ from lading.service.routine_views import (
     views_of,
     with_references_followed,
 )
+from lading.service.security.reach import allow_hosts, check_source, job_rules
 from lading.service.session import Session
 from lading.service.sourced import AnyJob
 from lading.service.streams import Stream, open_stream
@@ -89,6 +90,7 @@ def create_routine(session: Session, statement: CreateRoutineLoad) -> Result:
     """CREATE ROUTINE LOAD. Everything is checked against the table and the stream before the job exists."""
     lading = session.lading
     database = database_of(session, statement.name)
+    check_source(session, statement.source)
     lading.shelf.require_database(database)
     definition = define_routine_load(statement)
     _check_room(session, statement.name.name, database)
@@ -110,6 +112,7 @@ def create_routine(session: Session, statement: CreateRoutineLoad) -> Result:
     record, _ = create_record(event)
     # Dies after this: secrets of a job that does not exist, which nobody reads.
     lading.keep_secrets(record.job_id, statement, kept)
+    allow_hosts(session, record.job_id, statement.source)
     compiled, _ = lading.compile(record)
     try:
         compiled.source.open(compiled.job.start)
@@ -179,6 +182,9 @@ def prepare_routine_alter(session: Session, statement: AlterRoutineLoad) -> Edit
     old = _as_routine(record, whole.statement)
     if session.rights is not None and not session.rights.allow(Privilege.ADMIN):
         check_keys_stay(old, statement)  # Whoever may load into a table need not know the keys of its jobs.
+    if statement.source is not None:
+        asked = {**old.source.properties, **statement.source.properties}
+        check_source(session, replace(statement.source, name=old.source.name, properties=asked), old.source)
     seen, positions = _positions(session, record, old)
     altered = _altered(session, record, old, statement, positions)
     new = altered.statement
@@ -241,7 +247,8 @@ def _as_routine(record: JobRecord, found: AnyJob) -> CreateRoutineLoad:
 def _stream(session: Session, record: JobRecord, statement: CreateRoutineLoad) -> Stream:
     """The stream of a definition, for questions only: no row is read."""
     definition = define_routine_load(with_references_followed(session.lading, statement))
-    return open_stream(record, definition, NO_ROWS, session.lading.clock)
+    addresses = job_rules(session.lading, record.job_id, statement.source, session)
+    return open_stream(record, definition, NO_ROWS, session.lading.clock, addresses)
 
 
 def _positions(session: Session, record: JobRecord, statement: CreateRoutineLoad) -> tuple[Head | None, Positions]:

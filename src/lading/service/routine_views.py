@@ -31,6 +31,7 @@ from lading.service.result import Result, table
 from lading.service.routine_facts import facts_of
 from lading.service.routine_mapping import Mapped
 from lading.service.secrets import resolve_properties
+from lading.service.security.reach import job_rules
 from lading.service.streams import open_stream
 from lading.sources.streams import StreamSight
 from lading.sql.alter import KAFKA_STARTS, KINESIS_STARTS
@@ -154,7 +155,8 @@ class RoutineViews:
         def ask() -> StreamSight:
             statement = with_references_followed(self._lading, self._statement(record))
             definition = define_routine_load(statement)
-            stream = open_stream(record, definition, NO_ROWS, self._lading.clock)
+            addresses = job_rules(self._lading, record.job_id, statement.source)
+            stream = open_stream(record, definition, NO_ROWS, self._lading.clock, addresses)
             try:
                 return stream.source.sight(positions)
             finally:

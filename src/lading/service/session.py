@@ -14,7 +14,7 @@ from lading.service.user_statements import execute_user_statement
 from lading.sql.parse import parse_statements
 from lading.sql.statements import Query, Statement
 from lading.sql.table_statements import UseDatabase
-from lading.sql.user_statements import AlterUser, UserStatement
+from lading.sql.user_statements import AlterUser, Privilege, UserStatement
 
 if TYPE_CHECKING:
     from lading.service.facade import Lading
@@ -37,6 +37,11 @@ class Session:
         self._is_bound = identity is not None and identity.created_at is not None
         self.rights: Rights | None = None
         """What its user may do, read anew for each statement; None: everything."""
+
+    @property
+    def is_admin(self) -> bool:
+        """Whether its user may do everything, now."""
+        return not self._is_guarded or self.lading.access.may(self.identity, Privilege.ADMIN)
 
     def sees(self, record: JobRecord) -> bool:
         """Whether a job is there for this session."""

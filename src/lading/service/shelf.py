@@ -15,8 +15,10 @@ from lading.clock import Clock
 from lading.errors import ConfigError, TableExistsError, TableNotFoundError
 from lading.ids import JobId
 from lading.model.bill import Head
+from lading.net.addresses import AddressRules
 from lading.service.home import Home
 from lading.service.secrets import Vault, open_secrets, resolve_properties, seal_secrets
+from lading.service.security.endpoints import Endpoints, endpoints_of, table_subject
 from lading.sources.homes import home_of
 from lading.sql.parts import QualifiedName
 from lading.sql.table_statements import CreateTable
@@ -50,12 +52,13 @@ class Sight(Protocol):
 class Shelf:
     """The tables of one home."""
 
-    def __init__(self, home: Home, store: MetadataStore, clock: Clock, vault: Vault) -> None:
+    def __init__(self, home: Home, store: MetadataStore, clock: Clock, vault: Vault, endpoints: Endpoints) -> None:
         self._home = home
         self._store = store
         self._catalog: Catalog = store
         self._clock = clock
         self._vault = vault
+        self._endpoints = endpoints
 
     def create_table(self, statement: CreateTable, database: str) -> None:
         """CREATE TABLE. The table first, then its name: a kill in between leaves a table that can be made again.
@@ -113,8 +116,13 @@ class Shelf:
         self._store.write_setting(_reach_key(database, name), seal_secrets(self._vault, reach) if reach else "")
 
     def options_for(self, reach: Mapping[str, str]) -> StorageOptions:
-        """How files are reached with these properties. References to secrets are followed."""
-        return StorageOptions.from_properties(resolve_properties(reach, home=self._home.path))
+        """How files are reached with properties of the owner of the home. References to secrets are followed."""
+        named = endpoints_of(reach)
+        return self._with_rules(reach, self._endpoints.rules_for("", named, trusted=named))
+
+    def _with_rules(self, reach: Mapping[str, str], rules: AddressRules) -> StorageOptions:
+        options = StorageOptions.from_properties(resolve_properties(reach, home=self._home.path))
+        return replace(options, addresses=rules)
 
     def open_table(self, database: str, name: str) -> LakeTable:
         """The table of a name."""
@@ -175,7 +183,8 @@ class Shelf:
         """How the files of a table are reached. References to secrets are followed each time."""
         kept = self._store.read_setting(_reach_key(database, name))
         reach = open_secrets(self._vault, kept, job=f"{database}.{name}") if kept else {}
-        return self.options_for(reach)
+        rules = self._endpoints.rules_for(table_subject(database, name), endpoints_of(reach))
+        return self._with_rules(reach, rules)
 
     def entry(self, database: str, name: str) -> TableEntry:
         """What is known of a table by its name."""

@@ -17,8 +17,10 @@ from lading.service.routine import (
     show_routine,
     show_routine_tasks,
 )
+from lading.service.security.reach import allow_hosts, allow_table_hosts, check_source, check_table
 from lading.service.security.show_audit import show_audit
 from lading.service.session import Session
+from lading.service.sourced import source_of
 from lading.service.streaming import control_job, create_job, prepare_job_alter
 from lading.sql.audit_statements import ShowAudit
 from lading.sql.masking import mask
@@ -111,10 +113,13 @@ def _prepare(session: Session, statement: AlterJob | AlterRoutineLoad) -> Edit:
 def _prepare_undo(session: Session, statement: UndoAlter) -> Edit:
     is_job = statement.kind == "JOB"
     record = session.lading.job(statement.name.name) if is_job else operable(session, statement.name)
-    return prepare_undo(session, record, reason=statement.comment or "", statement=statement)
+    edit = prepare_undo(session, record, reason=statement.comment or "", statement=statement)
+    check_source(session, source_of(edit.new), source_of(edit.old))
+    return edit
 
 
 def _alter(session: Session, edit: Edit) -> Result:
+    allow_hosts(session, edit.record.job_id, source_of(edit.new))
     commit_edit(session, edit)
     after_change(session, edit.record)
     return done(f"job {edit.record.full_name} altered; it stays PAUSED")
@@ -123,6 +128,8 @@ def _alter(session: Session, edit: Edit) -> Result:
 def _catalog(session: Session, statement: Statement) -> Result:
     match statement:
         case CreateTable():
+            check_table(session, statement)
+            allow_table_hosts(session, statement, _database(session, statement.name))
             session.lading.shelf.create_table(statement, _database(session, statement.name))
         case DropTable():
             database = _database(session, statement.name)

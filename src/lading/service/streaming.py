@@ -23,6 +23,7 @@ from lading.service.lookout import forget_lag
 from lading.service.lost_secrets import statement_to_alter
 from lading.service.moves import PartitionMove, plan_file_moves
 from lading.service.result import Result, done
+from lading.service.security.reach import allow_hosts, check_source
 from lading.service.session import Session
 from lading.service.turns import turn_of
 from lading.sources.files.source import FilesSource, parse_offset
@@ -36,6 +37,7 @@ from lading.sql.statements import AlterJob, ControlJob, CreateJob
 
 def create_job(session: Session, statement: CreateJob) -> Result:
     """CREATE JOB."""
+    check_source(session, statement.insert.source)
     definition = define_streaming_job(statement)
     if session.lading.store.find_job(JobName(kind=JobKind.STREAMING, name=statement.name)) is not None:
         msg = f"job name exist: {statement.name}"
@@ -61,6 +63,7 @@ def create_job(session: Session, statement: CreateJob) -> Result:
     record, _ = create_record(event)
     # Dies after this: secrets of a job that does not exist, which nobody reads.
     session.lading.keep_secrets(record.job_id, statement, kept)
+    allow_hosts(session, record.job_id, statement.insert.source)
     # Everything is checked against the table and the files before the job exists; keys and roles by a first listing.
     compiled, _ = session.lading.compile(record)
     compiled.source.open(compiled.job.start)
@@ -102,6 +105,8 @@ def prepare_job_alter(session: Session, statement: AlterJob) -> Edit:
         named = replace(insert.table, db=insert.table.db if insert.table.db is not None else session.database)
         insert = replace(insert, table=named, source=_located(insert.source))
     statement = replace(statement, properties=properties, insert=insert)
+    if insert is not None:
+        check_source(session, insert.source, old.insert.source)
     new = alter_streaming_job(old, statement, current_db=session.database)
     moves: tuple[PartitionMove, ...] = ()
     seen: Head | None = None

@@ -15,9 +15,11 @@ from lading.jobs.record import JobRecord
 from lading.model.batch import Split
 from lading.model.bill import Bill
 from lading.model.positions import Listing, PartitionState, Positions
+from lading.net.addresses import AddressRules
 from lading.plan.planner import Source
 from lading.service.positions_shown import kafka_progress, kinesis_progress
 from lading.service.routine_mapping import Mapped
+from lading.service.security.endpoints import endpoints_of
 from lading.sources.aws import sts_endpoint_of
 from lading.sources.records.spec import RecordFormat, RecordKind, RegistryAccess
 from lading.sources.streams import StreamSight
@@ -65,11 +67,13 @@ def metadata_of(source: KafkaProperties | KinesisProperties) -> tuple[str, ...]:
     return tuple(META.names)
 
 
-def open_stream(record: JobRecord, definition: RoutineLoadDefinition, mapped: Mapped, clock: Clock) -> Stream:
+def open_stream(
+    record: JobRecord, definition: RoutineLoadDefinition, mapped: Mapped, clock: Clock, addresses: AddressRules
+) -> Stream:
     """The source of a job. Nothing is asked of the stream yet."""
     if isinstance(definition.source, KafkaProperties):
-        return _open_kafka(record, definition, definition.source, mapped, clock)
-    return _open_kinesis(definition, definition.source, mapped, clock)
+        return _open_kafka(record, definition, definition.source, mapped, clock, addresses)
+    return _open_kinesis(definition, definition.source, mapped, clock, addresses)
 
 
 def record_format(definition: RoutineLoadDefinition, columns: tuple[str, ...]) -> RecordFormat:
@@ -114,7 +118,12 @@ def make_kafka_source(spec: Any, clock: Clock) -> StreamSource:
 
 
 def _open_kafka(
-    record: JobRecord, definition: RoutineLoadDefinition, source: KafkaProperties, mapped: Mapped, clock: Clock
+    record: JobRecord,
+    definition: RoutineLoadDefinition,
+    source: KafkaProperties,
+    mapped: Mapped,
+    clock: Clock,
+    addresses: AddressRules,
 ) -> Stream:
     from lading.sources.kafka.acknowledger import KafkaAcknowledger
     from lading.sources.kafka.reader import output_schema, read_splits
@@ -134,6 +143,7 @@ def _open_kafka(
         client=client,
         aws=source.aws,
         metadata=mapped.metadata,
+        addresses=kafka_rules(addresses, source.broker_list),
     )
     # Where positions are given for some of all partitions, the others came later: nothing of them was read.
     default = OFFSET_BEGINNING if own and source.discovery == "ON" else source.default_offset
@@ -168,6 +178,12 @@ def _open_kafka(
     )
 
 
+def kafka_rules(rules: AddressRules, brokers: str) -> AddressRules:
+    """Where the brokers may be that a cluster tells of: whoever trusts a cluster trusts it with those."""
+    is_trusted = all(rules.names(each.host) for each in endpoints_of({"kafka_broker_list": brokers}))
+    return replace(rules, allow_private=True) if is_trusted else rules
+
+
 def kafka_place(start: str, zone: str) -> str:
     """A start as the source wants it: times have their zone."""
     moment = start_time_or_none(start, zone)
@@ -184,7 +200,13 @@ def make_kinesis_source(spec: Any, clock: Clock) -> StreamSource:
     return KinesisSource(spec, clock)
 
 
-def _open_kinesis(definition: RoutineLoadDefinition, source: KinesisProperties, mapped: Mapped, clock: Clock) -> Stream:
+def _open_kinesis(
+    definition: RoutineLoadDefinition,
+    source: KinesisProperties,
+    mapped: Mapped,
+    clock: Clock,
+    addresses: AddressRules,
+) -> Stream:
     from lading.sources.kinesis.reader import output_schema, read_splits
     from lading.sources.kinesis.spec import Credentials, KinesisSpec, Kpl
     from lading.sources.kinesis.starts import render_start
@@ -207,6 +229,7 @@ def _open_kinesis(definition: RoutineLoadDefinition, source: KinesisProperties, 
             role_arn=source.role_arn,
             external_id=source.external_id,
             sts_endpoint=sts_endpoint_of(source.endpoint),
+            addresses=addresses,
         ),
         request_timeout_ms=source.request_timeout_ms,
         connection_timeout_ms=source.connection_timeout_ms,
@@ -215,6 +238,7 @@ def _open_kinesis(definition: RoutineLoadDefinition, source: KinesisProperties, 
         max_records=source.max_records,
         max_results=source.max_results,
         meta=mapped.metadata,
+        addresses=addresses,
     )
     made = make_kinesis_source(spec, clock)
     is_partial = bool(source.shard_positions) and source.discovery == "ON"

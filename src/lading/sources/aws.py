@@ -13,6 +13,8 @@ from typing import Any
 
 from lading.clock import SystemClock
 from lading.errors import ConfigError
+from lading.net.addresses import EVERY_PRIVATE, AddressRules
+from lading.net.peers import guard_peers
 
 SESSION_NAME = "lading"
 """How Lading is called in the logs of the account whose role it assumed."""
@@ -34,6 +36,8 @@ class Credentials:
     external_id: str = field(default="", repr=False)
     sts_endpoint: str = ""
     """Who gives credentials for the role. Empty: AWS, in the region."""
+    addresses: AddressRules = EVERY_PRIVATE
+    """What `sts_endpoint` may lead to."""
 
 
 def sts_endpoint_of(service_endpoint: str, given: str = "") -> str:
@@ -121,6 +125,8 @@ def _assume(credentials: Credentials, source: Any, region: str, now: Callable[[]
         endpoint_url=credentials.sts_endpoint or None,
         config=Config(retries={"mode": "standard", "total_max_attempts": 3}, connect_timeout=10, read_timeout=20),
     )
+    if credentials.sts_endpoint:
+        guard_peers(client, credentials.addresses)
     asked = {"RoleArn": credentials.role_arn, "RoleSessionName": SESSION_NAME}
     if credentials.external_id:
         asked["ExternalId"] = credentials.external_id

@@ -40,6 +40,7 @@ HEADERS = ("csv_with_names", "csv_with_names_and_types")
 _S3_SCHEME = re.compile(r"\s*s3[an]?://", re.IGNORECASE)
 _S3_URI = re.compile(r"s3[an]?://[^/]+/.+")
 _FILE_URI = re.compile(r"file://.+|/.+|(?![A-Za-z][A-Za-z0-9+.-]*:).+")
+_REGION = re.compile(r"[A-Za-z0-9-]{1,63}")
 _IGNORED = ("provider", "force_parsing_by_standard_uri", "resource")
 """Taken and kept in the statement; they say nothing that a load needs to know."""
 
@@ -75,6 +76,8 @@ class S3Access:
     sts_endpoint: str = ""
     """Who is asked for the role. Empty: the endpoint of the store, or AWS when the store is AWS's own."""
     use_path_style: bool = False
+    anonymous: bool = False
+    """Requests are not signed: the bucket is open to everybody, and no identity is used."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +97,14 @@ class FileProperties:
     files: FileOptions
 
 
+def _region(name: str, given: str) -> str:
+    """A region becomes part of the name of a host, so it must be a word."""
+    if not _REGION.fullmatch(given.strip()):
+        msg = f"Invalid region format: {name} is {given!r}"
+        raise refuse(msg, property=name, value=given, todo="Write for example eu-west-1.")
+    return given.strip()
+
+
 _FORMAT = word(*FORMATS, message="format:{} is not supported.")
 _FILE_RULES = (
     Rule(name="format", field="format", read=_FORMAT),
@@ -104,7 +115,7 @@ _FILE_RULES = (
 )
 _ACCESS_RULES = (
     Rule(name="s3.endpoint", field="endpoint", read=needed),
-    Rule(name="s3.region", field="region", read=needed),
+    Rule(name="s3.region", field="region", read=_region),
     Rule(name="s3.access_key", field="access_key", read=needed),
     Rule(name="s3.secret_key", field="secret_key", read=needed),
     Rule(name="s3.session_token", field="session_token", read=needed),
@@ -112,6 +123,7 @@ _ACCESS_RULES = (
     Rule(name="s3.external_id", field="external_id", read=text),
     Rule(name="s3.sts_endpoint", field="sts_endpoint", read=needed),
     Rule(name="use_path_style", field="use_path_style", read=boolean),
+    Rule(name="s3.anonymous", field="anonymous", read=boolean, show=lambda value: "true" if value else None),
 )
 _COMMON_NAMES = frozenset(("uri", *(rule.name for rule in (*_FILE_RULES, *CSV_RULES, *JSON_RULES))))
 FILE_NAMES = _COMMON_NAMES
@@ -154,6 +166,9 @@ def read_s3_properties(properties: Mapping[str, str], function: str = "S3") -> S
     if access.sts_endpoint and not access.role_arn:
         msg = "Can not build s3: s3.sts_endpoint needs s3.role_arn"
         raise refuse(msg, property="s3.sts_endpoint")
+    if access.anonymous and (access.access_key or access.role_arn):
+        msg = "Can not build s3: s3.anonymous cannot go with keys or a role"
+        raise refuse(msg, property="s3.anonymous")
     return S3Properties(uri=uri, files=_files(properties), access=access)
 
 

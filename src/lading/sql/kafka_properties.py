@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from lading.errors import NotSupportedError
+from lading.sql.kafka_settings import check_settings
 from lading.sql.property_values import names, needed, refuse, word
 from lading.sql.starts import (
     OFFSET_BEGINNING,
@@ -35,12 +37,13 @@ _AWS = frozenset(
         "aws.session_key",
         "aws.role_arn",
         "aws.external_id",
-        "aws.profile_name",
-        "aws.credentials_provider",
     )
 )
+_MACHINE = ("aws.profile_name", "aws.credentials_provider")
+"""Properties of Doris that choose among what the machine has."""
+_REGION = re.compile(r"[a-z0-9-]{1,63}")
 KAFKA_NAMES = frozenset((*_PLAIN, *_AWS, f"{_PREFIX}{_DEFAULT}", _ON_DATA_LOSS, _DISCOVERY))
-"""Every property of KAFKA(…), but for those that begin with `property.` and go to the client library."""
+"""Every property of KAFKA(…), but for those of `kafka_settings`, which begin with `property.`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,8 +90,12 @@ def read_kafka_properties(properties: Mapping[str, str]) -> KafkaProperties:
 
 
 def _check_names(properties: Mapping[str, str]) -> None:
+    check_settings({name: properties[name] for name in properties if _is_setting(name)})
     for name in properties:
-        if name not in KAFKA_NAMES and not (name.startswith(_PREFIX) and len(name) > len(_PREFIX)):
+        if name in _MACHINE:
+            msg = f"{name} is not supported: it chooses credentials of the machine of the service"
+            raise NotSupportedError(msg, todo="Write aws.access_key and aws.secret_key, or leave all keys out.")
+        if name not in KAFKA_NAMES and not _is_setting(name):
             msg = f"{name} is invalid kafka property or can not be set"
             raise refuse(msg, property=name, todo=f"Known are: {', '.join(sorted(KAFKA_NAMES))} and property.…")
         if name in _TABLE_NAMES:
@@ -96,13 +103,13 @@ def _check_names(properties: Mapping[str, str]) -> None:
             raise NotSupportedError(msg, todo="Make one job for each table.")
 
 
+def _is_setting(name: str) -> bool:
+    """Whether a property goes to the client library or to that of the registry."""
+    return name.startswith(_PREFIX) and name not in KAFKA_NAMES
+
+
 def _client(properties: Mapping[str, str]) -> dict[str, str]:
-    own = (f"{_PREFIX}{_DEFAULT}", _ON_DATA_LOSS, _DISCOVERY)
-    return {
-        name.removeprefix(_PREFIX): value
-        for name, value in properties.items()
-        if name.startswith(_PREFIX) and name not in own
-    }
+    return {name.removeprefix(_PREFIX): value for name, value in properties.items() if _is_setting(name)}
 
 
 def _partitions(text: str | None) -> tuple[int, ...]:
@@ -160,6 +167,9 @@ def _check_msk(properties: Mapping[str, str]) -> None:
     if not properties.get("aws.region"):
         msg = "aws.region is a required property when AWS signs in to Kafka"
         raise refuse(msg, property="aws.region")
+    if not _REGION.fullmatch(properties["aws.region"]):
+        msg = f"Invalid AWS region format: {properties['aws.region']!r}"
+        raise refuse(msg, property="aws.region", todo="Write for example eu-west-1.")
     for name, value in wanted.items():
         if properties.get(name, "").upper() != value:
             msg = f"{name} must be {value} when AWS signs in to Kafka"

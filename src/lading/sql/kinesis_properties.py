@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 
 from lading.sql.property_values import Rule, names, needed, read_fields, refuse, show_fields, whole, word
 from lading.sql.starts import LATEST, SHARD_END, kinesis_start, read_discovery
 
 _REGION = re.compile(r"[a-z]{2}(-[a-z]+)?-[a-z]+-\d")
-_PREFIX = "property."
 _ALIAS = {"kinesis_endpoint": "aws.endpoint"}
 _DEFAULT = "property.kinesis_default_pos"
 _DISCOVERY = "property.discovery"
@@ -48,8 +48,6 @@ class KinesisProperties:
     belong to the shard, as Amazon's own client does. OFF: leave them as they are."""
     discovery: str = ""
     """ON: all shards are read, and `shard_positions` say where some of them begin. Else `shards` are the only ones."""
-    custom: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Other properties, without their prefix."""
 
 
 def _region(name: str, text: str) -> str:
@@ -99,7 +97,7 @@ _RULES = (
     Rule(name="property.kpl", field="kpl", read=word("ON", "OFF", "HASH_RANGE")),
 )
 KINESIS_NAMES = frozenset((*(rule.name for rule in _RULES), *_ALIAS))
-"""Every property of KINESIS(…), but for others that begin with `property.`."""
+"""Every property of KINESIS(…)."""
 
 
 def read_kinesis_properties(properties: Mapping[str, str]) -> KinesisProperties:
@@ -110,12 +108,7 @@ def read_kinesis_properties(properties: Mapping[str, str]) -> KinesisProperties:
         if not given.get(name, "").strip():
             msg = f"{name} is a required property"
             raise refuse(msg, property=name)
-    custom = {
-        name.removeprefix(_PREFIX): value
-        for name, value in given.items()
-        if name.startswith(_PREFIX) and name not in KINESIS_NAMES
-    }
-    record = KinesisProperties(**read_fields(_RULES, given), custom=custom)
+    record = KinesisProperties(**read_fields(_RULES, given))
     _check_together(record, given)
     return record
 
@@ -133,9 +126,11 @@ def _check_names(properties: Mapping[str, str]) -> None:
         if name == "property.aws.kinesis.timestamp":
             msg = f"{name} is invalid Kinesis property or cannot be set: it would have no effect"
             raise refuse(msg, property=name, todo=f"Write {_DEFAULT} = AT_TIMESTAMP(2026-08-01T00:00:00Z).")
-        if name not in KINESIS_NAMES and not (name.startswith(_PREFIX) and len(name) > len(_PREFIX)):
+        if name not in KINESIS_NAMES:
             msg = f"{name} is invalid Kinesis property or cannot be set"
-            raise refuse(msg, property=name, todo=f"Known are: {', '.join(sorted(KINESIS_NAMES))} and property.…")
+            close = get_close_matches(name, KINESIS_NAMES, n=1, cutoff=0.75)
+            hint = f"Did you mean {close[0]}? " if close else ""
+            raise refuse(msg, property=name, todo=f"{hint}Known are: {', '.join(sorted(KINESIS_NAMES))}.")
 
 
 def _check_together(record: KinesisProperties, given: Mapping[str, str]) -> None:
@@ -173,4 +168,4 @@ def show_kinesis_properties(record: KinesisProperties) -> dict[str, str]:
     shown = show_fields(_RULES, record)
     if record.shard_positions:
         del shown[_DEFAULT]
-    return {**shown, **{f"{_PREFIX}{name}": value for name, value in record.custom.items()}}
+    return shown

@@ -9,7 +9,9 @@ from lading.sql.spans import Span
 from lading.sql.tokens import Kind
 from lading.sql.user_statements import (
     EVERYWHERE,
+    ON_SERVICE_IDENTITY,
     READ_ONLY,
+    SERVICE_IDENTITY,
     AlterUser,
     CreateRole,
     CreateToken,
@@ -67,7 +69,7 @@ def parse_grant(cursor: Cursor) -> Grant | GrantRole:
         roles = _roles(cursor)
         cursor.expect("TO")
         return GrantRole(roles=roles, user=_user(cursor))
-    privileges, scope = _privileges(cursor), _scope(cursor)
+    privileges, scope = _privileges_and_scope(cursor)
     cursor.expect("TO")
     user, is_role = _user_or_role(cursor)
     return Grant(privileges=privileges, scope=scope, user=user, is_role=is_role)
@@ -80,7 +82,7 @@ def parse_revoke(cursor: Cursor) -> Revoke | RevokeRole:
         roles = _roles(cursor)
         cursor.expect("FROM")
         return RevokeRole(roles=roles, user=_user(cursor))
-    privileges, scope = _privileges(cursor), _scope(cursor)
+    privileges, scope = _privileges_and_scope(cursor)
     cursor.expect("FROM")
     user, is_role = _user_or_role(cursor)
     return Revoke(privileges=privileges, scope=scope, user=user, is_role=is_role)
@@ -169,11 +171,16 @@ def _token_scope(cursor: Cursor) -> TokenScope | None:
     if not cursor.token.is_symbol("("):
         cursor.fail("FULL", "READ ONLY", "(")
     cursor.take()
-    parts = [PrivilegesOn(privileges=_privileges(cursor), scope=_scope(cursor))]
+    parts = [_privileges_on(cursor)]
     while cursor.accept_symbol(","):
-        parts.append(PrivilegesOn(privileges=_privileges(cursor), scope=_scope(cursor)))
+        parts.append(_privileges_on(cursor))
     cursor.expect_symbol(")")
     return TokenScope(parts=tuple(parts))
+
+
+def _privileges_on(cursor: Cursor) -> PrivilegesOn:
+    privileges, scope = _privileges_and_scope(cursor)
+    return PrivilegesOn(privileges=privileges, scope=scope)
 
 
 def _user(cursor: Cursor) -> str:
@@ -235,6 +242,28 @@ def _password(cursor: Cursor) -> str:
         msg = "The password is empty"
         raise ParseError(msg, place=span, hint="empty", todo="Give at least one letter.")
     return password
+
+
+def _privileges_and_scope(cursor: Cursor) -> tuple[tuple[Privilege, ...], Scope]:
+    """Take privileges and what they are for: USAGE is for an identity, the others for tables."""
+    start = cursor.token.span.start
+    privileges = _privileges(cursor)
+    if Privilege.USAGE not in privileges:
+        return privileges, _scope(cursor)
+    if len(privileges) > 1:
+        place = Span(cursor.text, start, cursor.previous.span.end)
+        msg = "USAGE is for an identity, and the other privileges are for tables"
+        raise ParseError(msg, place=place, hint="not together", todo="Write two statements.")
+    return privileges, _identity(cursor)
+
+
+def _identity(cursor: Cursor) -> Scope:
+    """Take ON IDENTITY service: there is no other identity."""
+    cursor.expect("ON", "IDENTITY")
+    if cursor.token.upper != SERVICE_IDENTITY.upper():
+        cursor.fail(SERVICE_IDENTITY)
+    cursor.take()
+    return ON_SERVICE_IDENTITY
 
 
 def _privileges(cursor: Cursor) -> tuple[Privilege, ...]:

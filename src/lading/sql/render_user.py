@@ -83,7 +83,9 @@ def _receiver(it: Grant | Revoke) -> str:
 
 
 def scope_text(scope: Scope) -> str:
-    """*.*, db.* or db.table"""
+    """*.*, db.*, db.table or IDENTITY name"""
+    if scope.identity is not None:
+        return f"IDENTITY {scope.identity}"
     if scope.database is None:
         return "*.*"
     return f"{quoted_name(scope.database)}.{quoted_name(scope.table) if scope.table is not None else '*'}"

@@ -7,22 +7,35 @@ from enum import Enum
 
 
 class Privilege(Enum):
-    """What somebody may do. ADMIN includes the other two; LOAD and SELECT do not include each other."""
+    """What somebody may do. ADMIN includes the others; LOAD and SELECT do not include each other.
+
+    USAGE is about identities alone, and the others never are.
+    """
 
     ADMIN = "ADMIN"
     LOAD = "LOAD"
     SELECT = "SELECT"
+    USAGE = "USAGE"
+
+
+SERVICE_IDENTITY = "service"
+"""The cloud identity that the service itself has: its environment, its configuration, the role of its machine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """Where a privilege holds: everywhere, in a database, or on one table. A table is never without its database."""
+    """Where a privilege holds: everywhere, in a database, on one table, or for an identity.
+
+    A table is never without its database, and an identity is in none.
+    """
 
     database: str | None = None
     table: str | None = None
+    identity: str | None = None
 
 
 EVERYWHERE = Scope()
+ON_SERVICE_IDENTITY = Scope(identity=SERVICE_IDENTITY)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +101,7 @@ class DropUser:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """GRANT LOAD, SELECT ON db.table TO ['user' | ROLE 'role']"""
+    """GRANT LOAD, SELECT ON db.table TO ['user' | ROLE 'role'], GRANT USAGE ON IDENTITY service TO …"""
 
     privileges: tuple[Privilege, ...]
     scope: Scope

@@ -167,9 +167,9 @@ class GrantEntry:
     user: str
     """Its name; among the grants of roles, that of a role."""
     privilege: str
-    """ADMIN, LOAD or SELECT."""
+    """ADMIN, LOAD, SELECT or USAGE."""
     database: str = ""
-    """Empty: all of them."""
+    """Empty: all of them. `/identity`, which no database is called: `table` is the name of an identity."""
     table: str = ""
     """Empty: all of the database."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -10,6 +11,9 @@ from urllib.parse import unquote, urlsplit
 import pyarrow.fs as pafs
 
 from lading.errors import ConfigError
+from lading.net.addresses import EVERY_PRIVATE, AddressRules
+
+_REGION = re.compile(r"[A-Za-z0-9-]{0,63}")
 
 
 class Storage(Protocol):
@@ -55,23 +59,29 @@ class StorageOptions:
     secret_key: str = field(default="", repr=False)
     session_token: str = field(default="", repr=False)
     path_style: bool = False
+    addresses: AddressRules = EVERY_PRIVATE
+    """What the endpoint may lead to."""
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> StorageOptions:
         """Read `s3.*` properties as they stand in SQL."""
-        known = {
-            "s3.endpoint": "endpoint",
-            "s3.region": "region",
-            "s3.access_key": "access_key",
-            "s3.secret_key": "secret_key",
-            "s3.session_token": "session_token",
-        }
-        unknown = sorted(key for key in properties if key not in known and key != "use_path_style")
+        known = ("s3.access_key", "s3.endpoint", "s3.region", "s3.secret_key", "s3.session_token", "use_path_style")
+        unknown = sorted(key for key in properties if key not in known)
         if unknown:
             msg = f"Unknown storage properties: {', '.join(unknown)}"
-            raise ConfigError(msg, todo=f"Known are: {', '.join(sorted([*known, 'use_path_style']))}.")
-        values = {known[key]: value for key, value in properties.items() if key in known}
-        return cls(**values, path_style=properties.get("use_path_style", "false").lower() == "true")
+            raise ConfigError(msg, todo=f"Known are: {', '.join(known)}.")
+        if not _REGION.fullmatch(properties.get("s3.region", "")):
+            # It becomes part of the name of a host.
+            msg = f"s3.region is not a region: {properties['s3.region']!r}"
+            raise ConfigError(msg, left="Nothing was changed.", todo="Write for example eu-west-1.")
+        return cls(
+            endpoint=properties.get("s3.endpoint", ""),
+            region=properties.get("s3.region", ""),
+            access_key=properties.get("s3.access_key", ""),
+            secret_key=properties.get("s3.secret_key", ""),
+            session_token=properties.get("s3.session_token", ""),
+            path_style=properties.get("use_path_style", "false").lower() == "true",
+        )
 
 
 def open_storage(uri: str, options: StorageOptions | None = None) -> Storage:

@@ -40,7 +40,7 @@ CREATE GROUP r
 
 --- an unknown privilege
 GRANT LOAD, GRANT_PRIV ON * TO jack
---- ! ParseError 1:13 mismatched input 'GRANT_PRIV', expected ADMIN, LOAD or SELECT
+--- ! ParseError 1:13 mismatched input 'GRANT_PRIV', expected ADMIN, LOAD, SELECT or USAGE
 
 --- no scope
 GRANT LOAD TO jack
@@ -117,3 +117,16 @@ SHOW AUDIT KIND 'loggin'
 --- a time that is none
 SHOW AUDIT SINCE 'yesterday'
 --- ! ParseError 1:18 'yesterday' is not a time
+
+--- an identity and a table in one grant
+GRANT USAGE, LOAD ON IDENTITY service TO jack
+--- ! ParseError 1:7 USAGE is for an identity, and the other privileges are for tables
+
+--- an identity that nobody has
+GRANT USAGE ON IDENTITY root TO jack
+--- ! ParseError 1:25 mismatched input 'root', expected service
+
+--- USAGE of a table
+GRANT USAGE ON sales.orders TO jack
+--- ! ParseError 1:16 mismatched input 'sales', expected IDENTITY
+

@@ -197,3 +197,19 @@ SHOW AUDIT
 SHOW AUDIT FOR jack KIND 'LOGIN' RESULT "denied" SINCE '2026-01-31T20:00:00+02:00' LIKE 'CREATE%' LIMIT 5
 --- =>
 SHOW AUDIT FOR 'jack' KIND 'login' RESULT 'denied' SINCE '2026-01-31 18:00:00+00:00' LIKE 'CREATE%' LIMIT 5
+
+--- the identity of the service
+grant usage on identity SERVICE to jack
+--- =>
+GRANT USAGE ON IDENTITY service TO 'jack'
+
+--- it is taken back
+REVOKE USAGE_PRIV ON IDENTITY service FROM 'jack'@'%'
+--- =>
+REVOKE USAGE ON IDENTITY service FROM 'jack'
+
+--- a database that is called identity
+GRANT LOAD ON identity TO jack
+--- =>
+GRANT LOAD ON identity.* TO 'jack'
+

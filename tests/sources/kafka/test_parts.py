@@ -143,7 +143,6 @@ def test_msk_without_its_signer_says_what_to_install(monkeypatch: pytest.MonkeyP
     [
         ({}, "chain"),
         ({"aws.role_arn": "arn:1"}, "role arn:1"),
-        ({"aws.profile_name": "dev"}, "profile dev"),
         ({"aws.access_key": "AK", "aws.secret_key": SECRET, "aws.session_key": "ST"}, f"keys AK {SECRET} ST"),
     ],
 )
@@ -156,10 +155,6 @@ def test_msk_signs_in_the_way_that_is_set(aws: dict[str, str], way: str, monkeyp
         @staticmethod
         def generate_auth_token_from_role_arn(region: str, role: str) -> tuple[str, int]:
             return f"role {role}", 5000
-
-        @staticmethod
-        def generate_auth_token_from_profile(region: str, profile: str) -> tuple[str, int]:
-            return f"profile {profile}", 5000
 
         @staticmethod
         def generate_auth_token_from_credentials_provider(region: str, provider: Any) -> tuple[str, int]:

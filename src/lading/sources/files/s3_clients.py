@@ -6,10 +6,12 @@ import threading
 from functools import lru_cache
 from typing import Any
 
+from botocore import UNSIGNED
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError
 
 from lading.errors import ConfigError
+from lading.net.peers import guard_peers
 from lading.sources.aws import Credentials, open_session, sts_endpoint_of
 from lading.sources.files.spec import S3Access
 
@@ -42,8 +44,9 @@ def _build(access: S3Access) -> Any:
         role_arn=access.role_arn,
         external_id=access.external_id,
         sts_endpoint=sts_endpoint_of(access.endpoint, access.sts_endpoint),
+        addresses=access.addresses,
     )
-    return open_session(credentials, access.region).client(
+    client = open_session(credentials, access.region).client(
         "s3",
         endpoint_url=access.endpoint or None,
         region_name=access.region or None,
@@ -53,5 +56,7 @@ def _build(access: S3Access) -> Any:
             connect_timeout=10,
             read_timeout=60,
             max_pool_connections=_POOL,
+            signature_version=UNSIGNED if access.anonymous else None,
         ),
     )
+    return guard_peers(client, access.addresses) if access.endpoint else client

@@ -7,6 +7,8 @@ from enum import Enum
 
 import pyarrow as pa
 
+from lading.net.addresses import EVERY_PRIVATE, AddressRules
+
 MAX_RECORD_BYTES = 16 * 1024 * 1024
 
 
@@ -112,6 +114,10 @@ class S3Access:
     external_id: str = field(default="", repr=False)
     sts_endpoint: str = ""
     path_style: bool = False
+    anonymous: bool = False
+    """Requests are not signed."""
+    addresses: AddressRules = EVERY_PRIVATE
+    """What an endpoint may lead to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from lading.clock import Clock
 from lading.errors import ListingError
+from lading.net.resolve import Names
 from lading.sources.kafka.client import Complaints, open_admin, without_secrets
-from lading.sources.kafka.faults import topic_missing, unreachable
+from lading.sources.kafka.faults import closed_broker, topic_missing, unreachable
 from lading.sources.kafka.spec import KafkaSpec
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ class Cluster:
         self._timeout_s = timeout_s
         self._admin: AdminClient | None = None
         self._complaints: Complaints | None = None
+        self._names = Names(clock)
 
     def topic(self) -> Topic:
         """Id and partitions. Raises ListingError."""
@@ -75,6 +77,7 @@ class Cluster:
         names = TopicCollection([self._spec.topic])
         asked = self._client().describe_topics(names, request_timeout=self._timeout_s)
         told = self._answer(asked[self._spec.topic])
+        self._check_brokers(told)
         identity = str(told.topic_id) if told.topic_id is not None else ""
         return Topic(
             incarnation="" if identity == _NO_ID else identity,
@@ -96,6 +99,13 @@ class Cluster:
         """The first offset at or after a time, per partition; None when no record is that new."""
         (found,) = self._offsets({number: int(time.timestamp() * 1000) for number, time in times.items()})
         return {number: None if offset < 0 else offset for number, offset in found.items()}
+
+    def _check_brokers(self, described: Any) -> None:
+        """Refuse brokers that the cluster tells of and that the job must not reach, before one of them is read from."""
+        nodes = [node for part in described.partitions for node in (part.leader, *part.replicas, *part.isr) if node]
+        for host in sorted({str(node.host) for node in nodes if node.host}):
+            if self._spec.addresses.refusal(host, self._names.addresses(host)) is not None:
+                raise closed_broker(self._spec.topic, host)
 
     def close(self) -> None:
         """Let go of the connection, which others may share; another question takes it again."""

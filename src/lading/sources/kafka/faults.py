@@ -90,6 +90,13 @@ def read_failed(topic: str, partition: int, at: int, why: object) -> StageError:
     return StageError(msg, left="Nothing was committed; the position stands.", todo=todo, partition=str(partition))
 
 
+def closed_broker(topic: str, host: str) -> ConfigError:
+    """The brokers send their clients to where a statement must not send the service."""
+    msg = f"The brokers of topic {topic} say that it is read from {host}, an address that this job must not reach"
+    todo = "Correct advertised.listeners of the brokers, or see LADING_ALLOW_PRIVATE_ENDPOINTS."
+    return ConfigError(msg, left=_STANDS, todo=todo, topic=topic)
+
+
 def bad_setting(why: str) -> ConfigError:
     """The client library does not take a setting."""
     msg = f"The Kafka client cannot be made: {why}"

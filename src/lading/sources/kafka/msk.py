@@ -28,15 +28,13 @@ def token_call(aws: Mapping[str, str]) -> TokenCall:
 
 
 def _sign(provider: Any, aws: Mapping[str, str]) -> tuple[str, int]:
-    """A token by the first of: keys, role, profile, the default chain."""
+    """A token by the first of: keys, role, the default chain."""
     region = aws["aws.region"]
     answer: tuple[str, int]
     if aws.get("aws.access_key"):
         answer = provider.generate_auth_token_from_credentials_provider(region, _keys(aws))
     elif aws.get("aws.role_arn"):
         answer = provider.generate_auth_token_from_role_arn(region, aws["aws.role_arn"])
-    elif aws.get("aws.profile_name"):
-        answer = provider.generate_auth_token_from_profile(region, aws["aws.profile_name"])
     else:
         answer = provider.generate_auth_token(region)
     return answer

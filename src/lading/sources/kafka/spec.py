@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from lading.errors import ConfigError
+from lading.net.addresses import EVERY_PRIVATE, AddressRules
 from lading.sources.records.spec import RecordFormat
 
 METADATA = pa.schema(
@@ -38,6 +39,8 @@ class KafkaSpec:
     """How to sign in to a cluster of MSK: `aws.region` and the others. May hold secrets."""
     metadata: tuple[str, ...] = ()
     """Names of METADATA that the job wants beside the columns of the records."""
+    addresses: AddressRules = EVERY_PRIVATE
+    """What the hosts of brokers may lead to, also of those that the cluster tells."""
     patience_s: float = 60.0
     """How long a reader waits for the next record of a range before it gives up."""
 

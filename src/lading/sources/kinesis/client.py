@@ -9,6 +9,7 @@ from random import Random
 from typing import Any, Protocol
 
 from lading.clock import Clock
+from lading.net.peers import guard_peers
 from lading.sources.aws import open_session
 from lading.sources.kinesis.faults import EXPIRED_ITERATOR, Foreign, code_of, is_passing, is_throttled, translated
 from lading.sources.kinesis.spec import KinesisSpec
@@ -87,4 +88,4 @@ def open_client(spec: KinesisSpec) -> Client:
     client: Client = open_session(spec.credentials, spec.region).client(
         "kinesis", region_name=spec.region, endpoint_url=spec.endpoint or None, config=config
     )
-    return client
+    return guard_peers(client, spec.addresses) if spec.endpoint else client

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from lading.net.addresses import EVERY_PRIVATE, AddressRules
 from lading.sources.aws import Credentials as Credentials
 from lading.sources.records.spec import RecordFormat
 
@@ -72,6 +73,8 @@ class KinesisSpec:
     meta: tuple[str, ...] = ()
     """Names out of `META`."""
     pace: Pace = Pace()
+    addresses: AddressRules = EVERY_PRIVATE
+    """What the endpoint may lead to."""
 
     @property
     def meta_schema(self) -> pa.Schema:

@@ -1,0 +1,1 @@
+"""Where the service may connect to on behalf of a statement."""

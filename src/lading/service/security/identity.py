@@ -1,0 +1,74 @@
+"""Whose cloud identity a source or a table uses: keys of the statement, nobody's, or the service's own. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from lading.sql.file_properties import is_s3_uri
+from lading.sql.parts import SourceFunction
+
+_PLACES = re.compile(r"offsets|_partitions$|_shards|default_pos|discovery$|on_data_loss$|group\.id$|client\.id$")
+"""Properties that say where to begin, and nothing about what is reached."""
+_GLOB = re.compile(r"[*?\[{\\]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownTable:
+    """A table and the place where its files are."""
+
+    database: str
+    name: str
+    location: str
+
+
+def uses_service_identity(source: SourceFunction) -> bool:
+    """Whether requests for this source would be signed with what the service itself is: a role is assumed with it."""
+    given = source.properties
+    if source.name == "KINESIS":
+        return "aws.access_key" not in given
+    if source.name == "KAFKA":
+        return any(name.startswith("aws.") for name in given) and "aws.access_key" not in given
+    return is_s3_uri(given.get("uri", "")) and reaches_with_identity(given)
+
+
+def reaches_with_identity(properties: Mapping[str, str]) -> bool:
+    """The same for properties of S3 alone, as tables have them."""
+    return "s3.access_key" not in properties and properties.get("s3.anonymous", "").strip().lower() != "true"
+
+
+def same_reach(one: SourceFunction, other: SourceFunction) -> bool:
+    """Whether two sources are the same place, reached in the same way; positions may differ."""
+    return one.name == other.name and _reach(one) == _reach(other)
+
+
+def _reach(source: SourceFunction) -> dict[str, str]:
+    return {name: value for name, value in source.properties.items() if not _PLACES.search(name)}
+
+
+def tables_touched(uri: str, tables: Iterable[KnownTable]) -> list[KnownTable]:
+    """Tables whose files a pattern could match, or in whose folder it is. Endpoints are not compared: one store may
+    have many names.
+    """
+    here = _key(uri)
+    if here is None:
+        return []
+    pattern = _GLOB.split(here, maxsplit=1)[0]
+    return [table for table in tables if _touch(pattern, _key(table.location))]
+
+
+def _touch(pattern: str, location: str | None) -> bool:
+    if location is None:
+        return False
+    # What follows a question mark or a hash is no part of the place of a table.
+    folder = re.split(r"[?#]", location)[0].rstrip("/") + "/"
+    return pattern.startswith(folder) or folder.startswith(pattern)
+
+
+def _key(uri: str) -> str | None:
+    """Bucket and key of an S3 uri."""
+    if not is_s3_uri(uri):
+        return None
+    bucket, _, key = uri.strip().partition("://")[2].partition("/")
+    return f"{bucket}/{key.lstrip('/')}"
