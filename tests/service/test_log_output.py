@@ -13,6 +13,7 @@ import pytest
 from lading.pipeline.child_output import LONGEST, log_lines
 from lading.service.hidden import HIDDEN
 from lading.service.logs import JsonLines, TextLines
+from lading.service.security.log_output import redact_logger
 from lading.testing.marked import MARK, secret
 
 TROUBLE = """
@@ -121,6 +122,18 @@ def test_a_line_without_end_is_cut_and_no_half_of_a_secret_is_shown(caplog: pyte
         assert MARK[:4] not in shown
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(reading)
+
+
+def test_what_java_writes_is_redacted_also_for_programs_with_logs_of_their_own(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    key = secret("said-by-java")
+    HIDDEN.learn([key])
+    redact_logger("lading.test_java")
+    redact_logger("lading.test_java")
+    logging.getLogger("lading.test_java").warning("Exception for %s", key)
+    assert caplog.messages == ["Exception for ******"]
+    assert len(logging.getLogger("lading.test_java").filters) == 1
 
 
 @pytest.mark.parametrize("write", [json.dumps, repr], ids=["json", "python"])

@@ -103,7 +103,7 @@ def _row(number: int, event: AuditEvent) -> Row:
     repeats = f"and {words.count(event.repeats)} more like it before" if event.repeats else ""
     return {
         "key": f"{event.at.isoformat()} {number}",
-        "time": event.at.strftime("%Y-%m-%d\u00a0%H:%M:%S"),
+        "time": {"text": event.at.strftime("%H:%M:%S"), "note": event.at.strftime("%Y-%m-%d")},
         "user": {"text": said(event.user), "mono": True},
         "result": {
             "text": event.result.value,

@@ -7,6 +7,8 @@ through the connection to Java, which only this process has.
 
 from __future__ import annotations
 
+import logging
+import os
 import shutil
 import struct
 import tempfile
@@ -22,6 +24,7 @@ from py4j.java_gateway import java_import
 from pyspark.find_spark_home import _find_spark_home
 
 from lading.errors import ConfigError
+from lading.pipeline.child_output import log_lines
 
 BEFORE_START = frozenset(
     (
@@ -62,6 +65,8 @@ _IMPORTS = (
 )
 """Names that PySpark uses without their packages."""
 _LOOK_S = 0.05
+JAVA_LOG = "lading.java"
+"""The logger of what Java writes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +79,7 @@ class Launch:
     shares_group: bool = False
     """Java is in the process group of this process, and ends with it; else Ctrl-C at a terminal does not reach it."""
     stderr: int | None = None
-    """Where Java writes its errors; None: where this process does."""
+    """Where Java writes what it has to say; None: to the log of this process, as `JAVA_LOG`."""
 
 
 def launch_java(launch: Launch) -> Any:
@@ -86,13 +91,7 @@ def launch_java(launch: Launch) -> Any:
         for name in sorted(BEFORE_START & launch.options.keys()):
             command += ["--conf", f"{name}={launch.options[name]}"]
         environment = {**launch.environment, "SPARK_CONNECT_MODE": "0", "_PYSPARK_DRIVER_CONN_INFO_PATH": str(told)}
-        process = Popen(  # noqa: S603 - Spark's own launcher
-            [*command, "pyspark-shell"],
-            stdin=PIPE,  # Java ends when this is closed, also because this process died.
-            stderr=launch.stderr,
-            env=environment,
-            process_group=None if launch.shares_group else 0,
-        )
+        process = _start([*command, "pyspark-shell"], environment, launch)
         _wait_until_told(told, process)
         with told.open("rb") as connection:
             port, token = _read_connection(connection)
@@ -106,6 +105,30 @@ def launch_java(launch: Launch) -> Any:
     for name in _IMPORTS:
         java_import(gateway.jvm, name)
     return gateway
+
+
+def _start(command: list[str], environment: Mapping[str, str], launch: Launch) -> Popen[bytes]:
+    """Java's own lines may hold secrets: they are read through a pipe and logged, where they are redacted."""
+    reading, writing = (None, launch.stderr) if launch.stderr is not None else os.pipe()
+    try:
+        process = Popen(  # noqa: S603 - Spark's own launcher
+            command,
+            stdin=PIPE,  # Java ends when this is closed, also because this process died.
+            stdout=writing,
+            stderr=writing,
+            env=environment,
+            process_group=None if launch.shares_group else 0,
+        )
+    except OSError:
+        if reading is not None:
+            os.close(reading)
+        raise
+    finally:
+        if reading is not None:
+            os.close(writing)
+    if reading is not None:
+        log_lines(reading, logging.getLogger(JAVA_LOG))
+    return process
 
 
 def _read_connection(connection: Any) -> tuple[int, str]:

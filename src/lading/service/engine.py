@@ -79,13 +79,16 @@ class Engine:
     def _start(self) -> SparkSession:
         from pyspark import SparkContext
 
+        from lading.pipeline.gateway import JAVA_LOG
         from lading.pipeline.java import find_java
         from lading.pipeline.session import open_session
+        from lading.service.security.log_output import redact_logger
         from lading.settings import environment
 
         # A context that somebody else started in this process is used and left to them.
         self._is_ours = SparkContext._active_spark_context is None  # noqa: SLF001 - no public way to ask
         variables, folder = environment(), self._home.spark
+        redact_logger(JAVA_LOG)
         return open_session(self._settings, find_java(variables, folder), folder, variables=variables)
 
     def _reap(self) -> None:

@@ -11,9 +11,8 @@ from enum import Enum
 
 from lading.jobs.record import JobRecord
 from lading.model.bill import Bill
-from lading.pipeline.child_output import LONGEST, MARGIN
 from lading.service.hidden import hide
-from lading.service.security.log_output import LogHandler, capture_stderr, log_uncaught
+from lading.service.security.log_output import LogHandler, capture_stderr, log_uncaught, redacted_message
 from lading.status.outcomes import Outcome
 
 _FIELDS = ("job", "seq", "batch")
@@ -37,7 +36,7 @@ class JsonLines(logging.Formatter):
             "time": at.isoformat(timespec="milliseconds"),
             "level": record.levelname,
             "logger": record.name,
-            "message": _message(record),
+            "message": redacted_message(record),
         }
         for name in _FIELDS:
             if hasattr(record, name):
@@ -56,20 +55,11 @@ class TextLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         at = datetime.fromtimestamp(record.created, UTC).strftime("%Y-%m-%d %H:%M:%S")
         marks = " ".join(f"{name}={hide(str(getattr(record, name)))}" for name in _FIELDS if hasattr(record, name))
-        line = f"{at} {record.levelname:7} {_message(record)}{f' ({marks})' if marks else ''}"
+        line = f"{at} {record.levelname:7} {redacted_message(record)}{f' ({marks})' if marks else ''}"
         trouble = _trouble(self, record)
         whole = f"{line}\n{trouble}" if trouble else line
         # What a client sent may hold line ends: a second line is indented, so that it cannot pass for another record.
         return "\n    ".join(part.translate(_CONTROLS) for part in whole.splitlines())
-
-
-def _message(record: logging.LogRecord) -> str:
-    message = record.getMessage()
-    shown = hide(message)
-    if not getattr(record, "is_raw", False) or len(message) <= LONGEST:
-        return shown
-    # The end of a line that was cut may hold half of a secret, which nothing recognises.
-    return f"{shown[: min(LONGEST, len(shown) - MARGIN)]} … (cut)"
 
 
 def _trouble(form: logging.Formatter, record: logging.LogRecord) -> str:

@@ -19,10 +19,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import TextIO
 
-from lading.pipeline.child_output import log_lines
+from lading.pipeline.child_output import LONGEST, MARGIN, log_lines
+from lading.service.hidden import hide
 
 CRASH_FILE = "crash.txt"
 _CRASH_CHARACTERS = 20_000
+_CUT = " … (cut)"
 _log = logging.getLogger("lading.uncaught")
 _raw = logging.getLogger("lading.stderr")
 
@@ -45,6 +47,30 @@ class LogHandler(logging.StreamHandler[TextIO]):
 def _unformatted(record: logging.LogRecord, error: Exception) -> logging.LogRecord:
     message = f"A log record of {record.pathname}:{record.lineno} could not be formatted: {type(error).__name__}"
     return logging.LogRecord(record.name, record.levelno, record.pathname, record.lineno, message, None, None)
+
+
+def redacted_message(record: logging.LogRecord) -> str:
+    """The message of a record without secrets; of a raw line that is too long, the beginning."""
+    message = record.getMessage()
+    shown = hide(message)
+    if not getattr(record, "is_raw", False) or len(message) <= LONGEST + len(_CUT):
+        return shown
+    # The end of a line that was cut may hold half of a secret, which nothing recognises.
+    return f"{shown[: min(LONGEST, len(shown) - MARGIN)]}{_CUT}"
+
+
+class _Redaction(logging.Filter):
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.msg, record.args = redacted_message(record), None
+        return True
+
+
+_REDACTION = _Redaction()
+
+
+def redact_logger(name: str) -> None:
+    """Redact what a logger is given, also where a program that uses Lading as a library formats its logs itself."""
+    logging.getLogger(name).addFilter(_REDACTION)  # Once, however often it is added.
 
 
 class LogStream(io.TextIOBase):
