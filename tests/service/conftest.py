@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 from lading.pipeline.java import find_java
 from lading.pipeline.session import open_session
 from lading.service.facade import Lading
-from lading.testing.marked import secret
 from lading.service.lost_home import Opening
+from lading.testing.marked import secret
 
 
 @pytest.fixture(scope="session")

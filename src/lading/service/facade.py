@@ -44,6 +44,7 @@ from lading.service.security.root_password import forget_root_password
 from lading.service.session import Session
 from lading.service.shelf import Shelf
 from lading.service.sourced import source_of, with_source
+from lading.service.unrecorded import Unrecorded
 from lading.service.verify import Verdict, verify_job
 from lading.settings import audit_settings, environment, security_settings
 from lading.sql.parse import parse_statement
@@ -226,6 +227,11 @@ class Lading:
     def watches(self) -> list[Watch]:
         """Who is told of steps and commits."""
         return self._tools.watches
+
+    @property
+    def unrecorded(self) -> Unrecorded:
+        """What happened to jobs and could not be written down."""
+        return self._tools.unrecorded
 
     def statement_of(self, record: JobRecord) -> CreateJob | CreateRoutineLoad:
         """The statement that made a job, with its secrets: those of the slot that the record names."""
