@@ -11,6 +11,7 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from lading.errors import StorageError
+from lading.s3_answers import refuse_strange_answers
 
 if TYPE_CHECKING:
     from lading.tables.storage import StorageOptions
@@ -118,7 +119,7 @@ class S3Storage:
 
 
 def _client(options: StorageOptions) -> Any:
-    return boto3.client(
+    client = boto3.client(
         "s3",
         endpoint_url=options.endpoint or None,
         region_name=options.region or None,
@@ -133,6 +134,7 @@ def _client(options: StorageOptions) -> Any:
             max_pool_connections=32,
         ),
     )
+    return refuse_strange_answers(client)
 
 
 def _code(error: ClientError) -> str:

@@ -10,6 +10,7 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError
 
 from lading.errors import ConfigError
+from lading.s3_answers import refuse_strange_answers
 from lading.sources.aws import Credentials, open_session, sts_endpoint_of
 from lading.sources.files.spec import S3Access
 
@@ -43,7 +44,7 @@ def _build(access: S3Access) -> Any:
         external_id=access.external_id,
         sts_endpoint=sts_endpoint_of(access.endpoint, access.sts_endpoint),
     )
-    return open_session(credentials, access.region).client(
+    client = open_session(credentials, access.region).client(
         "s3",
         endpoint_url=access.endpoint or None,
         region_name=access.region or None,
@@ -55,3 +56,4 @@ def _build(access: S3Access) -> Any:
             max_pool_connections=_POOL,
         ),
     )
+    return refuse_strange_answers(client)
