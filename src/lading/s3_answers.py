@@ -19,7 +19,7 @@ _HAVE_ETAG = frozenset({"PutObject", "GetObject", "HeadObject"})
 _MOST_SHOWN = 200
 
 
-class NotS3Error(BotoCoreError):
+class NotS3Error(BotoCoreError):  # type: ignore[misc]  # botocore has no types
     """What answers at the endpoint is not the S3 service of this bucket."""
 
     fmt = "{endpoint} {why}. Check s3.endpoint, s3.region and use_path_style"

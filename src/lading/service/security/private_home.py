@@ -19,8 +19,8 @@ from lading.errors import ConfigError
 from lading.service.key_file import KEY_FILE
 from lading.store.home import home_fault
 
-FOLDERS = ("warehouse", "quarantine", "spark")
-FILES = ("lading.db", "catalog.db", "lading.lock", "service.json", "root.password", KEY_FILE)
+FOLDERS = ("warehouse", "quarantine", "spark", "audit")
+FILES = ("lading.db", "catalog.db", "lading.lock", "service.json", "root.password", "crash.txt", KEY_FILE)
 _BESIDE = ("", "-wal", "-shm", "-journal")
 """What SQLite puts beside a database."""
 _LEFT = "Nothing was started."
@@ -90,7 +90,7 @@ def _check_owner(path: Path, status: os.stat_result) -> None:
 
 def _check_above(home: Path) -> None:
     for folder in home.resolve().parents:
-        if not folder.exists():
+        if not folder.is_dir():
             continue
         mode = folder.stat().st_mode
         if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
