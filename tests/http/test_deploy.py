@@ -6,9 +6,13 @@ import configparser
 import json
 import re
 from pathlib import Path
+from typing import cast
 
 import yaml  # type: ignore[import-untyped]  # it has no types
+from typer.core import TyperGroup
+from typer.main import get_command
 
+from lading.cli.main import app
 from lading.model.bill import Bill
 from lading.service.metrics import Metrics
 from lading.status.lag import LagUnit
@@ -79,9 +83,24 @@ def test_the_unit_and_the_container_start_the_service() -> None:
     unit.read_string((DEPLOY / "lading.service").read_text())
     assert " serve " in unit["Service"]["ExecStart"]
     assert int(unit["Service"]["TimeoutStopSec"]) >= 60
+    assert unit["Service"]["StateDirectoryMode"] == "0700"
     container = (DEPLOY / "Containerfile").read_text()
-    assert '"serve"' in container
     assert "USER 10001" in container
+    command = json.loads(re.findall(r"^CMD (\[.*\])$", container, re.MULTILINE)[0])
+    assert command[command.index("--host") + 1] == "0.0.0.0"
+    assert {"--tls-cert", "--tls-key"} <= set(command)
+    assert "LADING_ROOT_PASSWORD_FILE=/run/secrets/" in container
+    serve = cast("TyperGroup", get_command(app)).commands[command[0]]
+    assert serve.make_context(command[0], command[1:]).params["host"] == "0.0.0.0"
+
+
+def test_every_variable_that_deploy_names_is_one_of_lading() -> None:
+    """The unit named LADING_KEY, which nobody reads: who set it had no key of their own."""
+    source = "".join(file.read_text() for file in (DEPLOY.parent / "src").rglob("*.py"))
+    known = set(re.findall(r"\"(LADING_[A-Z_]+)\"", source))
+    assert "LADING_SECRET_KEY" in known
+    for name in ("lading.service", "Containerfile"):
+        assert set(re.findall(r"\bLADING_[A-Z_]+", (DEPLOY / name).read_text())) <= known, name
 
 
 def test_every_metric_is_documented(loaded: Rig) -> None:

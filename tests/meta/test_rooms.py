@@ -12,7 +12,7 @@ import pytest
 SRC = Path(__file__).parent.parent.parent / "src" / "lading"
 
 FLOORS: list[set[str]] = [
-    {"errors", "ids", "clock", "settings", "failpoints"},
+    {"errors", "ids", "clock", "settings", "failpoints", "s3_answers"},
     {"model"},
     {"net"},
     {"sql", "jobs", "plan", "commit", "status"},

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from lading.pipeline.java import find_java
 from lading.pipeline.session import open_session
 from lading.service.facade import Lading
+from lading.service.lost_home import Opening
 from lading.testing.marked import secret
 
 
@@ -50,8 +51,8 @@ class Desk:
         self.sql("USE shop")
 
     def restart_empty(self) -> None:
-        """The same of one that was closed, whatever its store has."""
-        self.lading = Lading(self.path / "home", session=self._spark, user="tester")
+        """The same of one that was closed, whatever its store has lost."""
+        self.lading = Lading(self.path / "home", session=self._spark, user="tester", opening=Opening.RECOVERY)
 
     def put(self, name: str, rows: list[str], header: str = "id,city,amount") -> None:
         """Let a file appear, whole at once."""

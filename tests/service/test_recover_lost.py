@@ -14,6 +14,7 @@ from lading.errors import StoreError, TableExistsError
 from lading.jobs.record import JobRecord
 from lading.model.codec import render_bill
 from lading.service.facade import Lading
+from lading.service.lost_home import Opening
 from lading.service.recover import Finding, recover
 from lading.store.records import AuditEntry
 from lading.tables.bills import bill_key
@@ -121,7 +122,7 @@ def test_a_home_that_was_moved_is_told_to_go_back(desk: Desk) -> None:
     for name in ("lading.db", "catalog.db"):
         (old / name).unlink()
     old.rename(new)
-    with Lading(new) as lading:
+    with Lading(new, opening=Opening.RECOVERY) as lading:
         (found,) = recover(lading)
         assert found.is_bad
         assert f"was moved or copied from {old}" in found.note

@@ -32,9 +32,13 @@ def recover(
 ) -> None:
     """Rebuild a lost metadata store from the tables. Jobs come back PAUSED. Exit status 1 when something failed."""
     from lading.service.facade import Lading
+    from lading.service.lost_home import Opening, has_sealed, is_key_missing
     from lading.service.recover import recover as recover_all
 
-    with Lading(home, store_url=store) as lading:
+    lost_key = is_key_missing(home.absolute())
+    opening = Opening.INSPECTION if dry_run else Opening.RECOVERY
+    with Lading(home, store_url=store, opening=opening) as lading:
+        lost_key = lost_key and has_sealed(lading.store)
         findings = recover_all(lading, locations or (), _properties(prop or []), dry_run=dry_run)
     for found in findings:
         typer.echo(f"{found.what} {found.name}: {found.fate}{f' ({found.note})' if found.note else ''}")
@@ -45,6 +49,11 @@ def recover(
             "Read the definition of each job, then RESUME it, or drop it if it was stopped or dropped before. Not in "
             "the tables, and lost with the store: users and grants, the audit, keys that stood in statements (give "
             "them with ALTER), changes of a job after its last commit, and jobs that had not yet begun."
+        )
+    if lost_key:
+        typer.echo(
+            f"The key file was missing: a new one {'would be' if dry_run else 'was'} made. What the old key sealed "
+            "cannot be opened: set the passwords of users again with ALTER USER, and give jobs their keys with ALTER."
         )
     if any(found.is_bad for found in findings):
         raise typer.Exit(1)

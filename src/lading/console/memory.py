@@ -84,6 +84,9 @@ class StepMemory:
     def fenced(self, record: JobRecord) -> None:
         """Nothing to measure."""
 
+    def unrecorded(self, record: JobRecord) -> None:
+        pass
+
     def auto_resumed(self, record: JobRecord) -> None:
         """Nothing to measure."""
 

@@ -3,22 +3,29 @@
 uvicorn waits for the head of a request for as long as somebody keeps the connection open. Here a head that does not
 come in time ends its connection. When there are too many connections, the one that has been silent for longest makes
 room for a new one; when all of them are at work, the new one is told so. Sockets of the console are at work.
+
+h11 bounds only what is incomplete: a head that comes whole, in one read of a quarter of a megabyte, would pass whatever
+its size, also behind another request. So it is given what came in small pieces, and nothing of the next request before
+the present one was answered.
 """
 
 from __future__ import annotations
 
 import asyncio
+import sys
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from lading.errors import LadingError
-from lading.http.faults import CrowdedError, NotHttpError, SlowHeadError, respond
+from lading.http.faults import CrowdedError, HeadTooLargeError, NotHttpError, SlowHeadError, respond
 
 _LEFT = "Nothing was changed."
+_PIECE_OF_HEAD = 1024
+_PIECE_OF_BODY = 16 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +33,8 @@ class ConnectionLimits:
     """How patient a server is."""
 
     head_timeout_s: float = 15.0
+    head_bytes: int = 16 * 1024
+    """Of a head with all its lines, of the line before a chunk, and of what follows a body."""
     most_connections: int = 512
     """Half of the files that a process may have open by default."""
 
@@ -43,6 +52,8 @@ class PatientProtocol(H11Protocol):
         """Something of the next head came."""
         self._is_upgraded = False
         self._is_refused = False
+        self._held = b""
+        """What came and was not looked at yet."""
         if len(self.connections) > self.limits.most_connections:
             oldest = next(iter(self.waiting), None)
             if oldest is None:
@@ -57,13 +68,30 @@ class PatientProtocol(H11Protocol):
             self._end_with(_crowded())
             return
         self._has_begun = True
-        super().data_received(data)
+        self._held += data
+        self._feed()
         self._watch()
 
     def on_response_complete(self) -> None:
-        self._has_begun = False
+        self._has_begun = bool(self._held)
         super().on_response_complete()
+        self._feed()
         self._watch()
+
+    def _feed(self) -> None:
+        """Have h11 read what came, piece by piece, until it needs more or has a whole request to answer."""
+        while self._held and not self.transport.is_closing():
+            receiver = self.transport.get_protocol()
+            if receiver is not self:  # A socket of the console now.
+                rest, self._held = self._held, b""
+                cast("asyncio.Protocol", receiver).data_received(rest)
+                return
+            if self.conn.their_state is h11.DONE:
+                self.flow.pause_reading()
+                return
+            size = _PIECE_OF_HEAD if self.conn.their_state is h11.IDLE else _PIECE_OF_BODY
+            piece, self._held = self._held[:size], self._held[size:]
+            super().data_received(piece)
 
     def handle_websocket_upgrade(self, event: h11.Request) -> None:
         self._is_upgraded = True
@@ -79,8 +107,17 @@ class PatientProtocol(H11Protocol):
         if self.cycle is not None and self.cycle.response_started and not self.cycle.response_complete:
             self.transport.close()
             return
-        error = NotHttpError("What came is not a request of HTTP/1.1", left=_LEFT, todo="Send one.")
-        self._end_with(error)
+        why = sys.exc_info()[1]
+        if (
+            isinstance(why, h11.RemoteProtocolError)
+            and why.error_status_hint == HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
+        ):
+            large = f"The head of the request is larger than {self.limits.head_bytes} bytes"
+            self._end_with(
+                HeadTooLargeError(large, left=_LEFT, todo="Send fewer or shorter headers, or a shorter address.")
+            )
+            return
+        self._end_with(NotHttpError("Malformed HTTP/1.1 request", left=_LEFT, todo="Send a request of HTTP/1.1."))
 
     def _watch(self) -> None:
         """Start to wait for a head, go on, or stop. Waiting that has begun is not made longer by a few more bytes."""

@@ -88,6 +88,12 @@ class SlowHeadError(RequestError):
     http_status = 408
 
 
+class HeadTooLargeError(RequestError):
+    """The head of the request, or what follows its body, is too large."""
+
+    http_status = 431
+
+
 class CrowdedError(RequestError):
     """There are too many connections."""
 

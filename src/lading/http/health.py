@@ -6,7 +6,6 @@ from fastapi import APIRouter
 from fastapi.responses import Response
 
 from lading import __version__
-from lading.errors import LadingError
 from lading.http.desk import Desk, TheCaller, TheDesk
 from lading.http.faults import ERRORS, NotReadyError
 from lading.http.models import Health, Readiness
@@ -25,7 +24,7 @@ async def healthz() -> Health:
 
 @router.get("/readyz", responses={status: ERRORS[status] for status in (405, 503)})
 def readyz(desk: TheDesk) -> Readiness:
-    """The store answers and jobs are being run."""
+    """The store can be written and jobs are being run."""
     checks = {"store": _store(desk)}
     if desk.scheduler is not None:
         checks["scheduler"] = _scheduler(desk)
@@ -53,11 +52,7 @@ def metrics(desk: TheDesk, caller: TheCaller) -> Response:
 
 
 def _store(desk: Desk) -> str:
-    try:
-        desk.lading.store.read_setting("readyz")
-    except LadingError as error:
-        return hide(error.what)
-    return "ok"
+    return hide(desk.metrics.health.check().said)
 
 
 def _scheduler(desk: Desk) -> str:

@@ -78,6 +78,7 @@ class HttpServer:
             forwarded_allow_ips=self._trusted_proxies,
             timeout_graceful_shutdown=drain_s,
             http=protocol_with(self._limits),
+            h11_max_incomplete_event_size=self._limits.head_bytes,
             ws="websockets-sansio",
         )
         config.load()

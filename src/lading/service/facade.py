@@ -31,26 +31,28 @@ from lading.service.compile_routine import compile_routine
 from lading.service.compiled import Compiled
 from lading.service.engine import Engine
 from lading.service.home import Home
+from lading.service.lost_home import Opening, open_kept
 from lading.service.result import Result
 from lading.service.rights import ROOT, Identity
 from lading.service.runner import JobRunner
 from lading.service.running import CancellableStager, Tools, Watch
-from lading.service.secrets import open_secrets, open_vault, resolve_properties, seal_secrets
+from lading.service.secrets import open_secrets, resolve_properties, seal_secrets
 from lading.service.security.audit_log import AuditLog
 from lading.service.security.endpoints import SETTING, Endpoints, installation_rules
 from lading.service.security.ldap_directory import open_ldap
 from lading.service.security.origin import LOCAL, Origin
+from lading.service.security.private_home import secure_home
 from lading.service.security.reach import job_rules
 from lading.service.security.root_password import forget_root_password
 from lading.service.session import Session
 from lading.service.shelf import Shelf
 from lading.service.sourced import source_of, with_source
+from lading.service.unrecorded import Unrecorded
 from lading.service.verify import Verdict, verify_job
 from lading.settings import audit_settings, environment, security_settings
 from lading.sql.parse import parse_statement
 from lading.sql.statements import CreateJob, CreateRoutineLoad
 from lading.store.home import HomeLock
-from lading.store.store import open_store
 from lading.tables.base import LakeTable
 
 if TYPE_CHECKING:
@@ -75,12 +77,17 @@ class Lading:
         user: str = "",
         allow_private_endpoints: str | None = None,
         resolver: Resolver | None = None,
+        opening: Opening = Opening.WORK,
     ) -> None:
         self.home = Home(path=Path(home).absolute())
         self.clock = clock or SystemClock()
+        secure_home(self.home.path)
         self._lock = HomeLock.acquire(self.home.path, self.clock)
-        self.store = open_store(store_url or self.home.store_url, self.clock)
-        self.vault = open_vault(self.home.path)
+        try:
+            self.store, self.vault = open_kept(self.home, store_url, self.clock, opening)
+        except BaseException:
+            self._lock.close()
+            raise
         networks = environment().get(SETTING, "") if allow_private_endpoints is None else allow_private_endpoints
         self.endpoints = Endpoints(self.store, self.clock, installation_rules(networks), resolver)
         self.shelf = Shelf(self.home, self.store, self.clock, self.vault, self.endpoints)
@@ -227,6 +234,11 @@ class Lading:
     def watches(self) -> list[Watch]:
         """Who is told of steps and commits."""
         return self._tools.watches
+
+    @property
+    def unrecorded(self) -> Unrecorded:
+        """What happened to jobs and could not be written down."""
+        return self._tools.unrecorded
 
     def statement_of(self, record: JobRecord) -> CreateJob | CreateRoutineLoad:
         """The statement that made a job, with its secrets: those of the slot that the record names."""

@@ -106,6 +106,9 @@ class LogWatch:
     def fenced(self, record: JobRecord) -> None:
         self._log.error("stopped: its table was changed by another", extra={"job": str(record.full_name)})
 
+    def unrecorded(self, record: JobRecord) -> None:
+        pass  # The scheduler, which meets the error, logs it.
+
     def auto_resumed(self, record: JobRecord) -> None:
         self._log.info("resumed automatically", extra={"job": str(record.full_name)})
 

@@ -22,6 +22,7 @@ from lading.service.labels import JobLabels
 from lading.service.lookout import Lookout
 from lading.service.security.audit_log import AuditLog
 from lading.service.security.audit_metrics import AuditCollector
+from lading.service.store_health import StoreHealth
 from lading.status.families import JOB_LABELS, MOST_JOBS, Family, JobFigures, Labels, derive_families
 from lading.status.lag import Lag, LagUnit
 from lading.status.outcomes import Outcome
@@ -38,8 +39,15 @@ class Metrics:
     """What the service tells of itself. Every method may be called from any thread and never raises."""
 
     def __init__(
-        self, store: MetadataStore, clock: Clock, *, audit: AuditLog | None = None, most_jobs: int = MOST_JOBS
+        self,
+        store: MetadataStore,
+        clock: Clock,
+        *,
+        audit: AuditLog | None = None,
+        most_jobs: int = MOST_JOBS,
+        health: StoreHealth | None = None,
     ) -> None:
+        self.health = health or StoreHealth(store, clock)
         self.lookout = Lookout()
         self.registry = CollectorRegistry(auto_describe=False)
         self._clock = clock
@@ -47,7 +55,7 @@ class Metrics:
         registry = self.registry
         self._of_job = _OfJob()
         # First, so that a scrape no longer counts jobs that are gone.
-        registry.register(_StoreCollector(store, clock, self._labels, self.lookout, self._of_job))
+        registry.register(_StoreCollector(store, clock, self.health, self._labels, self.lookout, self._of_job))
         for metric in self._of_job.all:
             registry.register(metric)
         if audit is not None:
@@ -90,6 +98,10 @@ class Metrics:
         """Another incarnation owns the job."""
         self._of_job.fenced.labels(*self._labels.of(record)).inc()
 
+    def unrecorded(self, record: JobRecord) -> None:
+        """The end of a batch could not be written to the store."""
+        self._of_job.unrecorded.labels(*self._labels.of(record)).inc()
+
     def auto_resumed(self, record: JobRecord) -> None:
         """A paused job goes on without a person."""
         self._of_job.resumes.labels(*self._labels.of(record)).inc()
@@ -129,11 +141,13 @@ class _OfJob:
         self.fenced = Counter("lading_fenced", taken_over, JOB_LABELS, registry=None)
         resumed = "How often a paused job was resumed without a person."
         self.resumes = Counter("lading_auto_resumes", resumed, JOB_LABELS, registry=None)
+        unwritten = "Batches whose end could not be written to the metadata store."
+        self.unrecorded = Counter("lading_unrecorded_batches", unwritten, JOB_LABELS, registry=None)
         batches = "How long the batches of a job take."
         self.batch = Summary("lading_job_batch_seconds", batches, JOB_LABELS, registry=None)
         steps = "How long the steps of a job take."
         self.step = Summary("lading_job_step_seconds", steps, (*JOB_LABELS, "step"), registry=None)
-        self.all = (self.commits, self.fenced, self.resumes, self.batch, self.step)
+        self.all = (self.commits, self.fenced, self.resumes, self.unrecorded, self.batch, self.step)
 
     def begin(self, labels: Labels) -> None:
         """Show the counters of a job from now on."""
@@ -141,6 +155,7 @@ class _OfJob:
             self.commits.labels(*labels, outcome)
         self.fenced.labels(*labels)
         self.resumes.labels(*labels)
+        self.unrecorded.labels(*labels)
 
     def forget(self, gone: list[Labels]) -> None:
         """Jobs that are there no more."""
@@ -181,10 +196,19 @@ class StepTimer:
 
 
 class _StoreCollector(Collector):
-    """Two reads of the store for each scrape, however many jobs there are."""
+    """Two reads of the store for each scrape, however many jobs there are, and now and then a write."""
 
-    def __init__(self, store: MetadataStore, clock: Clock, labels: JobLabels, lookout: Lookout, of_job: _OfJob) -> None:
+    def __init__(
+        self,
+        store: MetadataStore,
+        clock: Clock,
+        health: StoreHealth,
+        labels: JobLabels,
+        lookout: Lookout,
+        of_job: _OfJob,
+    ) -> None:
         self._store = store
+        self._health = health
         self._clock = clock
         self._labels = labels
         self._lookout = lookout
@@ -195,13 +219,16 @@ class _StoreCollector(Collector):
         built = GaugeMetricFamily("lading_build_info", "The version that runs.", labels=("version",))
         built.add_metric((__version__,), 1)
         yield built
+        state = self._health.check()
         try:
-            figures = self._figures()
+            # A store that hangs would have the scrape wait, and tell nothing.
+            figures = None if state.is_hanging else self._figures()
         except LadingError:
-            # The scrape itself must not fail: that the store is away is what it has to tell.
-            yield GaugeMetricFamily("lading_store_up", "1 when the metadata store answers.", 0)
-            return
-        yield GaugeMetricFamily("lading_store_up", "1 when the metadata store answers.", 1)
+            figures = None
+        is_up = state.is_ok and figures is not None
+        yield GaugeMetricFamily("lading_store_up", "1 when the metadata store answers and can be written.", int(is_up))
+        if figures is None:
+            return  # The scrape itself must not fail: that the store is away is what it has to tell.
         yield GaugeMetricFamily("lading_jobs", "Jobs that are not final.", len(figures))
         for family in derive_families(figures):
             yield _metric(family)

@@ -79,7 +79,8 @@ def _views(session: Session, query: Query) -> Result:
             raise NotSupportedError(msg, todo='Write "type"="insert".')
     stored = session.lading.store.list_jobs(kind=JobKind.STREAMING, include_final=True)
     seen = {each.record.job_id for each in stored if session.sees(each.record)}
-    alive = [each.record for each in stored if each.record.job_id in seen]
+    overlay = session.lading.unrecorded.overlay
+    alive = [overlay(each.record) for each in stored if each.record.job_id in seen]
     totals = session.lading.store.read_totals()
     jobs = render_jobs(alive, {str(key): value for key, value in totals.items()})
     tasks = render_tasks(task for task in session.lading.store.list_tasks() if task.job_id in seen)

@@ -30,6 +30,7 @@ from lading.jobs.transition import create_record
 from lading.model.bill import Bill
 from lading.service.compile_routine import window_of
 from lading.service.facade import Lading
+from lading.service.lost_home import FORMATS, find_tables, mark_begun
 from lading.service.security.endpoints import endpoints_of, job_subject, table_subject
 from lading.service.shelf import CATALOG, Sight
 from lading.service.sourced import source_of
@@ -50,8 +51,6 @@ MOST_INDEXED = 1000
 """Bills of a job that are put into the index again, newest first."""
 WHO = "recovered"
 """Who made a job is not known any more."""
-_FORMATS = {"_delta_log": "delta", "metadata": "iceberg"}
-"""The folder that each table format has."""
 _NAMED = re.compile(r"([^\W\d][\w$-]*)\.([^\W\d][\w$-]*)=(.+)")
 """database.table=location."""
 
@@ -125,6 +124,8 @@ def recover(
             findings.append(_recover_job(lading, found, taken, dry_run=dry_run))
         except LadingError as error:
             findings.append(_failed("job", str(found.record.full_name), error))
+    if not dry_run and not any(found.is_bad for found in findings):
+        mark_begun(lading.store, lading.clock)
     return findings
 
 
@@ -133,15 +134,13 @@ def recover(
 
 def _in_home(lading: Lading, findings: list[Finding]) -> Iterable[_Place]:
     """The tables of the warehouse, in the order of their names."""
-    for folder in sorted(lading.home.warehouse.glob("*/*")):
-        # Other engines may have removed all that Lading put beside a table; its own folders are always there.
-        if any((folder / name).is_dir() for name in (FOLDER, *_FORMATS)):
-            for place in _look(lading, str(folder), {}, findings, named=(folder.parent.name, folder.name)):
-                if (place.card.database, place.card.name) == (folder.parent.name, folder.name):
-                    yield place
-                else:
-                    note = f"it says that it is {place.name}; a copy, or moved: put it back, or out of the warehouse"
-                    findings.append(Finding(what="table", name=str(folder), fate="failed", note=note))
+    for folder in find_tables(lading.home.warehouse):
+        for place in _look(lading, str(folder), {}, findings, named=(folder.parent.name, folder.name)):
+            if (place.card.database, place.card.name) == (folder.parent.name, folder.name):
+                yield place
+            else:
+                note = f"it says that it is {place.name}; a copy, or moved: put it back, or out of the warehouse"
+                findings.append(Finding(what="table", name=str(folder), fate="failed", note=note))
 
 
 def _elsewhere(
@@ -187,7 +186,7 @@ def _look(
 
 def _guess(lading: Lading, storage: Storage, database: str, name: str) -> TableCard | None:
     """The card of a table that has none: its files tell the format, but neither lengths of texts nor its age."""
-    found = [form for folder, form in _FORMATS.items() if next(iter(storage.keys(f"{folder}/")), None) is not None]
+    found = [form for folder, form in FORMATS.items() if next(iter(storage.keys(f"{folder}/")), None) is not None]
     if len(found) > 1:
         msg = f"At {storage.uri} are files of two tables, one of Delta and one of Iceberg"
         raise ConfigError(msg, left="Nothing was changed.", todo="Move the files of the table that was dropped away.")

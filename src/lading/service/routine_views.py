@@ -73,9 +73,10 @@ class RoutineViews:
         """Rows of SHOW ROUTINE LOAD."""
         facts = self.facts(records)
         totals = self._lading.store.read_totals()
-        now = self._lading.clock.now()
+        now, overlay = self._lading.clock.now(), self._lading.unrecorded.overlay
         return [
-            render_routine_load(record, facts[record.job_id], totals.get(record.job_id), now=now) for record in records
+            render_routine_load(overlay(record), facts[record.job_id], totals.get(record.job_id), now=now)
+            for record in records
         ]
 
     def facts(self, records: Sequence[JobRecord]) -> dict[JobId, RoutineFacts]:

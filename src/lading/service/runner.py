@@ -17,6 +17,7 @@ from lading.errors import (
     LadingError,
     RolledBackError,
     SchemaMismatchError,
+    StoreError,
     TableNotFoundError,
     UnknownOutcomeError,
 )
@@ -45,6 +46,7 @@ from lading.service.compiled import Compiled
 from lading.service.cut_off import check_not_cut_off
 from lading.service.hidden import hide
 from lading.service.running import CancellableStager, Tools, is_full
+from lading.service.store_health import try_write
 from lading.status.outcomes import Outcome, outcome_of
 from lading.store.records import AuditEntry
 from lading.tables.base import LakeTable
@@ -80,6 +82,9 @@ class JobRunner:
         self.was_full = False
         """Whether the last batch was cut off by a limit, so that more is there."""
         self._commits = 0
+        self._known: JobRecord | None = None
+        """The record as this incarnation last read it."""
+        self._is_noted = False
         self._remark_due_s = 0.0
         self._began_s = 0.0
         self._lag_due_s = 0.0
@@ -138,10 +143,20 @@ class JobRunner:
     def run_once(self) -> bool:
         """One batch, if there is one to run. False: nothing to do, or the job is not to run."""
         with self._turn:
-            return self._run_once()
+            self._is_noted = False
+            if self._tools.unrecorded.has(self._job_id):
+                # To open the job again commits to its table. Nothing is committed before the store can be written.
+                try_write(self._tools.store)
+            try:
+                has_more = self._run_once()
+            except StoreError as error:
+                self._note_unrecorded(error)
+                raise
+            self._tools.unrecorded.clear(self._job_id)
+            return has_more
 
     def _run_once(self) -> bool:
-        record = self.record()
+        record = self._known = self.record()
         if record.state is JobState.PAUSED or record.is_final or self._halted.is_set():
             return False
         if record.is_waiting:
@@ -171,7 +186,19 @@ class JobRunner:
             return self._failed(error)
         return False
 
+    def _note_unrecorded(self, error: StoreError) -> None:
+        """The store did not take what this turn had to write. Its record cannot say so; memory and counters do."""
+        if self._is_noted:
+            return
+        self._is_noted = True
+        self._tools.unrecorded.note(self._job_id, hide(error.what) + ".", self._now())
+        if self._known is not None:
+            for watch in self._tools.watches:
+                watch.unrecorded(self._known)
+
     def _failed(self, error: Exception) -> bool:
+        if isinstance(error, StoreError):
+            self._note_unrecorded(error)
         task = self.record().task
         if self._halted.is_set() and task is not None and not isinstance(error, UnknownOutcomeError):
             self._tell_ended(self.apply(BatchCancelled(task_id=task.task_id, at=self._now())), "cancelled")

@@ -13,6 +13,7 @@ from lading.jobs.record import JobRecord
 from lading.model.batch import Limits
 from lading.model.bill import Bill
 from lading.service.compiled import Compiled
+from lading.service.unrecorded import Unrecorded
 from lading.status.outcomes import Outcome
 from lading.store.protocols import MetadataStore
 from lading.tables.base import LakeTable
@@ -32,6 +33,7 @@ class Watch(Protocol):
     def committed(self, record: JobRecord, bill: Bill) -> None: ...
     def batch_ended(self, record: JobRecord, outcome: Outcome, seconds: float) -> None: ...
     def fenced(self, record: JobRecord) -> None: ...
+    def unrecorded(self, record: JobRecord) -> None: ...
     def auto_resumed(self, record: JobRecord) -> None: ...
     def files_behind(self, record: JobRecord, files: Mapping[str, int]) -> None: ...
 
@@ -50,6 +52,7 @@ class Tools:
     make_stager: Callable[[Compiled], CancellableStager]
     care: CarePolicy = field(default_factory=CarePolicy)
     watches: list[Watch] = field(default_factory=list)
+    unrecorded: Unrecorded = field(default_factory=Unrecorded)
 
 
 def is_full(bill: Bill, limits: Limits, seconds: float) -> bool:

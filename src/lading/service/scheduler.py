@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lading.errors import StoreError
 from lading.ids import JobId
 from lading.jobs.events import Tick
 from lading.jobs.record import JobRecord, JobState
@@ -198,6 +199,10 @@ class Scheduler:
     def _guarded(self, work: Callable[[_Entry], None], entry: _Entry) -> None:
         try:
             work(entry)
+        except StoreError as error:
+            self._log.error("job %s could not be recorded, trying again: %s", entry.job_id, error)
+            self._lading.drop_runner(entry.job_id)
+            self._free(entry, 10 * RETRY_S)
         except Exception:  # noqa: BLE001 - logged, and the job is opened again
             # A fault of one job, or of the store, must not take its thread from the others. Nothing is swallowed
             # that could be a committed row: the table has what it has, and the job is opened again.

@@ -81,7 +81,8 @@ class Sights:
     def list_jobs(self, may_see: MaySee = see_all, *, include_final: bool = False) -> list[JobSight]:
         """Jobs, oldest first."""
         store = self._lading.store
-        records = [stored.record for stored in store.list_jobs(include_final=include_final)]
+        overlay = self._lading.unrecorded.overlay
+        records = [overlay(stored.record) for stored in store.list_jobs(include_final=include_final)]
         totals = store.read_totals()
         fills = MOST_FILLS
         shown = []
@@ -99,7 +100,7 @@ class Sights:
             msg = f"job not exist: {name}"
             todo = "See the list of jobs; a routine load is named database.name."
             raise JobNotFoundError(msg, left="Nothing was changed.", todo=todo, name=name)
-        return found.record
+        return self._lading.unrecorded.overlay(found.record)
 
     # One job.
 

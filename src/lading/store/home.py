@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -47,8 +48,11 @@ class HomeLock:
     @classmethod
     def acquire(cls, home: Path, clock: Clock) -> Self:
         """Take the folder. Raises HomeLockedError, with the pid of the process that has it."""
-        home.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(home / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            home.mkdir(mode=0o700, parents=True, exist_ok=True)
+            descriptor = os.open(home / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        except OSError as error:
+            raise home_fault(home, error) from error
         try:
             _lock(descriptor, home)
             predecessor = _read_holder(descriptor)
@@ -88,6 +92,24 @@ def read_home_holder(home: Path) -> Holder | None:
         return _read_holder(descriptor)
     finally:
         os.close(descriptor)
+
+
+def home_fault(home: Path, error: OSError) -> StoreError:
+    """The error for a home folder that the system does not let Lading use."""
+    why = {
+        errno.EROFS: "its file system is read-only",
+        errno.EACCES: "this user may not write to it",
+        errno.EPERM: "this user may not change it",
+        errno.ENOSPC: "its disk is full",
+        errno.EDQUOT: "the quota of this user is used up",
+        errno.ENOTDIR: "a part of the path is not a folder",
+        errno.EEXIST: "a file of that name is in its place",
+        errno.ELOOP: "a link is in the place of one of its files",
+    }.get(error.errno or 0, error.strerror or str(error))
+    where = f" ({error.filename})" if error.filename and str(error.filename) != str(home) else ""
+    msg = f"The home folder {home} cannot be used: {why}{where}"
+    todo = "Make it writable for this user, or choose another home folder with --home."
+    return StoreError(msg, left="Nothing was started.", todo=todo)
 
 
 def _lock(descriptor: int, home: Path) -> None:

@@ -12,6 +12,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from lading.errors import StorageError
 from lading.net.peers import guard_peers
+from lading.s3_answers import refuse_strange_answers
 
 if TYPE_CHECKING:
     from lading.tables.storage import StorageOptions
@@ -134,7 +135,8 @@ def _client(options: StorageOptions) -> Any:
             max_pool_connections=32,
         ),
     )
-    return guard_peers(client, options.addresses) if options.endpoint else client
+    guarded = guard_peers(client, options.addresses) if options.endpoint else client
+    return refuse_strange_answers(guarded)
 
 
 def _code(error: ClientError) -> str:

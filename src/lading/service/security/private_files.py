@@ -44,7 +44,7 @@ def read_private(path: Path, *, owner_of: Path | None = None) -> str | None:
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         msg = f"The file {path} cannot be read: {error.strerror}"

@@ -12,6 +12,7 @@ from botocore.exceptions import BotoCoreError
 
 from lading.errors import ConfigError
 from lading.net.peers import guard_peers
+from lading.s3_answers import refuse_strange_answers
 from lading.sources.aws import Credentials, open_session, sts_endpoint_of
 from lading.sources.files.spec import S3Access
 
@@ -59,4 +60,5 @@ def _build(access: S3Access) -> Any:
             signature_version=UNSIGNED if access.anonymous else None,
         ),
     )
-    return guard_peers(client, access.addresses) if access.endpoint else client
+    guarded = guard_peers(client, access.addresses) if access.endpoint else client
+    return refuse_strange_answers(guarded)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -86,6 +87,8 @@ def make_home(spec: CatalogSpec) -> None:
     if home := spec.properties.get(_HOME):
         with translated(f"catalog {spec.name}"):
             Path(home).mkdir(parents=True, exist_ok=True)
+            # Before SQLite does, which would let others read it.
+            os.close(os.open(Path(home) / "catalog.db", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
 
 def ensure_namespace(catalog: Catalog, identifier: str) -> None:
