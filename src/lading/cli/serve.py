@@ -57,6 +57,13 @@ def serve(
         ),
     ] = None,
     insecure: Annotated[bool, typer.Option(help="Listen beyond this machine without TLS.")] = False,
+    query_limit: Annotated[
+        list[str] | None,
+        typer.Option(
+            envvar="LADING_QUERY_LIMITS",
+            help="NAME=VALUE: timeout, rows, bytes, memory, at_once, per_user, waiting; repeatable.",
+        ),
+    ] = None,
     log_format: Annotated[LogFormat, typer.Option(help="How logs look.")] = LogFormat.TEXT,
     grace: Annotated[float, typer.Option(help="Seconds that running batches get at the end.")] = 60.0,
 ) -> None:
@@ -96,8 +103,10 @@ def serve(
         from lading.service.security.oidc_open import open_oidc
         from lading.service.security.root_password import ensure_root_password
         from lading.settings import environment
+        from lading.service.spark_queries.limits import parse_limits
 
-        lading = stack.enter_context(Lading(home, store_url=store))
+        limits = parse_limits(query_limit or ())
+        lading = stack.enter_context(Lading(home, store_url=store, query_limits=limits))
         keep_crashes(lading.home.path)
         access = lading.access
         root = ensure_root_password(access, home, root_password_file)

@@ -39,6 +39,9 @@ from lading.service.security.root_password import forget_root_password
 from lading.service.session import Session
 from lading.service.shelf import Shelf
 from lading.service.sourced import source_of, with_source
+from lading.service.spark_queries.asking import Queries
+from lading.service.spark_queries.limits import QueryLimits
+from lading.service.spark_queries.process import OwnSession, QueryProcess
 from lading.service.verify import Verdict, verify_job
 from lading.settings import environment, security_settings
 from lading.sql.parse import parse_statement
@@ -67,6 +70,7 @@ class Lading:
         session: SparkSession | None = None,
         clock: Clock | None = None,
         user: str = "",
+        query_limits: QueryLimits | None = None,
     ) -> None:
         self.home = Home(path=Path(home).absolute())
         self.clock = clock or SystemClock()
@@ -75,7 +79,10 @@ class Lading:
         self.vault = open_vault(self.home.path)
         self.shelf = Shelf(self.home, self.store, self.clock, self.vault)
         self._own = Session(self, user=user or getpass.getuser())
-        self.engine = Engine(self.home, self.clock, spark or {}, session)
+        self.engine = Engine(self.home, spark or {}, session)
+        limits = query_limits or QueryLimits()
+        answerer = OwnSession(session) if session else QueryProcess(self.home, spark or {}, limits)
+        self.queries = Queries(answerer, limits, self.clock)
         self._runners: dict[JobId, JobRunner] = {}
         self._runners_lock = threading.Lock()
         self._access: Access | None = None
@@ -146,6 +153,7 @@ class Lading:
             runners = list(self._runners.values())
         for runner in runners:
             runner.goodbye()
+        self.queries.close()
         self.engine.close()
         self.store.close()
         self._lock.close()
