@@ -102,8 +102,8 @@ def serve(
         from lading.service.scheduler import Scheduler
         from lading.service.security.oidc_open import open_oidc
         from lading.service.security.root_password import ensure_root_password
-        from lading.settings import environment
         from lading.service.spark_queries.limits import parse_limits
+        from lading.settings import environment
 
         limits = parse_limits(query_limit or ())
         lading = stack.enter_context(Lading(home, store_url=store, query_limits=limits))
