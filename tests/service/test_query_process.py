@@ -30,7 +30,7 @@ from lading.service.mysql_users import MysqlUsers
 from lading.service.spark_queries.asking import Queries
 from lading.service.spark_queries.errors import BusyError
 from lading.service.spark_queries.limits import MIB, QueryLimits, parse_limits
-from lading.service.spark_queries.process import QueryProcess
+from lading.service.spark_queries.process import Line, QueryProcess
 from lading.service.spark_queries.turns import QueryTurns
 from lading.service.stopping import Stop
 from lading.testing.marked import secret
@@ -78,8 +78,8 @@ def connect(shop: Desk) -> Iterator[Connect]:
             return opened[-1]
 
         yield connect_as
-        for connection in opened:
-            connection.close()
+    for connection in opened:
+        connection.close()
 
 
 def rows(connection: pymysql.connections.Connection[Any], text: str) -> list[tuple[Any, ...]]:
@@ -112,6 +112,31 @@ def wait_until(holds: Callable[[], bool], within_s: float = 60) -> None:
     while not holds():
         assert time.monotonic() < until
         time.sleep(0.05)
+
+
+class Asking:
+    """A query of another client, from when the query process has it."""
+
+    def __init__(self, process: QueryProcess, connection: pymysql.connections.Connection[Any], text: str) -> None:
+        self._told: list[tuple[int, str]] = []
+        self._thread = threading.Thread(target=lambda: self._told.append(fails(connection, text)))
+        has_it = threading.Event()
+        with pytest.MonkeyPatch.context() as patched:
+            ask = process.ask
+
+            def ask_and_tell(stop: Stop) -> Line:
+                line = ask(stop)
+                has_it.set()
+                return line
+
+            patched.setattr(process, "ask", ask_and_tell)
+            self._thread.start()
+            assert has_it.wait(60)
+
+    def told(self) -> tuple[int, str]:
+        """How it failed."""
+        self._thread.join(60)
+        return self._told[0]
 
 
 def test_values_come_through_as_they_are(shop: Desk) -> None:
@@ -172,59 +197,46 @@ def test_spark_is_not_for_users_without_any_privilege(connect: Connect) -> None:
 def test_a_query_takes_no_longer_than_it_may(connect: Connect, process: QueryProcess) -> None:
     bob, other = connect(), connect()
     assert rows(bob, "SELECT @@query_timeout") == [(300,)]
-    rows(bob, "SET query_timeout = 2")
+    assert rows(bob, "SELECT count(*) FROM orders") == [(10,)]
     first = pid_of(process)
+    rows(bob, "SET query_timeout = 2")
     assert fails(bob, ENDLESS)[0] == 3024
     wait_until(lambda: not is_there(first))  # Its tasks held on to their cores.
     rows(bob, "SET query_timeout = 120")
     assert rows(bob, "SELECT count(*) FROM orders") == [(10,)]
     assert pid_of(process) != first
 
-    # A client that kills its query, and one that leaves.
-    asking = threading.Thread(target=lambda: fails(other, ENDLESS))
-    asking.start()
-    second = pid_of(process)
-    wait_until(lambda: any(row[7] == ENDLESS for row in rows(bob, "SHOW FULL PROCESSLIST")))
+    asking = Asking(process, other, ENDLESS)
     rows(bob, f"KILL QUERY {other.thread_id()}")
-    asking.join(30)
-    assert not asking.is_alive()
-    wait_until(lambda: rows(bob, "SELECT count(*) FROM orders") == [(10,)])
-    assert is_there(second) or pid_of(process) != second
+    assert asking.told()[0] == 1317
+    assert rows(bob, "SELECT count(*) FROM orders") == [(10,)]
 
 
-def test_a_query_without_memory_ends_no_load(shop: Desk, connect: Connect, spark: SparkSession) -> None:
+def test_a_query_without_memory_ends_no_load(
+    shop: Desk, connect: Connect, process: QueryProcess, spark: SparkSession
+) -> None:
     java = spark.sparkContext._gateway.proc.pid  # type: ignore[union-attr]
     bob, victim = connect(), connect()
     rows(victim, "SELECT count(*) FROM orders")
-    told: list[tuple[int, str]] = []
-    asking = threading.Thread(target=lambda: told.append(fails(victim, ENDLESS)))
-    asking.start()
-    wait_until(lambda: any(row[7] == ENDLESS for row in rows(bob, "SHOW FULL PROCESSLIST")))
+    asking = Asking(process, victim, ENDLESS)
     shop.put_orders("b.csv", 10, 10)
     loading = threading.Thread(target=shop.run)
     loading.start()
     code, said = fails(bob, DEVOURING)
     assert (code, "The query ran out of memory" in said) == (1041, True)
     loading.join(60)
-    asking.join(60)
     assert shop.ids() == list(range(20))
-    assert "another query" in told[0][1], told
+    assert "another query" in asking.told()[1]
     assert spark.sparkContext._gateway.proc.pid == java  # type: ignore[union-attr]
     assert rows(bob, "SELECT count(*) FROM orders") == [(20,)]
 
 
-def test_a_query_process_that_is_killed_is_told_and_replaced(
-    shop: Desk, connect: Connect, process: QueryProcess
-) -> None:
+def test_a_query_process_that_is_killed_is_told_and_replaced(connect: Connect, process: QueryProcess) -> None:
     bob, other = connect(), connect()
     rows(bob, "SELECT count(*) FROM orders")
-    told: list[tuple[int, str]] = []
-    asking = threading.Thread(target=lambda: told.append(fails(other, ENDLESS)))
-    asking.start()
-    wait_until(lambda: any(row[7] == ENDLESS for row in rows(bob, "SHOW FULL PROCESSLIST")))
+    asking = Asking(process, other, ENDLESS)
     os.kill(pid_of(process), signal.SIGKILL)
-    asking.join(30)
-    assert "killed by signal 9" in told[0][1]
+    assert "killed by signal 9" in asking.told()[1]
     assert rows(bob, "SELECT count(*) FROM orders") == [(10,)]
 
 
