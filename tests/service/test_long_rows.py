@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import tracemalloc
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
+from itertools import islice
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading.service import long_rows
-from lading.service.long_rows import LongRows, Row, keep_rows
+from lading.service.long_rows import LongRows, Portion, Row, keep_portions
 from tests.service.conftest import Desk
+
+
+def keep_rows(rows: Iterable[Row], *, in_memory: int = 10_000, at_once: int = 1_000) -> Sequence[Row]:
+    """As the rows of Spark come: in portions."""
+    return keep_portions(_portions(iter(rows), at_once), in_memory=in_memory)
+
+
+def _portions(rows: Iterator[Row], at_once: int) -> Iterator[Portion]:
+    while portion := list(islice(rows, at_once)):
+        yield portion, len(portion)
+
 
 rows = st.lists(st.tuples(st.integers(), st.text(max_size=5) | st.none()), max_size=60)
 
@@ -24,17 +36,21 @@ rows = st.lists(st.tuples(st.integers(), st.text(max_size=5) | st.none()), max_s
     size=st.integers(0, 70),
 )
 def test_they_are_what_a_list_is(rows: list[Row], in_memory: int, at_once: int, start: int, size: int) -> None:
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(long_rows, "AT_ONCE", at_once)
-        kept = keep_rows(iter(rows), in_memory=in_memory)
-        assert isinstance(kept, LongRows) == (len(rows) >= in_memory)
-        assert (len(kept), list(kept), bool(kept)) == (len(rows), rows, bool(rows))
-        assert list(kept[start : start + size]) == rows[start : start + size]
-        assert list(kept[::-1]) == rows[::-1]
-        for at in range(-len(rows), len(rows)):
-            assert kept[at] == rows[at]
-        with pytest.raises(IndexError):
-            kept[len(rows)]
+    kept = keep_rows(rows, in_memory=in_memory, at_once=at_once)
+    assert isinstance(kept, LongRows) == (len(rows) >= in_memory)
+    assert (len(kept), list(kept), bool(kept)) == (len(rows), rows, bool(rows))
+    assert list(kept[start : start + size]) == rows[start : start + size]
+    assert list(kept[::-1]) == rows[::-1]
+    for at in range(-len(rows), len(rows)):
+        assert kept[at] == rows[at]
+    with pytest.raises(IndexError):
+        kept[len(rows)]
+
+
+def test_few_rows_that_are_long_are_not_kept_in_memory() -> None:
+    portions = [([(number, "x" * 1000)], 1000) for number in range(10)]
+    assert isinstance(keep_portions(portions, in_memory_bytes=5000), LongRows)
+    assert isinstance(keep_portions(portions, in_memory_bytes=50_000), tuple)
 
 
 def test_two_may_go_through_them_at_once() -> None:
@@ -59,7 +75,7 @@ def test_a_source_that_fails_leaves_no_file() -> None:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        keep_rows((row for part in ([(1,)] * 20, None) for row in (part or fail())), in_memory=10)
+        keep_rows((row for part in ([(1,)] * 20, None) for row in (part or fail())), in_memory=10, at_once=5)
 
 
 def test_a_long_answer_of_spark_comes_whole_and_in_order(desk: Desk) -> None:

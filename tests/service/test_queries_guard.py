@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pyspark.sql import SparkSession
 
 from lading.errors import (
     ConfigError,
@@ -22,6 +21,7 @@ from lading.errors import (
     TableNotFoundError,
 )
 from lading.service.facade import Lading
+from lading.service.result import Result
 from lading.service.stopping import Stop
 from lading.sql.parse import parse_statement
 from lading.sql.parts import QualifiedName
@@ -37,7 +37,7 @@ class ReachedSparkError(Exception):
     """The query was not refused."""
 
 
-def no_spark() -> SparkSession:
+def no_spark(*_: object, **__: object) -> Result:
     raise ReachedSparkError
 
 
@@ -50,7 +50,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lading]:
             CREATE USER bob IDENTIFIED BY '{PASSWORD}'; CREATE USER carl IDENTIFIED BY '{PASSWORD}';
             GRANT SELECT ON mine TO bob; GRANT SELECT ON shop.orders TO bob; GRANT SELECT ON *.* TO carl"""
         )
-        monkeypatch.setattr(lading, "spark", no_spark)
+        monkeypatch.setattr(lading.queries, "ask", no_spark)
         yield lading
 
 
@@ -234,11 +234,11 @@ def test_variables_and_files_are_closed_in_spark_too(
     odd = "it's \\ \" ` \n -- /* ${x}"
     written = odd.replace("\\", "\\\\").replace("'", "''")
     assert desk.sql(f"SELECT '{written}' AS `{odd.replace('`', '``')}`") == [(odd,)]
-    from lading.service.queries import _reading_session
+    from lading.service.spark_queries.answering import reading_session
 
     (tmp_path / "secret").write_text("secret")
     with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
-        _reading_session(desk.lading.spark()).sql(f"SELECT * FROM text.`{tmp_path}/secret`")
+        reading_session(desk.lading.spark()).sql(f"SELECT * FROM text.`{tmp_path}/secret`")
 
 
 def test_a_wrong_column_is_said_in_the_words_of_the_query(desk: Desk) -> None:
@@ -264,7 +264,6 @@ def test_a_query_that_is_ended_ends_on_spark_too(desk: Desk) -> None:
         with pytest.raises(ConfigError, match="was ended"):
             stop.run(lambda: desk.sql(endless))
         assert desk.sql("SELECT count(*) FROM orders") == [(10,)]
-        assert context.getLocalProperty("spark.jobGroup.id") is None
 
     def is_counting() -> bool:
         """The last of its jobs runs: those before it are short."""

@@ -11,6 +11,7 @@ from lading.errors import TableExistsError
 from lading.model.bill import Bill
 from lading.service.recover import Finding, recover
 from lading.tables.card import KEY
+from lading.tables.storage import open_storage
 from lading.testing.kafka_broker import KafkaBroker
 from lading.testing.kafka_generator import KafkaGenerator
 from lading.testing.marked import secret
@@ -255,7 +256,7 @@ def test_a_table_elsewhere_is_named(desk: Desk, s3: S3Server) -> None:
     desk.run()
     assert desk.ids() == list(range(20))
     # One that was made before there were cards.
-    desk.lading.shelf.storage("shop", "orders").delete([KEY])
+    open_storage(f"s3://{bucket}/orders", desk.lading.shelf.storage_options("shop", "orders")).delete([KEY])
     lose_store(desk)
     (nameless,) = recover(desk.lading, [f"s3://{bucket}/orders"], keys)
     assert f"database.table=s3://{bucket}/orders" in nameless.note

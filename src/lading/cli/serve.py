@@ -64,6 +64,13 @@ def serve(
             help="Private addresses that jobs of everybody may read from: true, false or networks with commas.",
         ),
     ] = None,
+    query_limit: Annotated[
+        list[str] | None,
+        typer.Option(
+            envvar="LADING_QUERY_LIMITS",
+            help="NAME=VALUE: timeout, rows, bytes, memory, at_once, per_user, waiting; repeatable.",
+        ),
+    ] = None,
     log_format: Annotated[LogFormat, typer.Option(help="How logs look.")] = LogFormat.TEXT,
     grace: Annotated[float, typer.Option(help="Seconds that running batches get at the end.")] = 60.0,
 ) -> None:
@@ -102,9 +109,12 @@ def serve(
         from lading.service.scheduler import Scheduler
         from lading.service.security.oidc_open import open_oidc
         from lading.service.security.root_password import ensure_root_password
+        from lading.service.spark_queries.limits import parse_limits
         from lading.settings import environment
 
-        lading = stack.enter_context(Lading(home, store_url=store, allow_private_endpoints=allow_private_endpoints))
+        limits = parse_limits(query_limit or ())
+        opened = Lading(home, store_url=store, allow_private_endpoints=allow_private_endpoints, query_limits=limits)
+        lading = stack.enter_context(opened)
         keep_crashes(lading.home.path)
         access = lading.access
         root = ensure_root_password(access, home, root_password_file)

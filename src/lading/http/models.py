@@ -120,7 +120,7 @@ class SqlResult(BaseModel):
     columns: list[str]
     rows: list[list[Any]]
     message: str
-    is_cut: bool = Field(description="There were more rows than `max_rows`.")
+    is_cut: bool = Field(description="There were more rows than `max_rows`, or than 32 MB.")
 
 
 class SqlAnswer(BaseModel):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
+from typing import Any
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Request
@@ -28,6 +30,9 @@ MOST_AT_ONCE = 8
 """Statements may run for long on Spark; with threads of their own they keep no other path waiting."""
 MOST_OF_ONE = 4
 """Of those, one user's."""
+MOST_LETTERS = 32 * 1024 * 1024
+"""Of an answer, which is made whole in memory; what is behind it is cut off, as rows behind `max_rows` are."""
+_CELL_BYTES = 16
 
 
 @router.post("/sql")
@@ -85,9 +90,12 @@ def _run(desk: Desk, caller: Caller, body: SqlRequest) -> SqlAnswer:
 
 
 def _show(result: Result, most: int) -> SqlResult:
-    return SqlResult(
-        columns=list(result.columns),
-        rows=[[plain_data(value) for value in row] for row in result.rows[:most]],
-        message=result.message,
-        is_cut=len(result.rows) > most,
-    )
+    rows: list[list[Any]] = []
+    size = 0
+    for row in islice(result.rows, most):
+        rows.append([plain_data(value) for value in row])
+        size += sum(len(value) if isinstance(value, str) else _CELL_BYTES for value in rows[-1])
+        if size > MOST_LETTERS:
+            break
+    is_cut = len(result.rows) > len(rows)
+    return SqlResult(columns=list(result.columns), rows=rows, message=result.message, is_cut=is_cut)

@@ -21,6 +21,7 @@ from lading.errors import (
 from lading.service.hidden import hide
 from lading.service.login import ROOT_HINT
 from lading.service.rights import ROOT_NAME
+from lading.service.spark_queries.errors import QueryMemoryError, QueryTimeoutError
 
 _log = logging.getLogger(__name__)
 TOO_LARGE = 1153
@@ -50,6 +51,8 @@ _CODES: tuple[tuple[type[LadingError], int, str], ...] = (
     (UserExistsError, 1396, "HY000"),
     (AuthError, 1045, "28000"),
     (DeniedError, 1142, "42000"),
+    (QueryTimeoutError, 3024, "HY000"),
+    (QueryMemoryError, 1041, "HY000"),
 )
 
 

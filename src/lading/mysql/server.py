@@ -223,6 +223,7 @@ class MysqlServer:
                 "have_ssl": "YES" if self._options.tls else "DISABLED",
                 "require_secure_transport": "ON" if self._options.require_tls else "OFF",
                 "port": self.port,
+                "query_timeout": int(self._lading.queries.limits.seconds),
             }
         )
         variables.set_names(charset_named(login.charset))

@@ -153,6 +153,7 @@ class Talk:
         if isinstance(statement, DescribeTable):
             # Tools ask in this way whether a table is there. One that they may not know of is not.
             self._catalog.table(statement.name.db or self.database, statement.name.name)
+        self.session.query_timeout_s = self.variables.query_timeout_s
         return self.session.execute(statement)
 
     def columns_of(self, table: str) -> Sequence[str]:

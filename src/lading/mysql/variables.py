@@ -53,6 +53,7 @@ DEFAULTS: Mapping[str, Any] = {
     "protocol_version": 10,
     "query_cache_size": 0,
     "query_cache_type": "OFF",
+    "query_timeout": 0,
     "read_only": 0,
     "require_secure_transport": "OFF",
     "session_track_schema": 0,
@@ -88,6 +89,8 @@ _FIXED = {
     "version",
     "version_comment",
 }
+_TIMES = {"query_timeout": 1, "max_execution_time": 1000}
+"""Variables that bound queries, and how many of their units a second has."""
 _CODECS = {
     "utf8mb4": ("utf-8", UTF8MB4),
     "utf8mb3": ("utf-8", 33),
@@ -126,8 +129,16 @@ class Variables:
             raise Fault(1238, "HY000", f"Variable '{name}' is a read only variable")
         if key in ("character_set_client", "character_set_results") and value is not None:
             charset_of(str(value))
+        if key in _TIMES and (not isinstance(value, int) or value < 0):
+            raise Fault(1232, "42000", f"Incorrect argument type to variable '{name}'")
         self._check_room(self._set, key, value)
         self._set[key] = value
+
+    @property
+    def query_timeout_s(self) -> float | None:
+        """How long a query may take, as Doris (`query_timeout`) or MySQL (`max_execution_time`) have it."""
+        asked = [self.get(name) / parts for name, parts in _TIMES.items() if name in self._set and self.get(name)]
+        return min(asked, default=None)
 
     def set_own(self, name: str, value: Any) -> None:
         """Set one of people's own."""

@@ -1,10 +1,4 @@
-"""The process of Spark that this one started: whether it lives, whether it lets go, and ending it.
-
-A task that Spark is told to end is interrupted, and ends when it looks. Code that Spark made for a join of joins looks
-once in ten thousand million rows, if ever, and holds its core until then. On a cluster the executor is replaced
-(`spark.task.reaper`). On this machine the tasks run in the process that also plans the batches; there is no other way
-than to end it and to start another. Batches that ran are done again, once: nothing of them was committed.
-"""
+"""The process of Spark that this one started: whether it lives, and ending it."""
 
 from __future__ import annotations
 
@@ -23,16 +17,6 @@ def is_alive(session: SparkSession) -> bool:
     """Whether the process of a session is there. Of one that somebody else started nothing is known: yes."""
     process = _process(session.sparkContext)
     return process is None or process.poll() is None
-
-
-def held_cores(session: SparkSession) -> int:
-    """Tasks that still run though their stage has ended. Both counts are Spark's, and may be of different moments."""
-    context: Any = session.sparkContext
-    tracker = context._jsc.sc().statusTracker()  # noqa: SLF001 - Python's tracker has no executors
-    running = sum(info.numRunningTasks() for info in tracker.getExecutorInfos())
-    stages = (tracker.getStageInfo(number) for number in tracker.getActiveStageIds())
-    known = sum(info.get().numActiveTasks() for info in stages if info.isDefined())
-    return int(running - known)
 
 
 def end_process(session: SparkSession) -> None:

@@ -102,5 +102,5 @@ appender.console.type = Console
 appender.console.name = console
 appender.console.target = SYSTEM_ERR
 appender.console.layout.type = PatternLayout
-appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n
+appender.console.layout.pattern = %d{HH:mm:ss} %p %X{mdc.lading_query} %c{1}: %m%n
 """

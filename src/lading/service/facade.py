@@ -19,7 +19,6 @@ from lading.errors import HeadLostError, JobNotFoundError
 from lading.ids import JobId, new_incarnation, new_token
 from lading.jobs.events import Interrupted
 from lading.jobs.record import JobKind, JobName, JobRecord, JobState
-from lading.model.batch import BatchPlan, Report
 from lading.model.bill import Bill
 from lading.net.resolve import Resolver
 from lading.pipeline.environment import cloud_identity
@@ -47,6 +46,10 @@ from lading.service.security.root_password import forget_root_password
 from lading.service.session import Session
 from lading.service.shelf import Shelf
 from lading.service.sourced import source_of, with_source
+from lading.service.spark_queries.asking import Queries
+from lading.service.spark_queries.limits import QueryLimits
+from lading.service.spark_queries.process import OwnSession, QueryProcess
+from lading.service.stagers import LazyStager, NoStager
 from lading.service.unrecorded import Unrecorded
 from lading.service.verify import Verdict, verify_job
 from lading.settings import audit_settings, environment, security_settings
@@ -58,7 +61,6 @@ from lading.tables.base import LakeTable
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from lading.pipeline.stager import SparkStager, Stage
 
 Progress = Callable[[JobRecord, Bill], None]
 
@@ -78,6 +80,7 @@ class Lading:
         allow_private_endpoints: str | None = None,
         resolver: Resolver | None = None,
         opening: Opening = Opening.WORK,
+        query_limits: QueryLimits | None = None,
     ) -> None:
         self.home = Home(path=Path(home).absolute())
         self.clock = clock or SystemClock()
@@ -93,7 +96,10 @@ class Lading:
         self.shelf = Shelf(self.home, self.store, self.clock, self.vault, self.endpoints)
         self.audit = AuditLog(self.home.audit, self.clock, audit_settings())
         self._own = Session(self, user=user or getpass.getuser())
-        self.engine = Engine(self.home, self.clock, spark or {}, session)
+        self.engine = Engine(self.home, spark or {}, session)
+        limits = query_limits or QueryLimits()
+        answerer = OwnSession(session) if session else QueryProcess(self.home, spark or {}, limits)
+        self.queries = Queries(answerer, limits, self.clock)
         self._runners: dict[JobId, JobRunner] = {}
         self._runners_lock = threading.Lock()
         self._access: Access | None = None
@@ -168,6 +174,7 @@ class Lading:
             runners = list(self._runners.values())
         for runner in runners:
             runner.goodbye()
+        self.queries.close()
         self.engine.close()
         self.audit.close()
         self.store.close()
@@ -310,7 +317,7 @@ class Lading:
             table=table,
             bills=table.bills,
             planner=Planner(compiled.source, self.clock),
-            stager=_NoStager(),
+            stager=NoStager(),
             clock=self.clock,
             new_token=new_token,
             followers=(self.store,),
@@ -351,10 +358,10 @@ class Lading:
 
     def _stager(self, compiled: Compiled) -> CancellableStager:
         if compiled.stage is None:
-            return _NoStager()
+            return NoStager()
         # A pool for each job: those that have much to do leave the others their even share.
         tools = replace(compiled.stage.tools, identity=cloud_identity(environment()))
-        return _LazyStager(self.spark, replace(compiled.stage, tools=tools, pool=pool_of(compiled.job.job_id)))
+        return LazyStager(self.spark, replace(compiled.stage, tools=tools, pool=pool_of(compiled.job.job_id)))
 
     def _drain(self, record: JobRecord, deadline: float | None, on_progress: Progress | None) -> JobRecord:
         runner = self.runner(record.job_id)
@@ -364,37 +371,6 @@ class Lading:
             if deadline is not None and self.clock.monotonic_s() > deadline:
                 break
         return runner.record()
-
-
-class _LazyStager:
-    """Starts Spark with the first batch: jobs that have nothing to load need none."""
-
-    def __init__(self, spark: Callable[[], SparkSession], stage: Stage) -> None:
-        self._spark = spark
-        self._stage = stage
-        self._made: SparkStager | None = None
-
-    def stage(self, plan: BatchPlan) -> Sequence[Report]:
-        from lading.pipeline.stager import SparkStager
-
-        spark = self._spark()
-        if self._made is None or self._made.spark is not spark:  # Spark may have been started again.
-            self._made = SparkStager(spark, self._stage, new_token)
-        return self._made.stage(plan)
-
-    def cancel(self) -> None:
-        if self._made is not None:
-            self._made.cancel()
-
-
-class _NoStager:
-    """Stands where a stager would, while there is no file to learn the columns from, and for edits."""
-
-    def stage(self, plan: BatchPlan) -> Sequence[Report]:
-        return ()
-
-    def cancel(self) -> None:
-        pass
 
 
 def secret_key(job_id: JobId, slot: str = "") -> str:

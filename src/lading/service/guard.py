@@ -9,7 +9,7 @@ from lading.service.rights import Rights, denied
 from lading.sql.file_properties import is_s3_uri
 from lading.sql.masking import has_references
 from lading.sql.parts import InsertSelect, QualifiedName, SourceFunction
-from lading.sql.queries import is_about_jobs, read_query
+from lading.sql.queries import is_about_jobs, literal_row, read_query
 from lading.sql.statements import (
     AlterJob,
     ControlJob,
@@ -146,11 +146,17 @@ def is_local(source: SourceFunction) -> bool:
 
 
 def _check_query(session: Session, rights: Rights, query: Query) -> None:
-    """SELECT on every table that a query reads. Jobs and tasks are shortened to those that may be seen."""
+    """SELECT on every table that a query reads. Jobs and tasks are shortened to those that may be seen.
+
+    A query without a table reads nothing, and still takes Spark's time: not for users who may do nothing at all.
+    """
     if is_about_jobs(query):
         return
-    for table in sorted(read_query(query).tables, key=str):
+    tables = read_query(query).tables
+    for table in sorted(tables, key=str):
         rights.require(Privilege.SELECT, *_target(session, table))
+    if not tables and not rights.is_any and literal_row(query) is None:
+        raise denied(rights.identity.user, Privilege.SELECT, why="an expression runs on Spark, as a query of a table")
 
 
 def _target(session: Session, name: QualifiedName) -> tuple[str, str]:

@@ -7,24 +7,32 @@ import tempfile
 import weakref
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any, overload
 
 Row = tuple[Any, ...]
 
+Portion = tuple[list[Row], int]
+"""Rows that came together, and about how many bytes they take."""
+
 IN_MEMORY = 10_000
 """Rows of which a service keeps no file."""
-AT_ONCE = 1_000
+IN_MEMORY_BYTES = 8 * 1024 * 1024
 
 
-def keep_rows(rows: Iterable[Row], *, in_memory: int = IN_MEMORY) -> Sequence[Row]:
-    """Take in all rows, however many there are."""
-    found: list[Row] = []
-    rest = iter(rows)
-    for row in rest:
-        found.append(row)
-        if len(found) >= in_memory:
-            return LongRows(found, rest)
-    return tuple(found)
+def keep_portions(
+    portions: Iterable[Portion], *, in_memory: int = IN_MEMORY, in_memory_bytes: int = IN_MEMORY_BYTES
+) -> Sequence[Row]:
+    """Take in all rows, however many and however long they are."""
+    found: list[list[Row]] = []
+    count = size = 0
+    rest = iter(portions)
+    for rows, takes_bytes in rest:
+        found.append(rows)
+        count, size = count + len(rows), size + takes_bytes
+        if count >= in_memory or size >= in_memory_bytes:
+            return LongRows(found, (more for more, _ in rest))
+    return tuple(row for rows in found for row in rows)
 
 
 class LongRows(Sequence[Row]):
@@ -34,7 +42,7 @@ class LongRows(Sequence[Row]):
     back is what was written.
     """
 
-    def __init__(self, first: Sequence[Row], rest: Iterator[Row]) -> None:
+    def __init__(self, first: Iterable[list[Row]], rest: Iterator[list[Row]]) -> None:
         self._file = tempfile.TemporaryFile(prefix="lading-rows-")  # noqa: SIM115 - closed with this object
         self._closing = weakref.finalize(self, self._file.close)
         self._starts: list[int] = []
@@ -44,16 +52,9 @@ class LongRows(Sequence[Row]):
         self._held = -1
         self._portion: list[Row] = []
         try:
-            for at in range(0, len(first), AT_ONCE):
-                self._write(list(first[at : at + AT_ONCE]))
-            waiting: list[Row] = []
-            for row in rest:
-                waiting.append(row)
-                if len(waiting) >= AT_ONCE:
-                    self._write(waiting)
-                    waiting = []
-            if waiting:
-                self._write(waiting)
+            for rows in chain(first, rest):
+                if rows:
+                    self._write(rows)
         except BaseException:
             self._closing()
             raise

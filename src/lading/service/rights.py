@@ -73,6 +73,11 @@ class Rights:
         )
 
     @property
+    def is_any(self) -> bool:
+        """Whether the user has any privilege on anything."""
+        return self.identity.is_root or bool(self.grants)
+
+    @property
     def is_read_only(self) -> bool:
         """Whether nothing may be changed, whatever the privileges are."""
         return self.identity.scope is not None and self.identity.scope.is_read_only

@@ -27,7 +27,7 @@ from lading.store.records import DatabaseEntry, TableEntry
 from lading.tables.base import LakeTable
 from lading.tables.bills import StoredBills
 from lading.tables.card import TableCard, is_same_place, leave_card, local_path, settle_place
-from lading.tables.storage import Storage, StorageOptions, open_storage
+from lading.tables.storage import StorageOptions, open_storage
 from lading.tables.types import arrow_schema
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class Shelf:
         # Dies after this: keys for a table that has no name, which the next CREATE TABLE writes over.
         self.keep_reach(database, name, reach)
         try:
-            self._make(statement, database, location, self._options(database, name))
+            self._make(statement, database, location, self.storage_options(database, name))
         except TableExistsError as error:
             if not self._is_own_place(location, database, name) or not self._is_rest(statement, database, location):
                 todo = f"{error.todo} {_IF_LOST}"
@@ -95,7 +95,7 @@ class Shelf:
             created_at=self._clock.now(),
         )
         # Dies after this: a table that knows its name, and a store that does not; `lading recover` would give it to it.
-        leave_card(open_storage(location, self._options(database, name)), card)
+        leave_card(open_storage(location, self.storage_options(database, name)), card)
         self.adopt(card, location)
 
     def adopt(self, card: TableCard, location: str) -> None:
@@ -127,7 +127,7 @@ class Shelf:
     def open_table(self, database: str, name: str) -> LakeTable:
         """The table of a name."""
         entry = self.entry(database, name)
-        return self._open(entry.format, entry.location, f"{database}.{name}", self._options(database, name))
+        return self._open(entry.format, entry.location, f"{database}.{name}", self.storage_options(database, name))
 
     @contextmanager
     def look_at(self, card: TableCard, location: str, reach: Mapping[str, str]) -> Iterator[Sight]:
@@ -175,11 +175,7 @@ class Shelf:
 
         return open_iceberg_table(sqlite_catalog(self._home.path), name, options)
 
-    def storage(self, database: str, name: str) -> Storage:
-        """Where the files of a table lie."""
-        return open_storage(self.open_table(database, name).location, self._options(database, name))
-
-    def _options(self, database: str, name: str) -> StorageOptions:
+    def storage_options(self, database: str, name: str) -> StorageOptions:
         """How the files of a table are reached. References to secrets are followed each time."""
         kept = self._store.read_setting(_reach_key(database, name))
         reach = open_secrets(self._vault, kept, job=f"{database}.{name}") if kept else {}
@@ -262,7 +258,7 @@ class Shelf:
     def _is_rest(self, statement: CreateTable, database: str, location: str) -> bool:
         """Whether the table that is there is what a CREATE TABLE like this one left when it was killed."""
         name = statement.name.name
-        lake = self._open(statement.format, location, f"{database}.{name}", self._options(database, name))
+        lake = self._open(statement.format, location, f"{database}.{name}", self.storage_options(database, name))
         wanted = arrow_schema(statement.spec)
         if statement.format == "iceberg":
             # Iceberg has no whole numbers of less than four bytes.

@@ -19,6 +19,7 @@ from lading.sql.statements import Query
 
 SCHEMA = "information_schema"
 _WORD, _WORDS = re.compile(r"\w+"), re.compile(r"[\w ]*")
+_SHORT = re.compile(r"\d{1,9}")
 _NUMBER = re.compile(r"[\w.]+(?:[eE][+-]?\d+)?")
 
 
@@ -47,6 +48,24 @@ def is_about_jobs(query: Query) -> bool:
         return True
     tree = parse_query_tree(query.text, Span(query.text, 0, len(query.text)))
     return any(found.db.lower() == SCHEMA for found in tree.find_all(exp.Table))
+
+
+def literal_row(query: Query) -> dict[str, int | str | None] | None:
+    """The one row of a query that says all its values itself, `SELECT 1`; None when an engine must answer it."""
+    tree = parse_query_tree(query.text, Span(query.text, 0, len(query.text)))
+    if not isinstance(tree, exp.Select) or any(value for name, value in tree.args.items() if name != "expressions"):
+        return None
+    found: dict[str, int | str | None] = {}
+    for part in tree.expressions:
+        value = part.this if isinstance(part, exp.Alias) else part
+        is_null = isinstance(value, exp.Null)
+        if not is_null and not (isinstance(value, exp.Literal) and (value.is_string or _SHORT.fullmatch(value.name))):
+            return None
+        name = part.alias or ("NULL" if is_null else value.name)
+        if name in found or "\\" in value.name:
+            return None
+        found[name] = None if is_null else value.name if value.is_string else int(value.name)
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

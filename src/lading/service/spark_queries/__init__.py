@@ -1,0 +1,1 @@
+"""SELECT over tables, in a Spark process of its own."""

@@ -1,0 +1,45 @@
+"""What stages the batches of a job: Spark, started when it is first needed, or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from lading.ids import new_token
+from lading.model.batch import BatchPlan, Report
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from lading.pipeline.stager import SparkStager, Stage
+
+
+class LazyStager:
+    """Starts Spark with the first batch: jobs that have nothing to load need none."""
+
+    def __init__(self, spark: Callable[[], SparkSession], stage: Stage) -> None:
+        self._spark = spark
+        self._stage = stage
+        self._made: SparkStager | None = None
+
+    def stage(self, plan: BatchPlan) -> Sequence[Report]:
+        from lading.pipeline.stager import SparkStager
+
+        spark = self._spark()
+        if self._made is None or self._made.spark is not spark:  # Spark may have been started again.
+            self._made = SparkStager(spark, self._stage, new_token)
+        return self._made.stage(plan)
+
+    def cancel(self) -> None:
+        if self._made is not None:
+            self._made.cancel()
+
+
+class NoStager:
+    """Stands where a stager would, while there is no file to learn the columns from, and for edits."""
+
+    def stage(self, plan: BatchPlan) -> Sequence[Report]:
+        return ()
+
+    def cancel(self) -> None:
+        pass

@@ -1,0 +1,277 @@
+"""Queries run in a process of their own: they have limits, and whatever one does, loads go on.
+
+One query process serves all tests here; some of them end it, and the next query starts another.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from typing import Any
+
+import pymysql
+import pytest
+from fastapi.testclient import TestClient
+from pymysql.cursors import SSCursor
+from pyspark.sql import SparkSession
+
+from lading.clock import SystemClock
+from lading.errors import ConfigError
+from lading.http.app import create_app
+from lading.mysql.options import MysqlOptions
+from lading.mysql.server import MysqlServer
+from lading.service.home import Home
+from lading.service.mysql_users import MysqlUsers
+from lading.service.spark_queries.asking import Queries
+from lading.service.spark_queries.errors import BusyError
+from lading.service.spark_queries.limits import MIB, QueryLimits, parse_limits
+from lading.service.spark_queries.process import Line, QueryProcess
+from lading.service.spark_queries.turns import QueryTurns
+from lading.service.stopping import Stop
+from lading.testing.marked import secret
+from tests.http.rig import rules
+from tests.service.conftest import Desk
+
+BOB = secret("long-enough")
+ENDLESS = "SELECT count(*) FROM " + ", ".join(f"shop.orders o{number}" for number in range(14))
+"""Tasks of it do not look whether they should end."""
+DEVOURING = "SELECT count(sequence(1, 500000000 + id)) FROM shop.orders"
+Connect = Callable[..., "pymysql.connections.Connection[Any]"]
+
+
+@pytest.fixture(scope="module")
+def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[QueryProcess]:
+    made = QueryProcess(Home(path=tmp_path_factory.mktemp("queries")), {"spark.master": "local[2]"}, QueryLimits())
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def shop(desk: Desk, process: QueryProcess) -> Iterator[Desk]:
+    """Ten rows; loads run in the Spark of the tests, and queries in the process."""
+    own = desk.lading.queries
+    desk.lading.queries = Queries(process, QueryLimits(), SystemClock())
+    desk.table()
+    desk.put_orders("a.csv", 0, 10)
+    desk.create()
+    desk.run()
+    desk.sql(f"CREATE USER bob IDENTIFIED BY '{BOB}'; CREATE USER carl IDENTIFIED BY '{BOB}'")
+    desk.sql("GRANT SELECT ON shop.orders TO bob")
+    yield desk
+    desk.lading.queries = own  # The process outlives this home.
+
+
+@pytest.fixture
+def connect(shop: Desk) -> Iterator[Connect]:
+    users = MysqlUsers(shop.lading.access)
+    opened: list[pymysql.connections.Connection[Any]] = []
+    with MysqlServer(shop.lading, authenticator=users, options=MysqlOptions(port=0, close_grace_s=2)) as server:
+
+        def connect_as(user: str = "bob", **options: Any) -> pymysql.connections.Connection[Any]:
+            options = {"host": "127.0.0.1", "port": server.port, "password": BOB, "database": "shop", **options}
+            opened.append(pymysql.connect(user=user, **options))
+            return opened[-1]
+
+        yield connect_as
+    for connection in opened:
+        connection.close()
+
+
+def rows(connection: pymysql.connections.Connection[Any], text: str) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(text)
+        return list(cursor.fetchall())
+
+
+def fails(connection: pymysql.connections.Connection[Any], text: str) -> tuple[int, str]:
+    with pytest.raises(pymysql.MySQLError) as caught:
+        rows(connection, text)
+    return caught.value.args[0], caught.value.args[1]
+
+
+def pid_of(process: QueryProcess) -> int:
+    assert process._child is not None
+    return process._child.result()._process.pid
+
+
+def is_there(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def wait_until(holds: Callable[[], bool], within_s: float = 60) -> None:
+    until = time.monotonic() + within_s
+    while not holds():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+class Asking:
+    """A query of another client, from when the query process has it."""
+
+    def __init__(self, process: QueryProcess, connection: pymysql.connections.Connection[Any], text: str) -> None:
+        self._told: list[tuple[int, str]] = []
+        self._thread = threading.Thread(target=lambda: self._told.append(fails(connection, text)))
+        has_it = threading.Event()
+        with pytest.MonkeyPatch.context() as patched:
+            ask = process.ask
+
+            def ask_and_tell(stop: Stop) -> Line:
+                line = ask(stop)
+                has_it.set()
+                return line
+
+            patched.setattr(process, "ask", ask_and_tell)
+            self._thread.start()
+            assert has_it.wait(60)
+
+    def told(self) -> tuple[int, str]:
+        """How it failed."""
+        self._thread.join(60)
+        return self._told[0]
+
+
+def test_values_come_through_as_they_are(shop: Desk) -> None:
+    found = shop.lading.sql(
+        "SELECT id, city, amount, id AS id, CAST('2024-02-03 04:05:06' AS timestamp), DATE '2024-02-03', "
+        "array(1, NULL), map('k', amount), named_struct('b', 1, 'a', array(named_struct('x', city))), NULL, true, "
+        "CAST('ab' AS binary), CAST(1.5 AS double), INTERVAL '3' MONTH FROM orders WHERE id = 3"
+    )[-1]
+    import datetime
+    from decimal import Decimal
+
+    (row,) = found.rows
+    amount = Decimal("3.50")
+    at = datetime.datetime(2024, 2, 3, 4, 5, 6)  # noqa: DTZ001 - as every face tells it
+    assert row[:6] == (3, "essen", amount, 3, at, datetime.date(2024, 2, 3))
+    assert row[6:12] == ([1, None], {"k": amount}, (1, [("essen",)]), None, True, b"ab")
+    assert (row[12], "3" in str(row[13])) == (1.5, True)
+    assert found.columns[:4] == ("id", "city", "amount", "id")
+
+
+def test_an_answer_of_300_mb_comes_whole(connect: Connect) -> None:
+    """With the limits that a service has when nobody sets them."""
+    with closing(connect().cursor(SSCursor)) as cursor:
+        many = "SELECT explode(sequence(1, 3000)) AS n, id FROM orders"
+        cursor.execute(f"SELECT n, repeat('x', 10000) FROM ({many}) m")
+        assert sum(len(text) for _, text in cursor) == 300_000_000
+
+
+def test_answers_are_bounded(shop: Desk, process: QueryProcess) -> None:
+    many = "SELECT id FROM (SELECT id, explode(sequence(1, 1000)) FROM orders) x"
+    client = TestClient(create_app(shop.lading, rules=rules()), raise_server_exceptions=False)
+    for limits, said in (
+        (QueryLimits(rows=9_999), "more than 9,999 rows"),
+        (QueryLimits(size_bytes=50_000), "more than 50,000 bytes"),
+    ):
+        shop.lading.queries = Queries(process, limits, SystemClock())
+        answer = client.post("/api/sql", json={"sql": many, "database": "shop"})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (400, "QueryLimit")
+        assert said in answer.json()["error"]["message"]
+    shop.lading.queries = Queries(process, QueryLimits(), SystemClock())
+    long = "SELECT repeat('x', 70000000) FROM orders LIMIT 1"
+    answer = client.post("/api/sql", json={"sql": long, "database": "shop"})
+    assert "A row of the answer takes" in answer.json()["error"]["message"]
+    answer = client.post("/api/sql", json={"sql": "SELECT repeat('x', 20000000) FROM orders", "database": "shop"})
+    assert (answer.status_code, answer.json()["results"][0]["is_cut"]) == (200, True)
+    assert len(answer.content) < 64 * MIB
+
+
+def test_spark_is_not_for_users_without_any_privilege(connect: Connect) -> None:
+    carl, bob = connect("carl", database=None), connect("bob")
+    for text in ("SELECT repeat('x', 2000000000)", "SELECT sequence(1, 1000000000)", "SELECT upper('a')"):
+        code, said = fails(carl, text)
+        assert (code, "denied to user 'carl'" in said) == (1227, True)
+    assert rows(carl, "SELECT 1, 'a', NULL") == [(1, "a", None)]
+    assert rows(bob, "SELECT upper('a')") == [("A",)]
+
+
+def test_a_query_takes_no_longer_than_it_may(connect: Connect, process: QueryProcess) -> None:
+    bob, other = connect(), connect()
+    assert rows(bob, "SELECT @@query_timeout") == [(300,)]
+    assert rows(bob, "SELECT count(*) FROM orders") == [(10,)]
+    first = pid_of(process)
+    rows(bob, "SET query_timeout = 2")
+    assert fails(bob, ENDLESS)[0] == 3024
+    wait_until(lambda: not is_there(first))  # Its tasks held on to their cores.
+    rows(bob, "SET query_timeout = 120")
+    assert rows(bob, "SELECT count(*) FROM orders") == [(10,)]
+    assert pid_of(process) != first
+
+    asking = Asking(process, other, ENDLESS)
+    rows(bob, f"KILL QUERY {other.thread_id()}")
+    assert asking.told()[0] == 1317
+    assert rows(bob, "SELECT count(*) FROM orders") == [(10,)]
+
+
+def test_a_query_without_memory_ends_no_load(
+    shop: Desk, connect: Connect, process: QueryProcess, spark: SparkSession
+) -> None:
+    java = spark.sparkContext._gateway.proc.pid  # type: ignore[union-attr]
+    bob, victim = connect(), connect()
+    rows(victim, "SELECT count(*) FROM orders")
+    asking = Asking(process, victim, ENDLESS)
+    shop.put_orders("b.csv", 10, 10)
+    loading = threading.Thread(target=shop.run)
+    loading.start()
+    code, said = fails(bob, DEVOURING)
+    assert (code, "The query ran out of memory" in said) == (1041, True)
+    loading.join(60)
+    assert shop.ids() == list(range(20))
+    assert "another query" in asking.told()[1]
+    assert spark.sparkContext._gateway.proc.pid == java  # type: ignore[union-attr]
+    assert rows(bob, "SELECT count(*) FROM orders") == [(20,)]
+
+
+def test_a_query_process_that_is_killed_is_told_and_replaced(connect: Connect, process: QueryProcess) -> None:
+    bob, other = connect(), connect()
+    rows(bob, "SELECT count(*) FROM orders")
+    asking = Asking(process, other, ENDLESS)
+    os.kill(pid_of(process), signal.SIGKILL)
+    assert "killed by signal 9" in asking.told()[1]
+    assert rows(bob, "SELECT count(*) FROM orders") == [(10,)]
+
+
+def test_limits_are_read_from_words() -> None:
+    limits = parse_limits(["timeout=60", "memory=1g", "bytes=10m", "per_user=9"])
+    assert (limits.seconds, limits.memory_bytes, limits.size_bytes, limits.each) == (60, 1024 * MIB, 10 * MIB, 4)
+    for wrong in ("time=1", "rows=0", "rows=many", "memory=1t", "memory=1m", "timeout"):
+        with pytest.raises(ConfigError):
+            parse_limits([wrong])
+
+
+def test_turns_are_shared_between_users() -> None:
+    turns = QueryTurns(replace(QueryLimits(), at_once=2, each=1, waiting=4), SystemClock())
+    bob = turns.take("bob", Stop(), 1)
+    carl = turns.take("carl", Stop(), 1)
+    with pytest.raises(BusyError, match="waited"):
+        turns.take("bob", Stop(), 0.01)
+    went: list[str] = []
+
+    def take_second() -> None:
+        turns.take("bob", Stop(), 30)
+        went.append("bob")
+
+    second = threading.Thread(target=take_second)
+    second.start()
+    wait_until(lambda: len(turns._waiting) == 1)
+    with pytest.raises(BusyError, match="1 queries of user 'bob' wait"):
+        turns.take("bob", Stop(), 30)
+    carl()  # Bob has one already.
+    turns.take("dora", Stop(), 30)
+    assert went == []
+    bob()
+    second.join(10)
+    assert went == ["bob"]
+    stop = Stop()
+    stop.set()
+    with pytest.raises(ConfigError, match="was ended"):
+        turns.take("carl", stop, 30)
