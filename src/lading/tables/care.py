@@ -22,7 +22,8 @@ class CarePolicy:
     keep_age: timedelta = timedelta(days=1)
     thin_to: timedelta = timedelta(minutes=30)
     every_commits: int = 50
-    grace: timedelta = timedelta(hours=1)
+    grace: timedelta = timedelta(minutes=10)
+    """Short, because Iceberg pays for it: a job that commits every second has so many more snapshots."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
