@@ -134,7 +134,7 @@ def test_with_log_format_json_every_line_is_json_without_secrets(
     records = [json.loads(line) for line in said().splitlines()]
     raw = "\n".join(record["message"] for record in records if record["logger"] == "lading.java")
     assert "no signature for ******" in raw, "Java says what its worker raised"
-    assert "ERROR TaskSetManager" in raw
+    assert "TaskSetManager" in raw
     uncaught = next(record for record in records if record["logger"] == "lading.uncaught")
     assert uncaught["message"] == "Thread trouble ended with an error"
     assert "RuntimeError: the thread failed with ******" in uncaught["error"]
