@@ -102,8 +102,11 @@ def test_metrics_may_be_open_and_nothing_else_with_them(loaded: Rig, access: Acc
 
 
 def test_statements_are_bounded_by_privileges(client: TestClient) -> None:
-    body = {"sql": "DROP JOB WHERE jobName = 'orders'"}
-    assert client.post("/api/sql", auth=("bob", PASSWORD), json=body).status_code == 403
+    hidden, missing = ({"sql": f"DROP JOB WHERE jobName = '{name}'"} for name in ("orders", "nosuch"))
+    assert client.post("/api/sql", auth=("bob", PASSWORD), json=hidden).status_code == 404
+    assert client.post("/api/sql", auth=("bob", PASSWORD), json=missing).status_code == 404
+    for text in ("DROP DATABASE shop", "CREATE JOB ) that nobody reads"):
+        assert client.post("/api/sql", auth=("bob", PASSWORD), json={"sql": text}).status_code == 403
     assert client.post("/api/sql", auth=("root", PASSWORD), json={"sql": "SHOW DATABASES"}).status_code == 200
 
 

@@ -95,11 +95,12 @@ def _undo(record: JobRecord, reason: str) -> UndoAlter:
 
 def create(console: Console, visitor: Visitor, text: str, database: str) -> Created:
     """Run the statements of the page for new jobs, up to the first that fails."""
+    session = console.session(visitor)
+    session.form_check(text)
     checked = check_text(text, database=database)
     if checked.mistake is not None or not checked.jobs:
         msg = checked.mistake.message if checked.mistake else "The text is empty"
         raise ConfigError(msg, left="Nothing was changed.", todo=checked.mistake.todo if checked.mistake else "")
-    session = console.session(visitor)
     session.use(database or "default")
     done: list[str] = []
     for statement in session.parse(text):

@@ -126,6 +126,7 @@ class Talk:
     def execute(self, text: str) -> Result:
         """The answer to one statement. Raises LadingError or Fault."""
         check_size(text)
+        check = self.session.form_check(text)
         if len(text) <= LONGEST and (found := self._own(text)) is not None:
             return found
         if _MENTIONS_LITERALS.search(text) and (tree := _query_or_none(text)) is not None:
@@ -140,7 +141,7 @@ class Talk:
             if tree is None and (found := self._shows.answer(text, self._around())) is not None:
                 return found
         try:
-            statement = parse_statement(text)
+            statement = parse_statement(text, check)
         except SqlError:
             found = self._shows.answer(text, self._around())
             if found is None:

@@ -29,6 +29,7 @@ from lading.service.compile_files import compile_files
 from lading.service.compile_routine import compile_routine
 from lading.service.compiled import Compiled
 from lading.service.engine import Engine
+from lading.service.guard import no_such_job
 from lading.service.home import Home
 from lading.service.lost_home import Opening, open_kept
 from lading.service.result import Result
@@ -192,8 +193,7 @@ class Lading:
         """A streaming job by its name."""
         found = self.store.find_job(JobName(kind=JobKind.STREAMING, name=name), include_final=include_final)
         if found is None:
-            msg = f"job not exist: {name}"
-            raise JobNotFoundError(msg, left="Nothing was changed.", todo='See SELECT * FROM jobs("type"="insert").')
+            raise no_such_job(name)
         return found.record
 
     def any_job(self, name: str, *, include_final: bool = False) -> JobRecord:

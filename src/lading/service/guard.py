@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lading.jobs.record import JobKind, JobName, JobRecord
+from lading.errors import DeniedError, JobNotFoundError
+from lading.jobs.record import JobRecord
 from lading.service.rights import Rights, denied
+from lading.service.statement_size import SHORT
 from lading.sql.file_properties import is_s3_uri
 from lading.sql.masking import has_references
 from lading.sql.parts import InsertSelect, QualifiedName, SourceFunction
 from lading.sql.queries import is_about_jobs, literal_row, read_query
 from lading.sql.statements import (
     AlterJob,
-    ControlJob,
     CreateJob,
     CreateRoutineLoad,
     ExplainAlter,
@@ -25,7 +26,6 @@ from lading.sql.statements import (
     ShowRoutineLoad,
     ShowRoutineLoadTask,
     Statement,
-    UndoAlter,
 )
 from lading.sql.table_statements import (
     CreateDatabase,
@@ -51,7 +51,7 @@ def sees(rights: Rights | None, record: JobRecord) -> bool:
 
 def check_allowed(session: Session, rights: Rights, statement: Statement) -> None:
     """Raise DeniedError for a statement that somebody may not run. Lists are shortened where they are made, and
-    routine loads that may not be seen are not found.
+    jobs that may not be seen are not found.
     """
     if not _only_reads(statement):
         rights.require_changes()
@@ -66,15 +66,9 @@ def check_allowed(session: Session, rights: Rights, statement: Statement) -> Non
             database = statement.name.db if statement.name.db is not None else session.database
             rights.require(Privilege.LOAD, database, statement.table)
         case AlterJob():
-            _check_alter(session, rights, statement)
-        case ControlJob():
-            _check_job(session, rights, statement.name)
-        case ShowCreateJob() | ExplainJob() | ShowLoad() if statement.name.db is None:
-            _check_job(session, rights, statement.name.name)
-        case UndoAlter() if statement.kind == "JOB" and statement.name.db is None:
-            _check_job(session, rights, statement.name.name)
+            _check_alter(rights, statement)
         case ExplainAlter() if isinstance(statement.alter, AlterJob):
-            _check_alter(session, rights, statement.alter)
+            _check_alter(rights, statement.alter)
         case Query():
             _check_query(session, rights, statement)
         case _:
@@ -121,15 +115,13 @@ def _check_database(rights: Rights, database: str) -> None:
         raise denied(rights.identity.user, Privilege.SELECT, database)
 
 
-def _check_job(session: Session, rights: Rights, name: str) -> None:
-    """Streaming jobs say what is missing, as Doris does; a name that no job has is refused later."""
-    found = session.lading.store.find_job(JobName(kind=JobKind.STREAMING, name=name), include_final=True)
-    if found is not None and not sees(rights, found.record):
-        raise denied(rights.identity.user, Privilege.LOAD, *_parts(found.record))
+def no_such_job(name: str) -> JobNotFoundError:
+    """The error for a job that is not there, and for one that is not there for somebody."""
+    msg = f"job not exist: {name}"
+    return JobNotFoundError(msg, left="Nothing was changed.", todo='See SELECT * FROM jobs("type"="insert").')
 
 
-def _check_alter(session: Session, rights: Rights, statement: AlterJob) -> None:
-    _check_job(session, rights, statement.name)
+def _check_alter(rights: Rights, statement: AlterJob) -> None:
     if statement.insert is not None:
         _check_source(rights, statement.insert)
 
@@ -163,6 +155,36 @@ def _target(session: Session, name: QualifiedName) -> tuple[str, str]:
     return (name.db if name.db is not None else session.database, name.name)
 
 
-def _parts(record: JobRecord) -> tuple[str, str]:
-    database, _, table = record.target.partition(".")
-    return database, table
+# Before a statement is read as a whole, which can take long.
+
+_NEEDS = {
+    Privilege.LOAD: ("CREATE JOB", "CREATE ROUTINE LOAD", "ALTER JOB", "ALTER ROUTINE LOAD", "EXPLAIN ALTER"),
+    Privilege.ADMIN: ("CREATE TABLE",),
+    Privilege.SELECT: ("SELECT", "WITH"),
+}
+"""Statements that hold expressions or long lists, and what all of them need for something."""
+
+
+def check_length(rights: Rights, text: str) -> None:
+    """Raise DeniedError for a long text of somebody who may do nothing: what they may run is short."""
+    if len(text) > SHORT and not any(rights.allow_anywhere(each) for each in Privilege):
+        raise _not_read(rights, None)
+
+
+def check_form(rights: Rights, form: str, length: int) -> None:
+    """Raise DeniedError for a form of statement that somebody may not run on anything.
+
+    Short queries are read: they may be about jobs, or about what MySQL's clients want to know.
+    """
+    for privilege, forms in _NEEDS.items():
+        is_query = privilege is Privilege.SELECT
+        if form.startswith(forms) and not rights.allow_anywhere(privilege) and not (is_query and length <= SHORT):
+            raise _not_read(rights, privilege)
+
+
+def _not_read(rights: Rights, privilege: Privilege | None) -> DeniedError:
+    user = rights.identity.user
+    what = f"{privilege.value} command denied" if privilege else "Command denied"
+    msg = f"{what} to user '{user}', who has no such privilege on anything"
+    todo = "Somebody with ADMIN on everything can GRANT it; see SHOW GRANTS."
+    return DeniedError(msg, left="The statement was not read.", todo=todo, user=user)

@@ -21,7 +21,7 @@ def find_any(session: Session, name: QualifiedName, *, include_final: bool = Fal
     """The job of a name: a streaming job, or else a routine load of that or of the current database."""
     try:
         if name.db is None:
-            return session.lading.job(name.name, include_final=include_final)
+            return session.job(name.name, include_final=include_final)
     except JobNotFoundError:
         record = find_routine(session, name, include_final=include_final)
         if record is None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from lading.errors import AuthError
 from lading.jobs.record import JobRecord
-from lading.service.guard import check_allowed, sees
+from lading.service.guard import check_allowed, check_form, check_length, no_such_job, sees
 from lading.service.result import Result
 from lading.service.rights import ROOT, Identity, Rights
 from lading.service.security.recording import RawText, Recording, recorded
@@ -45,6 +46,13 @@ class Session:
         """Whether its user may do everything, now."""
         return not self._is_guarded or self.lading.access.may(self.identity, Privilege.ADMIN)
 
+    def job(self, name: str, *, include_final: bool = False) -> JobRecord:
+        """A streaming job by its name. One that is not there for this session is not there."""
+        record = self.lading.job(name, include_final=include_final)
+        if not self.sees(record):
+            raise no_such_job(name)
+        return record
+
     def sees(self, record: JobRecord) -> bool:
         """Whether a job is there for this session."""
         return sees(self.rights, record)
@@ -71,7 +79,17 @@ class Session:
     def parse(self, text: str) -> tuple[Statement, ...]:
         """All statements of a text. Also a text that cannot be parsed was sent by somebody: it is recorded."""
         with recorded(self, RawText(text=text), only_failures=True):
-            return parse_statements(text)
+            return parse_statements(text, self.form_check(text))
+
+    def form_check(self, text: str) -> Callable[[str], None]:
+        """Refuse a long text of somebody who may do nothing. What is returned refuses, by the first words of a
+        statement, those that the user may run on nothing: before the rest is read, which can take long.
+        """
+        if not self._is_guarded:
+            return lambda form: None
+        rights = self.lading.access.rights(self.identity)
+        check_length(rights, text)
+        return lambda form: check_form(rights, form, len(text))
 
     def execute(self, statement: Statement) -> Result:
         """Run one statement, and record it."""

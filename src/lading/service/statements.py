@@ -82,7 +82,7 @@ def execute(session: Session, statement: Statement) -> Result:
 def _show(session: Session, statement: Statement) -> Result:
     match statement:
         case ShowCreateJob():
-            shown = mask(session.lading.statement_of(session.lading.job(statement.name.name)))
+            shown = mask(session.lading.statement_of(session.job(statement.name.name)))
             return table(("JobName", "CreateStmt"), [(statement.name.name, render(shown))])
         case ShowRoutineLoad():
             return show_routine(session, statement)
@@ -112,7 +112,7 @@ def _prepare(session: Session, statement: AlterJob | AlterRoutineLoad) -> Edit:
 
 def _prepare_undo(session: Session, statement: UndoAlter) -> Edit:
     is_job = statement.kind == "JOB"
-    record = session.lading.job(statement.name.name) if is_job else operable(session, statement.name)
+    record = session.job(statement.name.name) if is_job else operable(session, statement.name)
     edit = prepare_undo(session, record, reason=statement.comment or "", statement=statement)
     check_source(session, source_of(edit.new), source_of(edit.old))
     return edit

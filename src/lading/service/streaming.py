@@ -91,7 +91,7 @@ def _located_offset(properties: Mapping[str, str], source: SourceFunction) -> di
 
 def prepare_job_alter(session: Session, statement: AlterJob) -> Edit:
     """ALTER JOB, checked."""
-    record = session.lading.job(statement.name)
+    record = session.job(statement.name)
     check_paused(record, session)
     # Keys that cannot be opened any more matter only where the old source is kept.
     whole = statement_to_alter(session, record, statement.insert.source if statement.insert else None)
@@ -148,7 +148,7 @@ def _moves(session: Session, record: JobRecord, key: str) -> tuple[Head | None, 
 def control_job(session: Session, statement: ControlJob) -> Result:
     """PAUSE, RESUME or DROP JOB."""
     try:
-        record = session.lading.job(statement.name)
+        record = session.job(statement.name)
     except JobNotFoundError:
         if statement.verb == "DROP" and statement.if_exists:
             return done()

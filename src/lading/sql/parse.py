@@ -107,23 +107,27 @@ _FORMS: tuple[tuple[str, Callable[[Cursor], Statement]], ...] = (
 )
 
 
-def parse_statements(text: str) -> tuple[Statement, ...]:
+Check = Callable[[str], None]
+"""Called with the first words of each statement, such as CREATE JOB, before the rest of it is read."""
+
+
+def parse_statements(text: str, check: Check = lambda form: None) -> tuple[Statement, ...]:
     """All statements of a text, which are separated by semicolons."""
     cursor = Cursor(text)
     found: list[Statement] = []
     while cursor.token.kind is not Kind.END:
         if cursor.accept_symbol(";"):
             continue
-        found.append(_statement(cursor))
+        found.append(_statement(cursor, check))
     return tuple(found)
 
 
-def parse_statement(text: str) -> Statement:
+def parse_statement(text: str, check: Check = lambda form: None) -> Statement:
     """The only statement of a text."""
     cursor = Cursor(text)
     while cursor.accept_symbol(";"):
         continue
-    found = _statement(cursor)
+    found = _statement(cursor, check)
     while cursor.accept_symbol(";"):
         continue
     if cursor.token.kind is not Kind.END:
@@ -132,9 +136,10 @@ def parse_statement(text: str) -> Statement:
     return found
 
 
-def _statement(cursor: Cursor) -> Statement:
+def _statement(cursor: Cursor, check: Check) -> Statement:
     for words, parser in _FORMS:
         if cursor.sees(*words.split()):
+            check(words)
             statement = _parsed(cursor, parser)
             if not cursor.is_done:
                 cursor.fail("the end of the statement")

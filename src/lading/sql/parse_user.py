@@ -5,7 +5,7 @@ from __future__ import annotations
 from lading.errors import NotSupportedError, ParseError
 from lading.sql.cursor import Cursor
 from lading.sql.names import check_object_name, check_role_name, check_user_name
-from lading.sql.spans import Span
+from lading.sql.spans import PLACEHOLDERS, Span
 from lading.sql.tokens import Kind
 from lading.sql.user_statements import (
     EVERYWHERE,
@@ -241,6 +241,9 @@ def _password(cursor: Cursor) -> str:
     if not password:
         msg = "The password is empty"
         raise ParseError(msg, place=span, hint="empty", todo="Give at least one letter.")
+    if password in PLACEHOLDERS:
+        msg = "This is the place of a password, and not a password"
+        raise ParseError(msg, place=span, hint="write a password here")
     return password
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 MASK = "******"
 """What is shown instead of a secret."""
 
+PLACEHOLDERS = ("…", "<new password>")
+"""What advice writes in the place of a secret. Shown as it is, and refused as a password."""
 _HIDDEN = "\x00"
 _SECRET_NAME = re.compile(
     r"""access key | account key | api key | session key | private key | keystore key | key pem
@@ -71,10 +73,13 @@ def _hide(text: str) -> str:
         value = match["value"]
         quote = value[0] if value[0] in "'\"" else ""
         body = value.removeprefix(quote).removesuffix(quote) if quote else value
-        return match["head"] + _hidden(value) if is_hidden(match["key"], body) else match[0]
+        is_shown = body in PLACEHOLDERS or not is_hidden(match["key"], body)
+        return match[0] if is_shown else match["head"] + _hidden(value)
 
     def password(match: re.Match[str]) -> str:
         value = match["value"] or match["string"] or match["literal"]
+        if value[1:-1] in PLACEHOLDERS:
+            return match[0]
         return match[0].removesuffix(value) + _hidden(value)
 
     return _PAIR.sub(pair, _PASSWORD.sub(password, text))
