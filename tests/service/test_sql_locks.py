@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
 
 from lading.errors import SqlError
 from lading.service.facade import Lading
@@ -49,19 +49,21 @@ class ReachedSparkError(Exception):
     """The statement was not refused."""
 
 
-def no_spark() -> SparkSession:
+def no_spark(*_: object, **__: object) -> NoReturn:
     raise ReachedSparkError
 
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lading]:
-    with Lading(tmp_path / "home") as lading:
+    with Lading(tmp_path / "home", allow_private_endpoints="true") as lading:
         lading.sql(
             f"""CREATE DATABASE shop; CREATE TABLE shop.orders (id BIGINT) USING delta;
             CREATE USER ann IDENTIFIED BY '{PASSWORD}'; GRANT LOAD ON shop.orders TO ann;
+            GRANT USAGE ON IDENTITY service TO ann;
             CREATE USER bob IDENTIFIED BY '{PASSWORD}'; GRANT SELECT ON shop.orders TO bob"""
         )
         monkeypatch.setattr(lading, "spark", no_spark)
+        monkeypatch.setattr(lading.queries, "ask", no_spark)
         yield lading
 
 
