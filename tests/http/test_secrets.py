@@ -76,7 +76,7 @@ def test_no_answer_holds_a_secret(rig: Rig, job: str) -> None:
 def _let_it_fail(rig: Rig) -> None:
     """Foreign errors may repeat what they were given, in whatever words."""
 
-    def fail(*given: object) -> None:
+    def fail(*given: object, **named: object) -> None:
         text = f'Access Denied for {KEY} with {SECRET}: "s3.secret_key" = "{SECRET}", secret_key={SECRET}'
         raise RuntimeError(text)
 

@@ -151,11 +151,12 @@ def test_readiness_follows_the_store_and_the_scheduler(rig: Rig, monkeypatch: py
     still = TestClient(create_app(rig.lading, scheduler=Still()), base_url="http://127.0.0.1").get("/readyz")
     assert (still.status_code, still.json()["error"]["facts"]["scheduler"]) == (503, "it does not beat")
 
-    def fail(_key: str) -> None:
+    def fail(_key: str, _value: str) -> None:
         msg = "The store is away"
         raise StoreError(msg)
 
-    monkeypatch.setattr(rig.lading.store, "read_setting", fail)
-    away = rig.client().get("/readyz")
+    monkeypatch.setattr(rig.lading.store, "write_setting", fail)
+    # What was found is kept for a few seconds; another service has not looked yet.
+    away = TestClient(create_app(rig.lading), base_url="http://127.0.0.1").get("/readyz")
     assert (away.status_code, away.json()["error"]["code"]) == (503, "NotReady")
     assert rig.client().get("/healthz").status_code == 200
