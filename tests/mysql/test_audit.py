@@ -52,6 +52,8 @@ def test_what_a_client_does_is_kept_and_the_chatter_of_drivers_is_not(home: Path
     for refused in ("CREATE DATABASE shop", "CREATE JOB j PROPERTIES ('password' 'swordfish')", "KILL 1"):
         with pytest.raises(pymysql.MySQLError):
             rows(ann, refused)
+    with pytest.raises(pymysql.MySQLError):
+        rows(root, "CREATE JOB j PROPERTIES ('password' 'swordfish')")
     assert [(one["user"], one["kind"], one["result"], one["what"], one.get("error", "")) for one in told(home)] == [
         ("root", "login", "ok", "password", ""),
         ("root", "account", "ok", "CREATE USER 'ann' IDENTIFIED BY '******'", ""),
@@ -64,8 +66,9 @@ def test_what_a_client_does_is_kept_and_the_chatter_of_drivers_is_not(home: Path
         ("ann", "statement", "ok", "PREPARE p FROM '******'", ""),
         ("ann", "statement", "ok", "SHOW TABLES", ""),
         ("ann", "statement", "denied", "CREATE DATABASE shop", "Denied"),
-        ("ann", "statement", "error", "CREATE JOB j PROPERTIES ('******' '******')", "Parse"),
+        ("ann", "statement", "denied", "CREATE JOB j PROPERTIES ('******' '******')", "Denied"),
         ("ann", "statement", "denied", "KILL 1", "1095"),
+        ("root", "statement", "error", "CREATE JOB j PROPERTIES ('******' '******')", "Parse"),
     ]
     assert {(one["face"], one["peer"]) for one in told(home)} == {("mysql", "127.0.0.1")}
     assert MARK not in (home / "audit" / "audit.log").read_text()
