@@ -1,58 +1,4 @@
-"""The error family.
-
-LadingError
-├── ConfigError            a setting or argument is wrong
-├── SqlError               a statement cannot be run as it is written
-│   ├── ParseError              not a statement of Lading's SQL
-│   ├── InvalidNameError        a name that no job, table or column can have
-│   ├── PropertyError           a property is unknown, missing or out of range
-│   ├── NotSupportedError       understood, but it would not do what it says
-│   └── AlterError              ALTER asks for a change that is not allowed
-├── AuthError              who is asking could not be proven
-├── DeniedError            the user lacks the privilege
-├── UserExistsError        the name belongs to another user
-├── UserNotFoundError      no user has this name, or no token this id
-├── SecretError            a secret that is needed cannot be read
-├── JobError
-│   ├── JobNotFoundError        no job has this name
-│   ├── JobExistsError          the name belongs to another job
-│   ├── JobStateError           the state of the job does not allow it
-│   └── JobChangedError         another process changed the job meanwhile
-├── DatabaseError
-│   ├── DatabaseNotFoundError   no database has this name
-│   ├── DatabaseExistsError     the name belongs to another database
-│   └── DatabaseInUseError      it still has tables or jobs
-├── StoreError             the metadata store did not do what was asked
-│   ├── StoreVersionError       written by a newer Lading, or by something else
-│   └── HomeLockedError         another service runs in the same home folder
-├── StorageError           the object store or disk did not do what was asked
-├── RecordError
-│   ├── RecordUnreadableError   not JSON, or not a record of this kind
-│   ├── RecordVersionError      written by a newer Lading
-│   └── RecordLiesError         readable, but its parts contradict each other
-├── TableError
-│   ├── TableNotFoundError      nothing is there
-│   ├── NotATableError          something is there, but not a table
-│   ├── TableVersionError       needs abilities this Lading does not have
-│   ├── TableExistsError
-│   ├── TableNotWritableError
-│   └── SchemaMismatchError     staged files do not fit the table
-├── CommitError
-│   ├── ReportError             reports missing, doubled or out of place
-│   ├── BudgetError             more bad rows than the job allows
-│   ├── CommitRefusedError      certain: the commit did not land
-│   ├── UnknownOutcomeError     not known whether the commit landed
-│   ├── FencedError             another incarnation owns the job
-│   ├── RolledBackError         the table was put back to an earlier state
-│   ├── HeadLostError           the head names a bill that is gone
-│   └── NotOpenError            the job has no head yet
-└── SourceError
-    ├── TrimmedError            unread rows are gone from the source
-    ├── PartitionLostError      a partition vanished before it was finished
-    ├── ListingError            the listing is not complete
-    ├── SourceReplacedError     same name, another source
-    └── StageError              the batch could not be staged
-"""
+"""The error family. docs/errors.md has all of it in one table."""
 
 from __future__ import annotations
 
@@ -166,6 +112,10 @@ class PropertyError(SqlError):
 
 class NotSupportedError(SqlError):
     """Understood, but it would not do what it says."""
+
+
+class RefusedPlanError(SqlError):
+    """Spark would run something that it may not run."""
 
 
 class AlterError(SqlError):

@@ -12,6 +12,7 @@ from lading.errors import (
     LadingError,
     NotSupportedError,
     ParseError,
+    RefusedPlanError,
     SqlError,
     TableExistsError,
     TableNotFoundError,
@@ -42,6 +43,7 @@ class Fault(Exception):
 _CODES: tuple[tuple[type[LadingError], int, str], ...] = (
     (ParseError, 1064, "42000"),
     (NotSupportedError, 1235, "42000"),
+    (RefusedPlanError, 1235, "42000"),
     (SqlError, 1064, "42000"),
     (DatabaseNotFoundError, 1049, "42000"),
     (DatabaseExistsError, 1007, "HY000"),

@@ -20,6 +20,7 @@ from lading.errors import StageError
 from lading.ids import NewToken
 from lading.model.batch import BatchPlan, Report, Split
 from lading.model.codec import decode
+from lading.pipeline.checked import CheckedSelect
 from lading.pipeline.faults import cause_of
 from lading.pipeline.mapping import NOTE, RowMapping, select_lists
 from lading.pipeline.reading import LONG_ROWS, read_task
@@ -60,6 +61,7 @@ class SparkStager:
         self._new_token = new_token
         self._max_records = records_for(_COLUMN_BYTES * (len(stage.source) + len(stage.mapping.columns)))
         self._session: SparkSession | None = None
+        self._select = CheckedSelect()
         self._group = f"lading-{new_token():016x}"
 
     def cancel(self) -> None:
@@ -114,8 +116,7 @@ class SparkStager:
         key = new_key()
         sealed = Sealed.of(lent, key)
         rows = numbers.mapInArrow(partial(_read, sealed, schema), from_arrow_schema(schema))
-        for columns in select_lists(self._stage.mapping, tuple(self._stage.source.names)):
-            rows = rows.selectExpr(*columns)
+        rows = self._select(rows, select_lists(self._stage.mapping, tuple(self._stage.source.names)))
         written = rows.mapInArrow(partial(_write, sealed), "report string")
         with with_key(session, key):
             return written.collect()  # type: ignore[return-value]

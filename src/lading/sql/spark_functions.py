@@ -16,8 +16,8 @@ concat concat_ws contains conv convert_timezone cos cosh cot crc32 csc curdate c
 current_timestamp current_timezone date date_add date_diff date_format date_from_unix_date date_part date_sub
 date_trunc dateadd datediff datepart day dayname dayofmonth dayofweek dayofyear decimal decode degrees double e
 element_at elt encode endswith equal_null exists exp expm1 extract factorial filter find_in_set flatten float floor
-forall format_number format_string from_base32 from_csv from_json from_unixtime from_utc_timestamp get
-get_json_object getbit greatest hash hex hmac hour hypot if ifnull ilike initcap instr int is_valid_utf8
+forall format_number format_string from_base32 from_csv from_json from_unixtime from_utc_timestamp get get_json_object
+getbit greatest hash hex hll_sketch_estimate hmac hour hypot if ifnull ilike initcap instr int is_valid_utf8
 is_valid_variant is_variant_null isnan isnotnull isnull jaro_winkler_similarity json_array_length json_object_keys
 last_day lcase least left len length levenshtein like ln localtime localtimestamp locate log log10 log1p log2 lower
 lpad ltrim luhn_check make_date make_dt_interval make_interval make_time make_timestamp make_timestamp_ltz
@@ -26,9 +26,9 @@ map_from_arrays map_from_entries map_keys map_values map_zip_with mask md5 minut
 named_struct nanvl negative next_day now nullif nullifzero nvl nvl2 octet_length overlay parse_json parse_url pi pmod
 position positive pow power printf quarter quote radians rand randn random randstr regexp regexp_count regexp_extract
 regexp_extract_all regexp_instr regexp_like regexp_replace regexp_substr repeat replace reverse right rint rlike round
-rpad rtrim schema_of_csv schema_of_json schema_of_variant sec second sentences sequence sha sha1 sha2
-shiftleft shiftright shiftrightunsigned shuffle sign signum sin sinh size slice smallint sort_array soundex space
-split split_part sqrt startswith str_to_map string struct substr substring substring_index tan tanh time time_bucket
+rpad rtrim schema_of_csv schema_of_json schema_of_variant sec second sentences sequence sha sha1 sha2 shiftleft
+shiftright shiftrightunsigned shuffle sign signum sin sinh size slice smallint sort_array soundex space split
+split_part sqrt startswith str_to_map string struct substr substring substring_index tan tanh time time_bucket
 time_diff time_from_micros time_from_millis time_from_seconds time_to_micros time_to_millis time_to_seconds time_trunc
 timestamp timestamp_micros timestamp_millis timestamp_nanos timestamp_seconds timestampadd timestampdiff tinyint
 to_base32 to_binary to_char to_csv to_date to_json to_number to_time to_timestamp to_timestamp_ltz to_timestamp_ntz
@@ -94,7 +94,7 @@ _REFUSED = {
         spark_partition_id""",
     _STOPS: "assert_true raise_error",
     _LOADS: "from_avro from_protobuf schema_of_avro to_avro to_protobuf",
-    _SKETCH: """approx_top_k_accumulate approx_top_k_combine approx_top_k_estimate hll_sketch_estimate
+    _SKETCH: """approx_top_k_accumulate approx_top_k_combine approx_top_k_estimate
         kll_merge_agg_bigint kll_merge_agg_double kll_merge_agg_float kll_sketch_agg_bigint kll_sketch_agg_double
         kll_sketch_agg_float kll_sketch_get_n_bigint kll_sketch_get_n_double kll_sketch_get_n_float
         kll_sketch_get_quantile_bigint kll_sketch_get_quantile_double kll_sketch_get_quantile_float

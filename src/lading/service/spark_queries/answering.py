@@ -23,6 +23,7 @@ from pyspark.sql.types import DataType
 from pyspark.util import _local_iterator_from_socket
 
 from lading.errors import LadingError
+from lading.pipeline.checked import checked_query
 from lading.pipeline.remote import RemoteFiles, empty_frame, remote_frame
 from lading.pipeline.sealing import new_key, with_key
 from lading.pipeline.session import is_local
@@ -106,7 +107,7 @@ def _run(spark: SparkSession, peer: socket.socket, request: QueryRequest) -> Non
         with with_key(reading, key):
             for view in request.views:
                 _frame(reading, view, request, key).createOrReplaceTempView(view.name)
-            found = reading.sql(request.text)
+            found = checked_query(reading, request.text, [view.name for view in request.views])
             head = {b"names": b"\0".join(name.encode() for name in found.columns)}
             numbered = _numbered(found)
             shape = to_arrow_schema(numbered.schema, timezone="UTC", error_on_duplicated_field_names_in_struct=False)

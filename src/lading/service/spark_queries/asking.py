@@ -13,7 +13,8 @@ from typing import Any
 import pyarrow as pa
 
 from lading.clock import Clock
-from lading.errors import ConfigError, LadingError, NotSupportedError
+from lading.errors import ConfigError, LadingError, NotSupportedError, RefusedPlanError
+from lading.pipeline.plan_check import REFUSED_LEFT, REFUSED_TODO
 from lading.service.long_rows import Portion, keep_portions
 from lading.service.result import Result
 from lading.service.spark_queries.errors import (
@@ -195,6 +196,8 @@ class _Asked:
                 return QueryProcessError("Spark ended while the query ran", **retry)
         if failure.kind == "QueryLimit":
             return QueryLimitError(failure.text, left=_LEFT, todo="Ask for less, or for shorter values.")
+        if failure.kind == "RefusedPlan":
+            return RefusedPlanError(failure.text, left=REFUSED_LEFT, todo=REFUSED_TODO)
         if failure.kind != "query":
             return NotSupportedError(failure.text, todo="A query only reads tables.")
         if _TOO_LARGE in failure.text:
