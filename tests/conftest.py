@@ -20,6 +20,9 @@ from tests.tables.s3_server import S3Server, serve_s3
 # Tests start Spark many times, for a few batches each: code that is compiled for speed pays off after they have ended.
 os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
+# Tests write files and load them at once; tests of what happens to files that are still written say so themselves.
+os.environ.setdefault("LADING_FILE_SETTLE_SECONDS", "0")
+
 
 @pytest.fixture(scope="session", autouse=True)
 def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:

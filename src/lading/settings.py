@@ -55,6 +55,25 @@ class AuditSettings:
     """A longer statement is cut."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileSettings:
+    """How files are loaded. Each field is the variable LADING_ and its name in capitals; see docs/files.md."""
+
+    file_settle_seconds: int = 5
+    """For how long a file on a disk must not have been modified before it is loaded; 0: not at all."""
+
+
+def file_settings(variables: Mapping[str, str] | None = None) -> FileSettings:
+    """The settings of this process. Raises ConfigError for a value that is not a whole number."""
+    known = environment() if variables is None else variables
+    variable = "LADING_FILE_SETTLE_SECONDS"
+    return (
+        FileSettings(file_settle_seconds=_whole_number(variable, known[variable]))
+        if variable in known
+        else FileSettings()
+    )
+
+
 def security_settings(variables: Mapping[str, str] | None = None) -> SecuritySettings:
     """The settings of this process. Raises ConfigError for a value that cannot be used."""
     known = environment() if variables is None else variables

@@ -69,6 +69,10 @@ def test_the_recorded_bill_of_the_first_version_is_still_read() -> None:
     assert parse_bill((GOLDEN / "bill-v1.json").read_bytes(), where="golden") == first
 
 
+def test_the_recorded_bill_of_the_second_version_is_still_read() -> None:
+    assert parse_bill((GOLDEN / "bill-v2.json").read_bytes(), where="golden") == FULL_BILL
+
+
 def test_the_recorded_bill_of_this_version_is_read() -> None:
     assert parse_bill((GOLDEN / f"bill-v{VERSION}.json").read_bytes(), where="golden") == FULL_BILL
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from lading.errors import ConfigError, JobChangedError
+from lading.errors import JobChangedError
 from lading.model.positions import PartitionState
 from lading.service.edits import check_seen, edit_positions, plan_edit, plan_of, prepare_undo
 from lading.service.moves import Direction, way_between
@@ -52,11 +52,24 @@ def test_a_name_alone_is_one_in_the_folder_of_the_job(paused: Bench, monkeypatch
     assert json.loads(paused.lading.job("j").properties["offset"]) == {"fileName": whole}
 
 
-@pytest.mark.parametrize("name", ["/elsewhere/a.csv", "elsewhere/a.csv", "/a.csv"])
-def test_a_file_that_lies_elsewhere_is_refused(paused: Bench, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "effect"),
+    [("/a.csv", "all of them are loaded"), ("/zzz/a.csv", "none of them is loaded, now or later")],
+)
+def test_a_file_that_lies_elsewhere_is_taken_as_doris_takes_it_with_a_warning(
+    paused: Bench, name: str, effect: str
+) -> None:
     session = paused.lading.session("bob", "shop")
-    with pytest.raises(ConfigError, match=f"is not in {paused.path}/in/, where the files of the job are"):
-        plan_edit(session, "j", {"any": name})
+    warning = f"{name} is not in {paused.path}/in/, where the files of the job are: {effect}"
+    assert plan_edit(session, "j", {"any": name}).moves[0].remark == warning
+    offset = json.dumps({"fileName": name})
+    altered = paused.lading.sql(f"USE shop; ALTER JOB j PROPERTIES('offset'='{offset}')")[-1]
+    assert altered.message == f"job j altered; it stays PAUSED; warning: {warning}"
+    created = paused.lading.sql(
+        f"CREATE JOB k PROPERTIES('offset'='{offset}') ON STREAMING DO INSERT INTO t SELECT * "
+        f'FROM FILE("uri"="{paused.path}/in/*.csv", "format"="csv_with_names", "column_separator"=",")'
+    )[-1]
+    assert created.message == f"job k created; warning: {warning}"
 
 
 def test_undo_says_which_way_it_goes(paused: Bench) -> None:

@@ -214,21 +214,21 @@ def test_siblings_that_do_not_match_the_glob_are_left_alone(desk: Desk) -> None:
     assert desk.ids() == [0, 1, 2]
 
 
-def test_late_files_are_counted_and_shown(desk: Desk) -> None:
+def test_late_files_are_counted_and_shown_when_the_job_says_so(desk: Desk) -> None:
     desk.table()
     desk.put_orders("b.csv", 0, 3)
-    desk.create()
+    desk.create(properties='"s3.late_files"="SHOW"')
     desk.run()
     desk.put_orders("a.csv", 100, 3)
     desk.run()
     assert desk.ids() == [0, 1, 2]
-    assert "1 late files sort before the position" in desk.show("JobRuntimeMsg")
+    assert "not loaded: 1 file before the position" in desk.show("JobRuntimeMsg")
 
 
-def test_late_files_are_loaded_once_when_the_job_says_so(desk: Desk) -> None:
+def test_files_are_loaded_once_in_whatever_order_they_come(desk: Desk) -> None:
     desk.table()
     desk.put_orders("b.csv", 0, 3)
-    desk.create(properties='"s3.late_files"="LOAD"')
+    desk.create()
     desk.run()
     desk.put_orders("a.csv", 100, 3)
     desk.run()

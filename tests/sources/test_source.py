@@ -17,7 +17,6 @@ from lading.sources.files.packing import SplitSizing, is_cuttable, pack_files
 from lading.sources.files.payload import parse_payload
 from lading.sources.files.source import FilesSource, parse_offset, render_offset
 from lading.sources.files.store import ObjectInfo
-from lading.sources.files.window import Window, read_window, render_window
 from lading.testing.clock import ManualClock
 from tests.sources.support import BIG, Job, Place, bare_spec_of, with_columns
 
@@ -112,21 +111,21 @@ def test_a_one_shot_load_of_nothing_finishes_too(place: Place) -> None:
     assert load.state.finished
 
 
-def test_late_files_are_counted_and_not_loaded(place: Place) -> None:
+def test_late_files_are_counted_and_not_loaded_where_the_job_says_so(place: Place) -> None:
     put(place, "b.csv", "d.csv")
-    load = job(place)
+    load = job(place, **{"s3.late_files": "SHOW"})
     load.run()
     put(place, "a.csv", "c.csv", "e.csv")
     survey = load.source.survey(load.positions)
-    assert (survey.late_files, survey.pending_files, survey.lost_files) == (2, 1, 0)
-    assert [key.rpartition("/")[2] for key in survey.late_sample] == ["a.csv", "c.csv"]
+    assert (survey.late.files, survey.pending.files, survey.lost_files) == (2, 1, 0)
+    assert [key.rpartition("/")[2] for key in survey.late.sample] == ["a.csv", "c.csv"]
     assert load.files() == ["e.csv"]
-    assert load.source.survey(load.positions).late_files == 2
+    assert load.source.survey(load.positions).late.files == 2
 
 
-def test_late_files_are_loaded_once_where_the_job_says_so(place: Place) -> None:
+def test_files_are_loaded_once_in_whatever_order_they_come(place: Place) -> None:
     put(place, "b.csv", "d.csv")
-    load = job(place, **{"s3.late_files": "LOAD"})
+    load = job(place)
     load.run()
     at = load.state.at
     put(place, "a.csv", "c.csv")
@@ -136,18 +135,7 @@ def test_late_files_are_loaded_once_where_the_job_says_so(place: Place) -> None:
     assert load.files() == ["c.csv", "e.csv"]
     put(place, "c.csv")
     assert load.files() == []
-    assert load.source.survey(load.positions).late_files == 0
-
-
-def test_files_below_the_window_are_counted_and_never_loaded(place: Place) -> None:
-    put(place, *(f"{number:02d}.csv" for number in range(10, 20)))
-    load = job(place, **{"s3.late_files": "LOAD", "s3.late_window": "3"})
-    load.run()
-    put(place, "05.csv", "155.csv", "18a.csv")
-    survey = load.source.survey(load.positions)
-    assert (survey.late_files, survey.lost_files) == (1, 2)
-    assert load.files() == ["18a.csv"]
-    assert load.files() == []
+    assert load.source.survey(load.positions).late.files == 0
 
 
 def test_an_operators_position_is_the_floor_for_late_files(folder: Place) -> None:
@@ -186,21 +174,6 @@ def test_with_a_window_that_is_large_enough_every_file_is_loaded_once(
     assert lost is not None
     assert len(loaded) + lost == 12
     assert window < 12 or lost == 0
-
-
-@given(st.sets(st.text(alphabet="abé/", min_size=1), max_size=20), st.integers(1, 10))
-def test_a_window_is_kept_in_marks(keys: set[str], at_most: int) -> None:
-    window = Window(floor="", passed=0, keys=frozenset()).adding(keys, at_most=at_most)
-    assert read_window(PartitionState(at="z", marks=render_window(window))) == window
-    assert len(window.keys) <= at_most
-    assert window.passed is not None
-    assert window.passed + len(window.keys) == len(keys)
-
-
-def test_ten_thousand_remembered_keys_stay_small() -> None:
-    keys = [f"events/2025/03/{n // 500:02d}/part-{n:05d}.json.gz" for n in range(10_000)]
-    window = Window(floor="", passed=0, keys=frozenset()).adding(keys, at_most=10_000)
-    assert len(render_window(window)["late.keys"]) < 60_000
 
 
 sizes = st.lists(st.integers(0, 5_000), min_size=1, max_size=30)

@@ -22,7 +22,7 @@ from lading.sources.files.spec import S3Access
 from lading.sources.files.store import ObjectStore, open_store
 from lading.sources.files.store_local import LocalStore
 from lading.testing.marked import secret
-from tests.sources.support import BIG, Place, with_columns
+from tests.sources.support import BIG, Job, Place, with_columns
 from tests.tables.s3_server import S3Server
 
 
@@ -65,7 +65,7 @@ def test_every_page_of_a_bucket_is_read_and_start_after_skips(s3: S3Server) -> N
     assert sum(len(parse_payload(split.payload).parts) for split in splits) == 1_050
     assert splits[-1].end == "in/01049.csv"
     late_start = source.open('{"fileName": "in/01000.csv"}')
-    assert source.survey(late_start).pending_files == 49
+    assert source.survey(late_start).pending.files == 49
 
 
 def test_a_hundred_thousand_files_are_listed_quickly_and_in_little_memory(tmp_path: Path) -> None:
@@ -115,9 +115,23 @@ def test_links_are_followed_and_loops_are_loud(tmp_path: Path) -> None:
         keys_of(LocalStore(), prefix)
 
 
-def test_a_folder_that_is_not_there_is_an_error_and_not_an_empty_answer(tmp_path: Path) -> None:
-    with pytest.raises(ListingError, match="No such file"):
-        FilesSource(Place(tmp_path / "gone").bare("*.csv")).open("")
+def test_a_folder_that_is_gone_is_an_error_and_not_an_empty_answer(tmp_path: Path) -> None:
+    """One that was never there is empty: nothing was loaded from it, so nothing can be missed."""
+    place = Place(tmp_path / "in")
+    load = Job(with_columns(place.bare("*.csv"), "c1"))
+    assert load.plan() == ()
+    assert load.source.survey(load.positions).is_missing
+    place.put("a.csv", b"x\n")
+    assert load.files() == ["a.csv"]
+    place.delete("a.csv")
+    (tmp_path / "in").rmdir()
+    with pytest.raises(ListingError, match="does not exist"):
+        load.plan()
+    with pytest.raises(ListingError, match="does not exist"):
+        load.source.survey(load.positions)
+    (tmp_path / "in").write_text("a file")
+    with pytest.raises(ListingError, match="Not a directory"):
+        load.plan()
 
 
 def test_a_bucket_that_is_not_there_is_an_error_and_not_an_empty_answer(s3: S3Server) -> None:

@@ -33,12 +33,14 @@ CREATE TABLE orders_delta (id BIGINT NOT NULL, city VARCHAR(20), amount DECIMAL(
 CREATE TABLE orders_iceberg (id BIGINT NOT NULL, city VARCHAR(20), amount DECIMAL(10,2)) USING iceberg;
 
 CREATE JOB csv_to_delta
-PROPERTIES ("s3.max_batch_files" = "8", "session.enable_insert_strict" = "false", "session.enable_strict_cast" = "true")
+PROPERTIES ("s3.max_batch_files" = "8", "file.settle_seconds" = "0",
+            "session.enable_insert_strict" = "false", "session.enable_strict_cast" = "true")
 ON STREAMING DO INSERT INTO orders_delta SELECT id, upper(city), amount
 FROM FILE("uri" = "{inbox}/*.csv", "format" = "csv_with_names", "column_separator" = ",");
 
 CREATE JOB json_to_iceberg
-PROPERTIES ("s3.max_batch_files" = "8", "session.enable_insert_strict" = "false", "session.enable_strict_cast" = "true")
+PROPERTIES ("s3.max_batch_files" = "8", "file.settle_seconds" = "0",
+            "session.enable_insert_strict" = "false", "session.enable_strict_cast" = "true")
 ON STREAMING DO INSERT INTO orders_iceberg SELECT id, upper(city), amount
 FROM FILE("uri" = "{inbox}/*.json", "format" = "json");
 """

@@ -16,7 +16,6 @@ from lading.service.beacon import Beacon, look_for
 from lading.service.result import Result
 
 MOST_ROWS = 100_000
-CAUGHT_UP = "No new data is available"
 
 
 class RemoteError(LadingError):

@@ -11,17 +11,20 @@ import typer
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from lading.cli.remote import CAUGHT_UP, RemoteLading, RemoteVerdict
+from lading.cli.remote import RemoteLading, RemoteVerdict
 from lading.cli.sql import HOME, STORE
 from lading.clock import SystemClock
+from lading.jobs.batches import NOT_LOADED, NOTHING_NEW
 from lading.jobs.reasons import render_reason
 from lading.jobs.record import JobRecord, JobState
 from lading.model.bill import Bill
 
 if TYPE_CHECKING:
+    from lading.service.facade import Lading
     from lading.service.verify import Verdict
 
 PAUSED_EXIT = 3
+LEFT_OUT_EXIT = 4
 LAG_EVERY_S = 2.0
 """Asking how far a job is behind lists everything there is."""
 
@@ -34,7 +37,10 @@ def run(
     timeout: Annotated[float | None, typer.Option(help="Stop after so many seconds.")] = None,
     store: STORE = "",
 ) -> None:
-    """Load everything that is there now. Exit status 0: caught up; 3: a job paused on an error."""
+    """Load everything that is there now.
+
+    Exit status 0: caught up; 3: a job paused on an error; 4: caught up, and files are there that are not loaded.
+    """
     from lading.cli.remote import find_remote
     from lading.service.facade import Lading
 
@@ -54,11 +60,23 @@ def run(
             board = _Board(progress, names, lambda record: lading.runner(record.job_id).behind())
             records = lading.run(names, timeout=timeout, on_progress=board.note)
             board.finish(records)
+        has_left_out = _tell_surveys(lading, records, console)
     paused = [record for record in records.values() if record.state is JobState.PAUSED]
     for record in paused:
         console.print(f"{record.full_name} is PAUSED: {render_reason(record.reason)}", style="red", markup=False)
-    if paused:
-        raise typer.Exit(PAUSED_EXIT)
+    if paused or has_left_out:
+        raise typer.Exit(PAUSED_EXIT if paused else LEFT_OUT_EXIT)
+
+
+def _tell_surveys(lading: Lading, records: dict[str, JobRecord], console: Console) -> bool:
+    """Say what is in the sources and was not loaded; whether some of it never will be."""
+    has_left_out = False
+    for name, record in records.items():
+        survey = lading.runner(record.job_id).survey
+        if survey is not None and survey.remark and record.state is not JobState.PAUSED:
+            console.print(f"{name}: {survey.remark}", style="yellow", markup=False)
+            has_left_out = has_left_out or any(survey.left_out.values())
+    return has_left_out
 
 
 def _watch(remote: RemoteLading, jobs: list[str] | None, timeout: float | None, console: Console) -> int:
@@ -75,11 +93,20 @@ def _watch(remote: RemoteLading, jobs: list[str] | None, timeout: float | None, 
     paused = [job for job in shown if job["state"] == "PAUSED"]
     for job in shown:
         console.print(f"{job['name']}: {job['state']}; {job['totals']['rows']['loaded']:,} rows loaded", markup=False)
-    return PAUSED_EXIT if paused else 0
+    remarks = {job["name"]: _remark(job) for job in shown if _remark(job) and job not in paused}
+    for name, remark in remarks.items():
+        console.print(f"{name}: {remark}", style="yellow", markup=False)
+    has_left_out = any(remark.startswith(NOT_LOADED) for remark in remarks.values())
+    return PAUSED_EXIT if paused else LEFT_OUT_EXIT if has_left_out else 0
+
+
+def _remark(job: dict[str, Any]) -> str:
+    """What a job that has caught up says besides."""
+    return str(job.get("message", "")).partition("; ")[2] if _rests(job) else ""
 
 
 def _rests(job: dict[str, Any]) -> bool:
-    return str(job.get("message", "")).startswith(CAUGHT_UP)
+    return str(job.get("message", "")).startswith(NOTHING_NEW)
 
 
 def verify(

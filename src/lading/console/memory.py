@@ -93,6 +93,9 @@ class StepMemory:
     def files_behind(self, record: JobRecord, files: Mapping[str, int]) -> None:
         """Nothing to measure."""
 
+    def files_left_out(self, record: JobRecord, files: Mapping[str, int], remark: str) -> None:
+        """Nothing to measure."""
+
     # What pages ask.
 
     def pulse(self, job_id: JobId) -> list[int]:

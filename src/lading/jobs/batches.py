@@ -31,6 +31,10 @@ MIN_SCALE = 1 / 1024
 CALM_COMMITS = 8
 """Commits in a row after which batches may be twice as large again."""
 
+NOTHING_NEW = "No new data is available in the source"
+NOT_LOADED = "not loaded: "
+"""How a remark begins that is about files which are there and are not going to be loaded."""
+
 Change = tuple[JobRecord, tuple[Action, ...]]
 
 
@@ -119,7 +123,7 @@ def on_nothing_to_do(record: JobRecord, event: NothingToDo) -> Change:
         failures=0,
         auto_resume=AutoResume(),
         end_offset=event.end_offset or record.end_offset,
-        runtime_message="; ".join(filter(None, ("No new data is available in the source", event.remark))),
+        runtime_message="; ".join(filter(None, (NOTHING_NEW, event.remark))),
     )
     # A task that was staged and moved nothing is a success that committed nothing.
     return _end_task(idle, TaskState.SUCCESS, event.at) if idle.task else (idle, ())

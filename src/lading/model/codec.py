@@ -20,7 +20,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 from lading.errors import RecordLiesError, RecordUnreadableError, RecordVersionError
 from lading.model.bill import Bill, check_bill
 
-VERSION = 2
+VERSION = 3
 
 Json = Any
 """Whatever `json` reads and writes."""
@@ -35,7 +35,12 @@ def _bill_2(body: dict[str, Json]) -> dict[str, Json]:
     return {**body, "positions": {**positions, "partitions": partitions}}
 
 
-_UPGRADES: dict[int, Callable[[dict[str, Json]], dict[str, Json]]] = {1: _bill_2}
+def _bill_3(body: dict[str, Json]) -> dict[str, Json]:
+    """Form 3 is as form 2, but for what the marks of files mean: an older Lading would load forgotten files again."""
+    return body
+
+
+_UPGRADES: dict[int, Callable[[dict[str, Json]], dict[str, Json]]] = {1: _bill_2, 2: _bill_3}
 
 
 def render_bill(bill: Bill) -> bytes:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import pyarrow as pa
 
+from lading.clock import Clock
 from lading.errors import ConfigError, PropertyError
 from lading.ids import JobId
 from lading.model.batch import Limits
@@ -21,12 +22,13 @@ from lading.pipeline.stager import Stage
 from lading.pipeline.tasks import TaskTools
 from lading.service.column_defaults import with_defaults
 from lading.service.compiled import Compiled
+from lading.service.file_surveys import told_survey
 from lading.service.files_spec import files_spec_of
 from lading.service.partition_nulls import with_partition_nulls
 from lading.sources.files.packing import SplitSizing
 from lading.sources.files.reader import output_schema, read_splits
 from lading.sources.files.schema import infer_schema
-from lading.sources.files.source import FilesSource, Survey, render_offset
+from lading.sources.files.source import FilesSource, render_offset
 from lading.sources.files.spec import FilesSpec, Format
 from lading.sql.definitions import StreamingJobDefinition, define_streaming_job
 from lading.sql.masking import without_secrets
@@ -41,6 +43,17 @@ from lading.tables.writers import open_writer
 _HIDDEN = 4
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilesContext:
+    """What an installation says about all jobs that load files."""
+
+    clock: Clock
+    settle_s: float
+    """For how long a file on a disk must not have been modified, where the job does not say it."""
+    is_trial: bool = False
+    """The job is only looked at: its columns may come from a file that is still written."""
+
+
 def compile_files(
     job_id: JobId,
     statement: CreateJob,
@@ -49,12 +62,15 @@ def compile_files(
     quarantine: str,
     *,
     addresses: AddressRules,
+    context: FilesContext,
     scale: float = 1.0,
 ) -> Compiled:
     """Check a job against its table and its files, and put its parts together."""
     definition = define_streaming_job(statement)
-    spec = files_spec(definition, table.schema(), addresses)
-    known = spec if spec.schema is not None else infer_schema(spec)
+    spec = files_spec(definition, table.schema(), addresses, context.settle_s)
+    if context.is_trial:
+        spec = replace(spec, settle_s=0.0)
+    known = spec if spec.schema is not None else infer_schema(spec, clock=context.clock)
     properties = definition.properties
     job = Job(
         job_id=job_id,
@@ -70,35 +86,19 @@ def compile_files(
         ),
     )
     # Spark is not started for a job that has nothing to load, so nobody knows yet how many tasks it runs at one time.
-    source = FilesSource(known or spec, sizing=SplitSizing(parallel=max(2, os.cpu_count() or 2)))
+    sizing = SplitSizing(parallel=max(2, os.cpu_count() or 2))
+    source = FilesSource(known or spec, sizing=sizing, clock=context.clock)
     return Compiled(
         job=job,
         source=source,
         stage=None if known is None else _stage(definition, known, table, entry, quarantine),
         interval_s=properties.max_interval_s,
         show_position=offset_of,
-        remark=lambda positions: late_remark(source.survey(positions)),
-        behind=lambda positions: pending(source.survey(positions)),
-        pending=lambda positions: {source.partition: source.survey(positions).pending_files},
+        survey=lambda positions: told_survey(source.partition, source.survey(positions), spec.settle_s),
+        look_everywhere=source.look_everywhere,
         can_learn_columns=lambda: source.first_file() is not None,
         is_once=spec.ingestion.value == "once",
     )
-
-
-def pending(survey: Survey) -> str:
-    """Files that are still to be loaded, in words."""
-    return f"{survey.pending_files:,} files behind ({survey.pending_bytes:,} bytes)"
-
-
-def late_remark(survey: Survey) -> str:
-    """Files that appeared before the position, in words."""
-    parts = []
-    if survey.late_files:
-        shown = ", ".join(survey.late_sample)
-        parts.append(f"{survey.late_files} late files sort before the position and are not loaded: {shown}")
-    if survey.lost_files:
-        parts.append(f"at least {survey.lost_files} more appeared further back")
-    return "; ".join(parts)
 
 
 def offset_of(positions: Positions) -> str:
@@ -112,9 +112,11 @@ def offset_text(offset: str | None) -> str:
     return render_offset(offset) if offset else ""
 
 
-def files_spec(definition: StreamingJobDefinition, target: pa.Schema, addresses: AddressRules) -> FilesSpec:
+def files_spec(
+    definition: StreamingJobDefinition, target: pa.Schema, addresses: AddressRules, settle_s: float = 0.0
+) -> FilesSpec:
     """Where the files are and how they are written."""
-    spec = files_spec_of(definition.source, definition.properties, addresses)
+    spec = files_spec_of(definition.source, definition.properties, addresses, settle_s)
     if spec.format is Format.JSON and not spec.json.jsonpaths:
         return replace(spec, schema=_json_schema(definition, spec, target))
     return spec

@@ -13,6 +13,22 @@ from lading.plan.planner import Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SourceSurvey:
+    """What is in a source beside what was loaded, at one moment."""
+
+    pending: Mapping[str, int]
+    """Files that are still to be loaded, by partition."""
+    behind: str
+    """The same in words."""
+    left_out: Mapping[str, int]
+    """Files that are not going to be loaded, by the reason for it."""
+    remark: str = ""
+    """What people should know, such as those files; empty when there is nothing."""
+    settles_in_s: float = 0.0
+    """Until files that wait because they may still be written can be loaded; 0: none waits."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Compiled:
     """A job, ready to run as soon as its columns are known."""
 
@@ -25,11 +41,13 @@ class Compiled:
     show_position: Callable[[Positions], str]
     """The position as jobs are shown with it."""
     remark: Callable[[Positions], str] = lambda positions: ""
-    """What people should know when there is nothing new. May be slow: it may list everything."""
+    """What people should know when there is nothing new, where the source does not count files. May be slow."""
     behind: Callable[[Positions], str] = lambda positions: ""
-    """How much is there that is not loaded yet, in words. May be slow too."""
-    pending: Callable[[Positions], Mapping[str, int]] | None = None
-    """Files that are still to be loaded, by partition, where that is what the source counts. May be slow too."""
+    """How much is there that is not loaded yet, in words; likewise."""
+    survey: Callable[[Positions], SourceSurvey] | None = None
+    """Count what is there, where the source counts files. May be slow: it lists everything."""
+    look_everywhere: Callable[[], None] = lambda: None
+    """Have the next batch look for everything there is, however long that takes."""
     is_once: bool = False
     can_learn_columns: Callable[[], bool] = lambda: True
     """Whether something has come since from which the columns can be learned, when `stage` is None."""

@@ -25,9 +25,10 @@ from lading.pipeline.environment import cloud_identity
 from lading.pipeline.pools import pool_of
 from lading.plan.planner import Planner
 from lading.service.access import Access
-from lading.service.compile_files import compile_files
+from lading.service.compile_files import FilesContext, compile_files
 from lading.service.compile_routine import compile_routine
 from lading.service.compiled import Compiled
+from lading.service.draining import Progress, drain
 from lading.service.engine import Engine
 from lading.service.guard import no_such_job
 from lading.service.home import Home
@@ -53,7 +54,7 @@ from lading.service.spark_queries.process import OwnSession, QueryProcess
 from lading.service.stagers import LazyStager, NoStager
 from lading.service.unrecorded import Unrecorded
 from lading.service.verify import Verdict, verify_job
-from lading.settings import audit_settings, environment, security_settings
+from lading.settings import audit_settings, environment, file_settings, security_settings
 from lading.sql.parse import parse_statement
 from lading.sql.statements import CreateJob, CreateRoutineLoad
 from lading.store.home import HomeLock
@@ -61,9 +62,6 @@ from lading.tables.base import LakeTable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-
-Progress = Callable[[JobRecord, Bill], None]
 
 
 class Lading:
@@ -96,6 +94,7 @@ class Lading:
         self.endpoints = Endpoints(self.store, self.clock, installation_rules(networks), resolver)
         self.shelf = Shelf(self.home, self.store, self.clock, self.vault, self.endpoints)
         self.audit = AuditLog(self.home.audit, self.clock, audit_settings())
+        self._settle_s = float(file_settings().file_settle_seconds)
         self._own = Session(self, user=user or getpass.getuser())
         self.engine = Engine(self.home, spark or {}, session)
         limits = query_limits or QueryLimits()
@@ -160,7 +159,9 @@ class Lading:
         chosen = [self.any_job(name) for name in jobs] if jobs else self.live_jobs()
         deadline = None if timeout is None else self.clock.monotonic_s() + timeout
         with ThreadPoolExecutor(max_workers=max(1, min(16, len(chosen)))) as pool:
-            futures = [pool.submit(self._drain, record, deadline, on_progress) for record in chosen]
+            futures = [
+                pool.submit(drain, self.runner(record.job_id), self.clock, deadline, on_progress) for record in chosen
+            ]
             ended = [future.result() for future in futures]
         return {str(record.full_name): record for record in ended}
 
@@ -290,8 +291,8 @@ class Lading:
         database, _, name = record.target.partition(".")
         return self.shelf.open_table(database, name)
 
-    def compile(self, record: JobRecord) -> tuple[Compiled, LakeTable]:
-        """A job's parts, from its record."""
+    def compile(self, record: JobRecord, *, is_trial: bool = False) -> tuple[Compiled, LakeTable]:
+        """A job's parts, from its record. A trial only shows whether they fit."""
         table = self.open_target(record)
         database, _, name = record.target.partition(".")
         entry, quarantine = self.shelf.entry(database, name), self.home.quarantine(record.job_id)
@@ -302,8 +303,16 @@ class Lading:
         statement = with_source(whole, replace(source, properties=known))
         addresses = job_rules(self, record.job_id, source)
         if isinstance(statement, CreateJob):
+            context = FilesContext(clock=self.clock, settle_s=self._settle_s, is_trial=is_trial)
             compiled = compile_files(
-                record.job_id, statement, table, entry, quarantine, addresses=addresses, scale=record.batch_scale
+                record.job_id,
+                statement,
+                table,
+                entry,
+                quarantine,
+                addresses=addresses,
+                context=context,
+                scale=record.batch_scale,
             )
         else:
             compiled = compile_routine(record, statement, table, entry, quarantine, self.clock, addresses=addresses)
@@ -362,15 +371,6 @@ class Lading:
         # A pool for each job: those that have much to do leave the others their even share.
         tools = replace(compiled.stage.tools, identity=cloud_identity(environment()))
         return LazyStager(self.spark, replace(compiled.stage, tools=tools, pool=pool_of(compiled.job.job_id)))
-
-    def _drain(self, record: JobRecord, deadline: float | None, on_progress: Progress | None) -> JobRecord:
-        runner = self.runner(record.job_id)
-        if on_progress is not None:
-            runner.on_progress = lambda bill: on_progress(runner.record(), bill)
-        while runner.run_once():
-            if deadline is not None and self.clock.monotonic_s() > deadline:
-                break
-        return runner.record()
 
 
 def secret_key(job_id: JobId, slot: str = "") -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lading.errors import ConfigError
 from lading.sources.files.glob import compile_glob
 from lading.sources.files.place import parse_uri
+from lading.sources.files.spec import Place
 from lading.sql.parts import SourceFunction
 
 
@@ -14,21 +14,35 @@ def whole_name(name: str, source: SourceFunction) -> str:
     """The key that a name means.
 
     A name without a folder is one in the folder of the job's files; a path that is not absolute is seen from here. The
-    file need not exist. Raises ConfigError for one that lies elsewhere: it would sort before or behind all of them.
+    file need not exist.
     """
     uri = source.properties.get("uri", "")
     if not uri:
         return name
     place = parse_uri(uri)
-    prefix = compile_glob(place.pattern).literal_prefix
-    folder = prefix[: prefix.rfind("/") + 1]
     whole = name.removeprefix(place.root)
     if "/" not in whole:
-        whole = folder + whole
-    elif place.scheme == "file" and not whole.startswith("/"):
-        whole = str(Path.cwd() / whole.removeprefix("./"))
-    if not whole.startswith(folder):
-        msg = f"{whole} is not in {folder}, where the files of the job are"
-        todo = "Name the last file that counts as loaded; a name without a folder is taken to be there."
-        raise ConfigError(msg, left="Nothing was changed.", todo=todo)
+        return _folder(place) + whole
+    if place.scheme == "file" and not whole.startswith("/"):
+        return str(Path.cwd() / whole.removeprefix("./"))
     return whole
+
+
+def warn_outside(key: str, source: SourceFunction) -> str:
+    """What an offset does that is not where the job's files are; empty for one that is.
+
+    Doris takes it without a word. It sorts before all files of the job, or behind them all.
+    """
+    uri = source.properties.get("uri", "")
+    if not uri or not key:
+        return ""
+    folder = _folder(parse_uri(uri))
+    if key.startswith(folder):
+        return ""
+    effect = "all of them are loaded" if key < folder else "none of them is loaded, now or later"
+    return f"{key} is not in {folder}, where the files of the job are: {effect}"
+
+
+def _folder(place: Place) -> str:
+    prefix = compile_glob(place.pattern).literal_prefix
+    return prefix[: prefix.rfind("/") + 1]

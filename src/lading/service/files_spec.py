@@ -24,11 +24,13 @@ from lading.sql.file_properties import S3Access as AskedAccess
 from lading.sql.job_properties import StreamingJobProperties
 
 _COMPRESSIONS = {"gzip": "gz", "none": "plain", "snappyblock": "snappy", "lz4frame": "lz4"}
-_LATE = {"SHOW": LateFiles.COUNT, "LOAD": LateFiles.LOAD}
 
 
 def files_spec_of(
-    source: S3Properties | FileProperties, job: StreamingJobProperties, addresses: AddressRules = EVERY_PRIVATE
+    source: S3Properties | FileProperties,
+    job: StreamingJobProperties,
+    addresses: AddressRules = EVERY_PRIVATE,
+    settle_s: float = 0.0,
 ) -> FilesSpec:
     """Where the files are and how they are written; without columns, unless the statement names them."""
     files = source.files
@@ -43,8 +45,10 @@ def files_spec_of(
         path_partition_keys=files.path_partition_keys,
         missing_columns=MissingColumns(files.missing_columns.lower()),
         ingestion=Ingestion(job.ingestion_mode.lower()),
-        late_files=_LATE[job.late_files],
+        late_files=LateFiles(job.late_files.lower()),
         late_window=job.late_window or 0,
+        also_load=frozenset(job.also_load),
+        settle_s=settle_s if job.settle_s is None else job.settle_s,
         max_record_bytes=files.max_record_bytes or MAX_RECORD_BYTES,
         schema=_schema(files.csv) if form.is_csv else None,
     )

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import Enum
 
+from lading.ids import JobId
 from lading.jobs.record import JobRecord
 from lading.model.bill import Bill
 from lading.service.hidden import hide
@@ -88,6 +89,8 @@ class LogWatch:
 
     def __init__(self) -> None:
         self._log = logging.getLogger("lading.jobs")
+        self._left_out: dict[JobId, dict[str, int]] = {}
+        """What was said last, so that it is said again only when it changes."""
 
     def step(self, record: JobRecord, step: str, seconds: float) -> None:
         pass
@@ -114,3 +117,9 @@ class LogWatch:
 
     def files_behind(self, record: JobRecord, files: Mapping[str, int]) -> None:
         pass
+
+    def files_left_out(self, record: JobRecord, files: Mapping[str, int], remark: str) -> None:
+        left_out = {reason: count for reason, count in files.items() if count}
+        if left_out and self._left_out.get(record.job_id) != left_out:
+            self._log.warning("files are not loaded: %s", remark, extra={"job": str(record.full_name)})
+        self._left_out[record.job_id] = left_out

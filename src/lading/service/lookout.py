@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
 from lading.ids import JobId
@@ -32,6 +32,7 @@ class Lookout:
         self._units: dict[JobId, LagUnit] = {}
         self._past: dict[JobId, deque[LagPoint]] = {}
         self._newest: dict[JobId, LagPoint] = {}
+        self._left_out: dict[JobId, Mapping[str, int]] = {}
 
     def saw_commit(self, job_id: JobId, seq: int, beat: Beat) -> None:
         """Take a commit in. One that is not newer than the last changes nothing."""
@@ -74,6 +75,16 @@ class Lookout:
             if not past or lag.at - past[-1].at >= LAG_DISTANCE:
                 past.append(point)
 
+    def saw_left_out(self, job_id: JobId, files: Mapping[str, int]) -> None:
+        """Take in how many files a job is not going to load, by the reason."""
+        with self._lock:
+            self._left_out[job_id] = dict(files)
+
+    def left_out(self, job_id: JobId) -> Mapping[str, int]:
+        """The files that a job is not going to load, as they were last counted."""
+        with self._lock:
+            return self._left_out.get(job_id, {})
+
     def lag(self, job_id: JobId, now: datetime) -> Lag | None:
         """How far a job is behind; None when nobody has looked for a while."""
         with self._lock:
@@ -100,7 +111,7 @@ class Lookout:
         """Let go of jobs that are gone."""
         kept = set(job_ids)
         with self._lock:
-            for memory in (self._beats, self._lags, self._units, self._past, self._newest):
+            for memory in (self._beats, self._lags, self._units, self._past, self._newest, self._left_out):
                 for job_id in [known for known in memory if known not in kept]:
                     del memory[job_id]
 

@@ -122,6 +122,10 @@ class Metrics:
         """How many files a job has still to load."""
         self.lag_seen(record, unit=LagUnit.FILES, partitions=files)
 
+    def files_left_out(self, record: JobRecord, files: Mapping[str, int], remark: str) -> None:
+        """Which files a job is not going to load."""
+        self.lookout.saw_left_out(record.job_id, files)
+
     def timer(self, record: JobRecord) -> StepTimer:
         """Measures the steps of one batch from the names the coordinator yields."""
         return StepTimer(self, record, self._clock)
@@ -255,6 +259,7 @@ class _StoreCollector(Collector):
                 auto_resume_tries=record.auto_resume.tries,
                 last_commit_at=record.last_success_at,
                 lag=self._lookout.lag(record.job_id, now),
+                left_out=self._lookout.left_out(record.job_id),
             )
             for record in records
         ]

@@ -11,7 +11,7 @@ from lading.errors import ConfigError, PartitionLostError
 from lading.model.positions import BEGINNING, PartitionState, Positions
 from lading.service.positions_shown import is_horizon
 from lading.service.streams import Stream
-from lading.sources.files.source import FilesSource
+from lading.sources.files.source import FileCount, FilesSource, Survey
 from lading.sql.starts import OFFSET_BEGINNING
 
 Direction = Literal["BACK", "FORWARD", "SAME", "GIVEN UP", "NEW SOURCE", "UNKNOWN"]
@@ -185,7 +185,13 @@ def plan_new_source(positions: Positions, opened: Positions) -> tuple[PartitionM
     return (*left, *begun)
 
 
-def plan_file_moves(source: FilesSource, positions: Positions, key: str) -> tuple[PartitionMove, ...]:
+def _to_load(survey: Survey) -> FileCount:
+    """Files that will be loaded, those that are still being written included."""
+    pending, unsettled = survey.pending, survey.unsettled
+    return FileCount(files=pending.files + unsettled.files, size_bytes=pending.size_bytes + unsettled.size_bytes)
+
+
+def plan_file_moves(source: FilesSource, positions: Positions, key: str, remark: str = "") -> tuple[PartitionMove, ...]:
     """A move of a file job. Lists the prefix: files between the two names are counted."""
     if len(positions.partitions) != 1:
         msg = "A job that loads files has one position"
@@ -197,8 +203,8 @@ def plan_file_moves(source: FilesSource, positions: Positions, key: str) -> tupl
         after_low, after_high = (
             source.survey(replace(positions, partitions={name: PartitionState(at=at)})) for at in (low, high)
         )
-        files = after_low.pending_files - after_high.pending_files
-        size = after_low.pending_bytes - after_high.pending_bytes
+        files = _to_load(after_low).files - _to_load(after_high).files
+        size = _to_load(after_low).size_bytes - _to_load(after_high).size_bytes
     is_back = key < state.at
     return (
         PartitionMove(
@@ -211,5 +217,6 @@ def plan_file_moves(source: FilesSource, positions: Positions, key: str) -> tupl
             skipped=0 if is_back else files,
             skipped_bytes=0 if is_back else size,
             unit="files",
+            remark=remark,
         ),
     )

@@ -42,8 +42,9 @@ from lading.jobs.record import JobRecord, JobState
 from lading.jobs.transition import transition
 from lading.model.bill import Bill
 from lading.plan.planner import Planner
-from lading.service.compiled import Compiled
+from lading.service.compiled import Compiled, SourceSurvey
 from lading.service.cut_off import check_not_cut_off
+from lading.service.file_surveys import SurveyTeller
 from lading.service.hidden import hide
 from lading.service.running import CancellableStager, Tools, is_full
 from lading.service.store_health import try_write
@@ -52,7 +53,6 @@ from lading.store.records import AuditEntry
 from lading.tables.base import LakeTable
 
 MAX_SAVES = 20
-LAG_EVERY_S = 10.0
 REMARK_EVERY_S = 60.0
 """How often an idle job looks at everything there is, to say what it passes over."""
 
@@ -87,7 +87,9 @@ class JobRunner:
         self._is_noted = False
         self._remark_due_s = 0.0
         self._began_s = 0.0
-        self._lag_due_s = 0.0
+        self._teller = SurveyTeller(tools.clock, tools.watches)
+        self.survey: SourceSurvey | None = None
+        """What was in the source besides, when it last had nothing to load."""
 
     @property
     def interval_s(self) -> float:
@@ -100,6 +102,10 @@ class JobRunner:
         opened = self._open_job
         if opened is not None:
             opened.stager.cancel()
+
+    def wait_for_halt(self, timeout_s: float) -> bool:
+        """Wait, unless the job is to stop. Whether it is."""
+        return self._halted.wait(timeout_s)
 
     def wait(self, timeout_s: float) -> bool:
         """Whether the batch that was running has ended in time."""
@@ -117,10 +123,17 @@ class JobRunner:
         opened = self._open_job
         if opened is None or opened.coordinator.bill is None:
             return ""
+        compiled, positions = opened.compiled, opened.coordinator.bill.positions
         try:
-            return opened.compiled.behind(opened.coordinator.bill.positions)
+            return compiled.survey(positions).behind if compiled.survey is not None else compiled.behind(positions)
         except LadingError:
             return ""  # The batch that follows says what is wrong.
+
+    def look_everywhere(self) -> None:
+        """Have the next batch look for everything there is, however long that takes."""
+        opened = self._open_job
+        if opened is not None:
+            opened.compiled.look_everywhere()
 
     def is_idle(self) -> bool:
         """Whether the source has nothing for an open job, as far as can be told without table and store.
@@ -275,8 +288,7 @@ class JobRunner:
             self.goodbye()
             opened = self._open(self.record())
         if opened.compiled.stage is None:
-            self.apply(NothingToDo(at=self._now()))
-            self._remark_due_s = self._tools.clock.monotonic_s() + REMARK_EVERY_S
+            self._nothing_to_do(opened)
             return False
         steps, task_id, since = opened.coordinator.run_batch(), 0, self._tools.clock.monotonic_s()
         is_sent = False
@@ -333,7 +345,7 @@ class JobRunner:
         for watch in self._tools.watches:
             watch.committed(record, bill)
         self._tell_ended(record, "committed")
-        self._tell_lag(opened, record, bill)
+        self._teller.tell_now_and_then(compiled, record, bill)
         compiled.acknowledge(bill)
         self.on_progress(bill)
         self._remark_due_s = 0.0
@@ -345,13 +357,15 @@ class JobRunner:
         return True
 
     def _nothing_to_do(self, opened: _Open) -> None:
-        bill = opened.coordinator.bill
-        remark = opened.compiled.remark(bill.positions) if bill is not None else ""
+        bill, compiled, remark = opened.coordinator.bill, opened.compiled, ""
+        survey = compiled.survey(bill.positions) if bill is not None and compiled.survey is not None else None
+        if bill is not None:
+            remark = compiled.remark(bill.positions) if survey is None else survey.remark
         record = self.apply(NothingToDo(remark=remark, at=self._now()))
         self._remark_due_s = self._tools.clock.monotonic_s() + REMARK_EVERY_S
-        if bill is not None and opened.compiled.pending is not None:
-            for watch in self._tools.watches:
-                watch.files_behind(record, dict.fromkeys(bill.positions.partitions, 0))
+        self.survey = survey
+        if survey is not None:
+            self._teller.tell(record, survey)
 
     def _look_after(self, table: LakeTable) -> None:
         self._commits += 1
@@ -365,19 +379,6 @@ class JobRunner:
         else:
             if report.remark:
                 self._log.warning("history of the table was kept: %s", report.remark)
-
-    def _tell_lag(self, opened: _Open, record: JobRecord, bill: Bill) -> None:
-        """Now and then: it lists everything there is."""
-        now = self._tools.clock.monotonic_s()
-        if opened.compiled.pending is None or not self._tools.watches or now < self._lag_due_s:
-            return
-        self._lag_due_s = now + LAG_EVERY_S
-        try:
-            files = opened.compiled.pending(bill.positions)
-        except LadingError:
-            return  # The next batch says what is wrong.
-        for watch in self._tools.watches:
-            watch.files_behind(record, files)
 
     def _tell_step(self, name: str, since: float) -> float:
         now = self._tools.clock.monotonic_s()

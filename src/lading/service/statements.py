@@ -122,7 +122,8 @@ def _alter(session: Session, edit: Edit) -> Result:
     allow_hosts(session, edit.record.job_id, source_of(edit.new))
     commit_edit(session, edit)
     after_change(session, edit.record)
-    return done(f"job {edit.record.full_name} altered; it stays PAUSED")
+    warnings = [f"; warning: {move.remark}" for move in edit.moves if move.unit == "files" and move.remark]
+    return done(f"job {edit.record.full_name} altered; it stays PAUSED" + "".join(warnings))
 
 
 def _catalog(session: Session, statement: Statement) -> Result:

@@ -17,7 +17,7 @@ from lading.model.positions import Positions
 from lading.service.audit import apply, audit
 from lading.service.edits import Edit, check_paused
 from lading.service.ended_jobs import tell_table
-from lading.service.file_names import whole_name
+from lading.service.file_names import warn_outside, whole_name
 from lading.service.guard import is_local
 from lading.service.lookout import forget_lag
 from lading.service.lost_secrets import statement_to_alter
@@ -25,14 +25,18 @@ from lading.service.moves import PartitionMove, plan_file_moves
 from lading.service.result import Result, done
 from lading.service.security.reach import allow_hosts, check_source
 from lading.service.session import Session
+from lading.service.sourced import source_of
 from lading.service.turns import turn_of
 from lading.sources.files.source import FilesSource, parse_offset
 from lading.sql.alter import alter_streaming_job
 from lading.sql.definitions import define_streaming_job
+from lading.sql.job_properties import read_job_properties
 from lading.sql.masking import without_secrets
 from lading.sql.parts import SourceFunction
 from lading.sql.render import render
 from lading.sql.statements import AlterJob, ControlJob, CreateJob
+
+ALSO_LOAD = "s3.also_load"
 
 
 def create_job(session: Session, statement: CreateJob) -> Result:
@@ -45,7 +49,7 @@ def create_job(session: Session, statement: CreateJob) -> Result:
     database = definition.table.db if definition.table.db is not None else session.database
     qualified = replace(definition.table, db=database)
     insert = replace(statement.insert, table=qualified, source=_located(statement.insert.source))
-    properties = _located_offset(statement.properties, insert.source)
+    properties = _located_names(statement.properties, insert.source)
     statement = replace(statement, insert=insert, properties=properties)
     kept = without_secrets(statement)
     event = Created(
@@ -65,10 +69,11 @@ def create_job(session: Session, statement: CreateJob) -> Result:
     session.lading.keep_secrets(record.job_id, statement, kept)
     allow_hosts(session, record.job_id, statement.insert.source)
     # Everything is checked against the table and the files before the job exists; keys and roles by a first listing.
-    compiled, _ = session.lading.compile(record)
+    compiled, _ = session.lading.compile(record, is_trial=True)
     compiled.source.open(compiled.job.start)
     session.lading.store.create_job(record, audit=audit(session, record, "CREATE", statement=statement))
-    return done(f"job {statement.name} created")
+    warning = warn_outside(parse_offset(properties.get("offset", "")), insert.source)
+    return done(f"job {statement.name} created" + (f"; warning: {warning}" if warning else ""))
 
 
 def _located(source: SourceFunction) -> SourceFunction:
@@ -79,14 +84,18 @@ def _located(source: SourceFunction) -> SourceFunction:
     return replace(source, properties={**source.properties, "uri": f"{Path.cwd()}/{uri.removeprefix('./')}"})
 
 
-def _located_offset(properties: Mapping[str, str], source: SourceFunction) -> dict[str, str]:
-    """Positions are whole names; a part of one would sort before or behind them all."""
-    offset = properties.get("offset")
-    if not offset:
-        return dict(properties)
-    key = parse_offset(offset)
-    whole = whole_name(key, source)
-    return dict(properties) if whole == key else {**properties, "offset": json.dumps({"fileName": whole})}
+def _located_names(properties: Mapping[str, str], source: SourceFunction) -> dict[str, str]:
+    """Positions, and files that are asked for, are whole names; a part of one would sort before or behind them all."""
+    located = dict(properties)
+    if offset := properties.get("offset"):
+        key = parse_offset(offset)
+        if (whole := whole_name(key, source)) != key:
+            located["offset"] = json.dumps({"fileName": whole}, ensure_ascii=False)
+    if names := read_job_properties({k: v for k, v in properties.items() if k == ALSO_LOAD}).also_load:
+        wholes = [whole_name(name, source) for name in names]
+        if wholes != list(names):
+            located[ALSO_LOAD] = json.dumps(wholes, ensure_ascii=False)
+    return located
 
 
 def prepare_job_alter(session: Session, statement: AlterJob) -> Edit:
@@ -99,7 +108,7 @@ def prepare_job_alter(session: Session, statement: AlterJob) -> Edit:
     if not isinstance(old, CreateJob):
         msg = f"{record.full_name} is a routine load"
         raise JobNotFoundError(msg, left="Nothing was changed.", todo="Use the statements of routine loads.")
-    properties = _located_offset(statement.properties, old.insert.source)
+    properties = _located_names(statement.properties, old.insert.source)
     insert = statement.insert
     if insert is not None:
         named = replace(insert.table, db=insert.table.db if insert.table.db is not None else session.database)
@@ -127,7 +136,7 @@ def prepare_job_alter(session: Session, statement: AlterJob) -> Edit:
 def prepare_file_move(session: Session, record: JobRecord, old: CreateJob, at: str, reason: str) -> Edit:
     """A position alone: the name of the last file that counts as loaded, or `{"fileName": …}`."""
     offset = at if at.lstrip().startswith("{") or not at else json.dumps({"fileName": at})
-    located = _located_offset({"offset": offset}, old.insert.source)["offset"]
+    located = _located_names({"offset": offset}, old.insert.source)["offset"]
     new = replace(old, properties={**old.properties, "offset": located}) if at else old
     seen, moves = _moves(session, record, parse_offset(located))
     return Edit(record=record, old=old, new=new, seen=seen, moves=moves, reason=reason)
@@ -142,7 +151,8 @@ def _moves(session: Session, record: JobRecord, key: str) -> tuple[Head | None, 
         raise ConfigError(msg, left="Nothing was changed.")
     bills = session.lading.bills(record, 1)
     positions: Positions = bills[0].positions if bills else source.open(compiled.job.start)
-    return (bills[0].head if bills else None), plan_file_moves(source, positions, key)
+    remark = warn_outside(key, source_of(session.lading.statement_of(record)))
+    return (bills[0].head if bills else None), plan_file_moves(source, positions, key, remark)
 
 
 def control_job(session: Session, statement: ControlJob) -> Result:

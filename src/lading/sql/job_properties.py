@@ -12,6 +12,7 @@ from lading.sql.property_values import Rule, boolean, ratio, read_fields, refuse
 
 MIN_BATCH_BYTES = 100 * 1024 * 1024
 MAX_BATCH_BYTES = 10 * 1024 * 1024 * 1024
+MAX_ALSO_LOAD = 1000
 _KEPT = "__"
 """Properties that begin with this are kept and not looked at."""
 _SESSION = "session."
@@ -44,10 +45,14 @@ class StreamingJobProperties:
     """The last file that counts as loaded. None: the statement says nothing about it."""
     ingestion_mode: str = "CONTINUOUS"
     """ONCE: the job is finished when everything that was there is loaded."""
-    late_files: str = "SHOW"
-    """Files that sort before the position: SHOW counts them, LOAD loads them."""
+    late_files: str = "LOAD"
+    """Files that sort before the position when they appear: LOAD loads them, SHOW only counts them."""
     late_window: int | None = None
-    """How many keys behind the position are remembered. None: as the source has it."""
+    """How many loaded files are remembered. None: as the source has it."""
+    also_load: tuple[str, ...] = ()
+    """Files that are loaded wherever they sort, once."""
+    settle_s: int | None = None
+    """For so many seconds a file on a disk must not have been modified. None: as the installation has it."""
     session: SessionVariables = field(default_factory=SessionVariables)
     kept: Mapping[str, str] = field(default_factory=dict)
     """Properties that begin with two underscores."""
@@ -70,6 +75,24 @@ def _show_offset(file_name: str | None) -> str | None:
     return None if file_name is None else json.dumps({"fileName": file_name}, ensure_ascii=False)
 
 
+def _file_names(name: str, text: str) -> tuple[str, ...]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, list) or not all(isinstance(each, str) and each for each in found):
+        msg = f"{name} should be a list of file names"
+        raise refuse(msg, property=name, value=text, todo='Write ["path/of/a/file", "path/of/another"].')
+    if len(found) > MAX_ALSO_LOAD:
+        msg = f"{name} names {len(found)} files"
+        raise refuse(msg, property=name, todo=f"Name at most {MAX_ALSO_LOAD}; load the others afterwards.")
+    return tuple(dict.fromkeys(found))
+
+
+def _show_file_names(names: tuple[str, ...]) -> str | None:
+    return json.dumps(list(names), ensure_ascii=False) if names else None
+
+
 _RULES = (
     Rule(name="max_interval", field="max_interval_s", read=whole(lambda n: n >= 1, "should > 1 (1 is allowed)")),
     Rule(name="s3.max_batch_files", field="max_batch_files", read=whole(lambda n: n >= 1, "should >=1")),
@@ -82,6 +105,8 @@ _RULES = (
     Rule(name="s3.ingestion_mode", field="ingestion_mode", read=word("ONCE", "CONTINUOUS")),
     Rule(name="s3.late_files", field="late_files", read=word("LOAD", "SHOW")),
     Rule(name="s3.late_window", field="late_window", read=whole(lambda n: n >= 1, "should >= 1")),
+    Rule(name="s3.also_load", field="also_load", read=_file_names, show=_show_file_names),
+    Rule(name="file.settle_seconds", field="settle_s", read=whole(lambda n: n >= 0, "should >= 0")),
 )
 
 

@@ -37,6 +37,8 @@ class JobFigures:
     auto_resume_tries: int = 0
     last_commit_at: datetime | None = None
     lag: Lag | None = None
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    """Files that are not going to be loaded, by the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,6 +186,13 @@ _MEASURES: tuple[_Measure, ...] = (
         kind="gauge",
         help="Files that are in the source and not loaded yet.",
         values=_lag(LagUnit.FILES),
+    ),
+    _Measure(
+        name="lading_files_left_out",
+        kind="gauge",
+        help="Files that are in the source and are not going to be loaded, by reason: late, forgotten or changed.",
+        values=lambda job: {(reason,): count for reason, count in job.left_out.items()},
+        more=("reason",),
     ),
     _Measure(
         name="lading_seconds_to_trim",

@@ -3,7 +3,10 @@
     SourceError
     ├── FileGoneError         listed, and deleted before it was read
     ├── FileChangedError      listed, and replaced before or while it was read
-    └── FileUnreadableError   cut off, of another format, or not what the job expects
+    ├── FileUnreadableError   cut off, of another format, or not what the job expects
+    └── ListingError
+        ├── PlaceMissingError      the folder is not there
+        └── UnsortedListingError   the store does not list in the order of keys; the next listing is sorted here
 
 Foreign errors of pyarrow and the operating system are translated here and in the stores, nowhere else.
 """
@@ -34,6 +37,14 @@ class FileChangedError(SourceError):
 
 class FileUnreadableError(SourceError):
     """A file is cut off, of another format, or not what the job expects."""
+
+
+class PlaceMissingError(ListingError):
+    """The folder of the files is not there."""
+
+
+class UnsortedListingError(ListingError):
+    """A listing came in another order than that of keys. The store knows that now, and sorts the next one."""
 
 
 def file_gone(uri: str) -> FileGoneError:
@@ -74,6 +85,20 @@ def listing_failed(uri: str, why: object, todo: str = "Check that it exists and 
     """A listing ended before its end."""
     msg = f"Failed to fetch meta: the files under {uri} could not all be listed: {why}"
     return ListingError(msg, left="Nothing was read; the position stands.", todo=todo, prefix=uri)
+
+
+def place_missing(folder: str) -> PlaceMissingError:
+    """The folder of the files is not there."""
+    msg = f"Failed to fetch meta: the folder {folder} does not exist"
+    todo = "Create the folder, or mount what it is on."
+    return PlaceMissingError(msg, left="Nothing was read; the position is unchanged.", todo=todo, prefix=folder)
+
+
+def listing_unsorted(uri: str) -> UnsortedListingError:
+    """A key came after one that it sorts before."""
+    msg = f"Failed to fetch meta: the files under {uri} are not listed in the order of their keys"
+    todo = "They are listed again and sorted here."
+    return UnsortedListingError(msg, left="Nothing was read; the position is unchanged.", todo=todo, prefix=uri)
 
 
 @contextmanager

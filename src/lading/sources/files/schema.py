@@ -8,6 +8,7 @@ from itertools import islice
 
 import pyarrow as pa
 
+from lading.clock import Clock
 from lading.sources.files.blocks import line_blocks
 from lading.sources.files.csv_text import CsvText
 from lading.sources.files.faults import file_unreadable, translating
@@ -24,7 +25,7 @@ _SAMPLE_BYTES = 1024 * 1024
 _SAMPLE_DOCUMENTS = 1000
 
 
-def infer_schema(spec: FilesSpec, *, store: ObjectStore | None = None) -> FilesSpec | None:
+def infer_schema(spec: FilesSpec, *, store: ObjectStore | None = None, clock: Clock | None = None) -> FilesSpec | None:
     """The spec with the columns of the first file, or as it is if it has some; None when there is no file yet.
 
     Columns of csv and json are strings: c1, c2, … for csv without names, the keys of the first documents for json.
@@ -32,7 +33,7 @@ def infer_schema(spec: FilesSpec, *, store: ObjectStore | None = None) -> FilesS
     if spec.schema is not None:
         return spec
     place = store or open_store(spec.place, spec.s3)
-    first = FilesSource(spec, store=place).first_file()
+    first = FilesSource(spec, store=place, clock=clock).first_file()
     if first is None:
         return None
     uri = place.uri(first.key)

@@ -3,36 +3,64 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
+from lading.clock import Clock, SystemClock
 from lading.errors import ConfigError
 from lading.model.batch import Limits, Split
 from lading.model.positions import BEGINNING, ListedPartition, Listing, PartitionState, Positions
-from lading.sources.files.faults import file_of_home, listing_failed
+from lading.sources.files.faults import PlaceMissingError, UnsortedListingError, file_of_home, listing_failed
 from lading.sources.files.glob import compile_glob
 from lading.sources.files.packing import SplitSizing, end_of, pack_files
 from lading.sources.files.payload import FilePart, Payload, render_payload
+from lading.sources.files.settling import Settling
 from lading.sources.files.spec import FilesSpec, Ingestion, LateFiles
 from lading.sources.files.store import ObjectInfo, ObjectStore, open_store
-from lading.sources.files.window import Window, read_window, render_window
+from lading.sources.files.window import FileStatus, Window, read_window, render_window
 from lading.sources.homes import Homes
 
+_T = TypeVar("_T")
 _SAMPLE = 10
+QUICK_S = 1.0
+"""A look at everything that takes less is made whenever a batch is planned."""
+LOOK_EVERY = 10.0
+"""A longer one is made again after so many times the time it took."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileCount:
+    """How many files, and the names of the first of them."""
+
+    files: int = 0
+    size_bytes: int = 0
+    sample: tuple[str, ...] = ()
+
+    def adding(self, file: ObjectInfo) -> FileCount:
+        sample = (*self.sample, file.key) if self.files < _SAMPLE else self.sample
+        return FileCount(files=self.files + 1, size_bytes=self.size_bytes + file.size, sample=sample)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Survey:
     """What is there beside what was loaded, at one moment."""
 
-    pending_files: int = 0
-    pending_bytes: int = 0
-    late_files: int = 0
-    """Files in the window that appeared after the position had passed them."""
-    late_sample: tuple[str, ...] = ()
+    pending: FileCount = FileCount()
+    """Files that the next batches load."""
+    late: FileCount = FileCount()
+    """Files that appeared after the position had passed them, where the job only shows those."""
+    changed: FileCount = FileCount()
+    """Files that were changed after they were loaded."""
     lost_files: int | None = 0
-    """Files at or below the floor of the window beyond those that were loaded; at least so many, because files that
-    were deleted meanwhile hide as many others. None: the job started at a key, and nobody counted what was below."""
+    """Files that the job would not know to be loaded, beyond those that were; at least so many, because files that were
+    deleted meanwhile hide as many others. None: the job started at a key, and nobody counted what was below."""
+    unsettled: FileCount = FileCount()
+    """Files that were modified a moment ago and may still be written."""
+    settles_in_s: float = 0.0
+    """Until all of those have settled, if nobody modifies them."""
+    is_missing: bool = False
+    """There is no such folder, and nothing was ever loaded from it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,28 +69,54 @@ class _Found:
 
     late: list[ObjectInfo]
     fresh: list[ObjectInfo]
-    has_more: bool
+    has_more: bool = False
+    has_unsettled: bool = False
+    last: str = BEGINNING
+    """Everything up to this key was looked at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Look:
+    """A look at everything that was cut off by the limits of a batch, and goes on once that batch is committed."""
+
+    at: str
+    marks: Mapping[str, str]
+    last: str
 
 
 class FilesSource:
-    """Files that match a glob, as one partition in key order. Implements `lading.plan.planner.Source`.
+    """Files that match a glob, as one partition. Implements `lading.plan.planner.Source`.
 
-    The position is the key of the last file taken; the next to read is the first key after it. It need not exist.
-    Of the limits of a batch, files and bytes hold, checked after each file; rows and seconds cannot be known here.
+    The position is the highest key that was taken; the window tells which other files were. Fresh files cost a listing
+    behind the position. Late ones can be anywhere, so everything is listed for them: each time a batch is planned where
+    that is quick, else now and then. Of the limits of a batch, files and bytes hold, checked after each file; rows and
+    seconds cannot be known here.
     """
 
-    def __init__(self, spec: FilesSpec, *, store: ObjectStore | None = None, sizing: SplitSizing | None = None) -> None:
+    def __init__(
+        self,
+        spec: FilesSpec,
+        *,
+        store: ObjectStore | None = None,
+        sizing: SplitSizing | None = None,
+        clock: Clock | None = None,
+    ) -> None:
         self._spec = spec
         self._glob = compile_glob(spec.place.pattern)
         self._store = store or open_store(spec.place, spec.s3)
         self._sizing = sizing or SplitSizing()
+        self._clock = clock or SystemClock()
         self._is_local = spec.place.scheme == "file"
+        self._settling = Settling(spec.settle_s if self._is_local else 0.0, self._clock)
+        self._look: _Look | None = None
+        self._look_took_s = 0.0
+        self._look_due_s = float("-inf")
         self.partition = spec.place.root + self._glob.literal_prefix
 
     def open(self, start: str) -> Positions:
         """Positions for `""` or `{"fileName": key}`. Lists once, so that a wrong key or bucket shows now."""
         at = parse_offset(start)
-        next(self._matching(at), None)
+        self._sorted(lambda: next(self._matching(at, may_be_missing=True), None))
         return Positions(partitions={self.partition: PartitionState(at=at)})
 
     def list_partitions(self) -> Listing:
@@ -74,53 +128,144 @@ class FilesSource:
         state = ready.get(self.partition)
         if state is None:
             return ()
-        window = read_window(state)
-        found = self._find(state.at, window, limits)
-        finished = self._spec.ingestion is Ingestion.ONCE and not found.has_more
+        window = read_window(state, self._clock.now())
+        is_once = self._spec.ingestion is Ingestion.ONCE
+        start, found = self._next_files(state, window, limits)
+        is_whole = start <= window.floor or not self._loads_late
+        if is_once and not is_whole and not found.late and not found.fresh:
+            self.look_everywhere()  # Nothing is finished before one look at everything found nothing.
+            start, found = self._next_files(state, window, limits)
+            is_whole = True
+        finished = is_once and is_whole and not found.has_more and not found.has_unsettled
         if not found.late and not found.fresh and not finished:
             return ()
-        taken = [file.key for file in (*found.late, *found.fresh)]
-        marks = render_window(window.adding(taken, at_most=self._spec.remembered_keys))
-        return self._splits(state.at, found, limits, finished=finished, marks=marks)
+        taken = [*found.late, *found.fresh]
+        marks = render_window(window.adding(taken, at_most=self._spec.remembered_keys, pinned=self._spec.also_load))
+        splits = self._splits(state.at, found, limits, finished=finished, marks=marks)
+        if found.has_more and (not is_once or self._look_took_s >= QUICK_S):
+            merged = {**state.marks, **marks}
+            self._look = _Look(at=splits[-1].end or state.at, marks=merged, last=found.last)
+        return splits
+
+    def look_everywhere(self) -> None:
+        """Have the next plan look at everything, however long that takes."""
+        self._look, self._look_due_s = None, float("-inf")
 
     def survey(self, positions: Positions) -> Survey:
-        """Count pending and late files. Lists the whole prefix: for a view, not for every batch."""
-        state = positions.partitions[self.partition]
-        window = read_window(state)
-        pending_files, pending_bytes, below, late = 0, 0, 0, list[str]()
-        for file in self._matching(BEGINNING):
-            if file.key > state.at:
-                pending_files += 1
-                pending_bytes += file.size
-            elif file.key <= window.floor:
-                below += 1
-            elif file.key not in window.keys:
-                late.append(file.key)
-        return Survey(
-            pending_files=pending_files,
-            pending_bytes=pending_bytes,
-            late_files=len(late),
-            late_sample=tuple(late[:_SAMPLE]),
-            lost_files=None if window.passed is None else max(0, below - window.passed),
-        )
+        """Count what is there. Lists the whole prefix: for a view, not for every batch."""
+        return self._sorted(lambda: self._survey(positions.partitions[self.partition]))
+
+    def _survey(self, state: PartitionState) -> Survey:
+        window = read_window(state, self._clock.now())
+        counts = {name: FileCount() for name in ("pending", "late", "changed", "unsettled")}
+        forgotten, settles_in_s = 0, 0.0
+        is_missing = window.is_untouched and self._is_missing()
+        for file in () if is_missing else self._matching(BEGINNING, may_be_missing=window.is_untouched):
+            status = window.status_of(file, state.at)
+            name = "pending"
+            if status is FileStatus.CHANGED:
+                name = "changed"
+            elif status is FileStatus.KNOWN:
+                continue
+            elif not self._is_wanted(file, status):
+                forgotten += status is FileStatus.FORGOTTEN
+                name = "late" if status is FileStatus.LATE else ""
+            elif (wait_s := self._settling.remaining_s(file)) > 0:
+                name, settles_in_s = "unsettled", max(settles_in_s, wait_s)
+            if name:
+                counts[name] = counts[name].adding(file)
+        lost = None if window.passed is None else max(0, forgotten - window.passed)
+        return Survey(**counts, lost_files=lost, settles_in_s=settles_in_s, is_missing=is_missing)
 
     def first_file(self) -> ObjectInfo | None:
-        """The first file there is, to infer a schema from."""
-        return next(self._matching(BEGINNING), None)
+        """The first file there is that nobody writes any more, to infer a schema from."""
 
-    def _find(self, at: str, window: Window, limits: Limits) -> _Found:
-        loads_late = self._spec.late_files is LateFiles.LOAD
-        late, fresh, size = list[ObjectInfo](), list[ObjectInfo](), 0
-        for file in self._matching(window.floor if loads_late else at):
-            if file.key in window.keys:
-                continue
-            if len(late) + len(fresh) >= limits.files or size >= limits.size_bytes:
-                return _Found(late, fresh, True)
-            (late if file.key <= at else fresh).append(file)
-            size += file.size
-        return _Found(late, fresh, False)
+        def first() -> ObjectInfo | None:
+            files = self._matching(BEGINNING, may_be_missing=True)
+            return next((file for file in files if not self._settling.remaining_s(file)), None)
 
-    def _matching(self, start_after: str) -> Iterator[ObjectInfo]:
+        return self._sorted(first)
+
+    @property
+    def _loads_late(self) -> bool:
+        return self._spec.late_files is LateFiles.LOAD
+
+    def _is_wanted(self, file: ObjectInfo, status: FileStatus) -> bool:
+        """Whether a file is to be loaded, once it has settled."""
+        if status in (FileStatus.KNOWN, FileStatus.CHANGED):
+            return False
+        is_late = status is FileStatus.LATE and self._loads_late
+        return status is FileStatus.FRESH or is_late or file.key in self._spec.also_load
+
+    def _next_files(self, state: PartitionState, window: Window, limits: Limits) -> tuple[str, _Found]:
+        """Where the listing began, and what it gave. Measures looks at everything."""
+        began_s = self._clock.monotonic_s()
+        start, look = self._start(state, window), self._look
+        goes_on = look is not None and start == look.last
+        found = self._sorted(lambda: self._find(start, state.at, window, limits))
+        self._look = None
+        if goes_on or start < state.at:
+            took_s = self._clock.monotonic_s() - began_s
+            self._look_took_s = took_s + (self._look_took_s if goes_on else 0.0)
+            # A look that found late files is made again: this one may have been for the question whether there are any.
+            if not found.has_more and not found.late and self._look_took_s >= QUICK_S:
+                self._look_due_s = self._clock.monotonic_s() + LOOK_EVERY * self._look_took_s
+        return start, found
+
+    def _start(self, state: PartitionState, window: Window) -> str:
+        """After which key to list."""
+        asked = [key for key in self._spec.also_load if key not in window.keys]
+        look = self._look
+        if look is not None and (look.at, look.marks) == (state.at, state.marks):
+            start = look.last
+        elif self._loads_late and self._clock.monotonic_s() >= self._look_due_s:
+            start = min(window.floor, state.at)
+        else:
+            start = state.at
+        # Listings give what sorts after a key; of files that were asked for, the key itself is wanted.
+        return min([start, *(key[:-1] for key in asked)])
+
+    def _find(self, start: str, at: str, window: Window, limits: Limits) -> _Found:
+        late, fresh, size, last, has_unsettled = list[ObjectInfo](), list[ObjectInfo](), 0, start, False
+        for file in self._matching(start, may_be_missing=window.is_untouched):
+            if self._is_wanted(file, window.status_of(file, at)):
+                if self._settling.remaining_s(file):
+                    if not self._loads_late:
+                        # Order is kept: what sorts after a file that is still written would make that file late.
+                        return _Found(late, fresh, has_unsettled=True, last=last)
+                    has_unsettled = True
+                elif len(late) + len(fresh) >= limits.files or size >= limits.size_bytes:
+                    return _Found(late, fresh, has_more=True, has_unsettled=has_unsettled, last=last)
+                else:
+                    (late if file.key <= at else fresh).append(file)
+                    size += file.size
+            last = file.key
+        return _Found(late, fresh, has_unsettled=has_unsettled, last=last)
+
+    def _sorted(self, look: Callable[[], _T]) -> _T:
+        """Some stores do not list in the order of keys. That shows in the middle; from then on the store sorts."""
+        try:
+            return look()
+        except UnsortedListingError:
+            return look()
+
+    def _is_missing(self) -> bool:
+        try:
+            next(self._matching(BEGINNING), None)
+        except PlaceMissingError:
+            return True
+        return False
+
+    def _matching(self, start_after: str, *, may_be_missing: bool = False) -> Iterator[ObjectInfo]:
+        """Files that match, in the order of their keys. A folder that was never there is empty; one that is gone is an
+        error."""
+        try:
+            yield from self._listed(start_after)
+        except PlaceMissingError:
+            if not may_be_missing:
+                raise
+
+    def _listed(self, start_after: str) -> Iterator[ObjectInfo]:
         glob, homes = self._glob, Homes()
         if self._is_local and (home := homes.home_of(glob.literal_prefix)) is not None:
             raise file_of_home(glob.literal_prefix, home)
@@ -135,7 +280,7 @@ class FilesSource:
     def _splits(
         self, at: str, found: _Found, limits: Limits, *, finished: bool, marks: Mapping[str, str]
     ) -> tuple[Split, ...]:
-        # Late files do not move the position: their splits go from it to itself, and only the window tells them.
+        # Late files do not move the position: their splits go from it to itself, and only the window tells of them.
         late, fresh = (pack_files(files, self._spec, self._sizing) for files in (found.late, found.fresh))
         groups: list[tuple[str, tuple[FilePart, ...]]] = [(at, group) for group in late]
         groups += [(end_of(group[-1]), group) for group in fresh]

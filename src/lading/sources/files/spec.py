@@ -61,9 +61,9 @@ class Ingestion(Enum):
 
 
 class LateFiles(Enum):
-    """What happens to files that appear at or before the position."""
+    """What happens to files that sort before the position when they appear."""
 
-    COUNT = "count"
+    SHOW = "show"
     LOAD = "load"
 
 
@@ -150,9 +150,13 @@ class FilesSpec:
     missing_columns: MissingColumns = MissingColumns.ERROR
     """For csv with names, parquet and orc. A key that a json document lacks is always null."""
     ingestion: Ingestion = Ingestion.CONTINUOUS
-    late_files: LateFiles = LateFiles.COUNT
+    late_files: LateFiles = LateFiles.LOAD
     late_window: int = 0
-    """How many keys behind the position are remembered; 0: 1,000, and 10,000 where late files are loaded."""
+    """How many loaded files are remembered; 0: 10,000, and 1,000 where late files are only shown."""
+    also_load: frozenset[str] = frozenset()
+    """Keys that are loaded wherever they sort and however old they are, once."""
+    settle_s: float = 0.0
+    """Files on a disk that were modified within so many seconds may still be written, and wait."""
     max_record_bytes: int = MAX_RECORD_BYTES
     """A longer row or document stops the load: more likely the delimiter is wrong. Bounds memory."""
     schema: pa.Schema | None = None

@@ -8,7 +8,14 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from io import FileIO
 
-from lading.sources.files.faults import file_changed, file_gone, file_of_home, listing_failed, store_failed
+from lading.sources.files.faults import (
+    file_changed,
+    file_gone,
+    file_of_home,
+    listing_failed,
+    place_missing,
+    store_failed,
+)
 from lading.sources.files.store import ObjectInfo
 from lading.sources.homes import home_of
 
@@ -18,6 +25,12 @@ class LocalStore:
 
     def list(self, prefix: str, start_after: str, *, max_slashes: int | None = None) -> Iterator[ObjectInfo]:
         folder = prefix.rpartition("/")[0] + "/"
+        try:
+            os.stat(folder)
+        except FileNotFoundError as error:
+            raise place_missing(folder) from error
+        except OSError as error:
+            raise listing_failed(folder, error.strerror or error) from error
         return _Walk(prefix, start_after, max_slashes).files(folder, ())
 
     def open(self, key: str, *, if_match: str, size: int, random: bool = False) -> LocalFile:

@@ -11,12 +11,14 @@ from botocore.parsers import ResponseParserError
 
 from lading.errors import ListingError
 from lading.sources.aws import role_refused
-from lading.sources.files.faults import file_changed, file_gone, listing_failed, store_failed
+from lading.sources.files.faults import file_changed, file_gone, listing_failed, listing_unsorted, store_failed
 from lading.sources.files.s3_clients import client_of
 from lading.sources.files.spec import S3Access
 from lading.sources.files.store import ObjectInfo
 
 _MAX_RESUMES = 5
+_DIRECTORY_BUCKET = "--x-s3"
+"""How names of directory buckets end (S3 Express One Zone). They do not list in the order of keys."""
 _BROKEN = (BotoCoreError, ResponseParserError)
 """No answer, or one that no store gives: a proxy's page, for example."""
 _GONE = {"NoSuchKey", "404", "NotFound"}
@@ -35,18 +37,39 @@ class S3Store:
         self._bucket = bucket
         self._role = access.role_arn
         self._s3 = client_of(access)
+        self._is_unsorted = bucket.endswith(_DIRECTORY_BUCKET)
+        """Whether listings come in another order than that of keys."""
 
     def list(self, prefix: str, start_after: str, *, max_slashes: int | None = None) -> Iterator[ObjectInfo]:
-        pages = self._s3.get_paginator("list_objects_v2").paginate(
-            Bucket=self._bucket, Prefix=prefix, StartAfter=start_after
-        )
+        if self._is_unsorted:
+            yield from self._list_sorted(prefix, start_after)
+            return
+        last = ""
+        for found in self._pages(Prefix=prefix, StartAfter=start_after):
+            if found.key < last:
+                self._is_unsorted = True
+                raise listing_unsorted(self.uri(prefix))
+            if found.key > max(last, start_after):
+                yield found
+            last = found.key
+
+    def _list_sorted(self, prefix: str, start_after: str) -> Iterator[ObjectInfo]:
+        """For stores with an order of their own: all keys are fetched and sorted here.
+
+        Directory buckets know no StartAfter, and only prefixes that end with a slash.
+        """
+        pages = self._pages(Prefix=prefix[: prefix.rfind("/") + 1])
+        found = {each.key: each for each in pages if each.key > start_after and each.key.startswith(prefix)}
+        yield from (found[key] for key in sorted(found))
+
+    def _pages(self, **asked: str) -> Iterator[ObjectInfo]:
         try:
-            for page in pages:
+            for page in self._s3.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, **asked):
                 for item in page.get("Contents", ()):
                     if not item["Key"].endswith("/"):
                         yield ObjectInfo(item["Key"], item["Size"], item["ETag"], item["LastModified"])
         except (ClientError, *_BROKEN) as error:
-            raise self._listing_failed(prefix, error) from error
+            raise self._listing_failed(asked["Prefix"], error) from error
 
     def _listing_failed(self, prefix: str, error: Exception) -> ListingError:
         if role_refused(error):
