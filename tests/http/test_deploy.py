@@ -33,6 +33,7 @@ def exported(rig: Rig) -> str:
     metrics.step(record, "commit", 0.1)
     metrics.fenced(record)
     metrics.auto_resumed(record)
+    metrics.files_left_out(record, {"late": 1}, "")
     texts = []
     for unit in LagUnit:
         metrics.lag_seen(record, unit=unit, partitions={"p": 5}, seconds_to_trim=60.0)
