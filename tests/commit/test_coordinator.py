@@ -265,24 +265,29 @@ def test_a_head_that_names_a_bill_that_is_gone_stops_the_job_and_changes_nothing
     assert bench.head() == head
 
 
-def test_a_table_put_back_stops_the_job_and_an_operator_can_accept_it(bench: Bench) -> None:
+@pytest.mark.parametrize("is_kept", [False, True])
+def test_a_table_put_back_stops_the_job_and_an_operator_can_accept_it(bench: Bench, is_kept: bool) -> None:
     coordinator = bench.started()
     for _ in range(2):
         run_steps(coordinator.run_batch())
     assert coordinator.bill is not None
-    restored = bench.table.versions[2].heads[JOB.job_id]
+    restored, lost = bench.table.versions[2].heads[JOB.job_id], coordinator.bill.tally.rows.loaded
     bench.table.restore(2)
+    assert bench.table.ends_with(JOB.job_id) == restored
     with pytest.raises(RolledBackError, match="put back"):
         run_steps(coordinator.run_batch())
     with pytest.raises(RolledBackError):
         bench.started()
     head = bench.table.read_head_unchecked(JOB.job_id)
     assert head is not None
-    sight = RollbackSight(head=head, restored=restored, version=bench.table.version())
+    goes_on = head if is_kept else restored
+    sight = RollbackSight(head=head, restored=restored, goes_on=goes_on, version=bench.table.version())
     run_steps(coordinator.accept_rollback(sight, reason="restored from Monday"))
     while run_steps(coordinator.run_batch()):
         pass
-    assert bench.loaded() == bench.expected() == coordinator.bill.totals.rows.loaded
+    assert lost > 0
+    expected = bench.expected() - (lost if is_kept else 0)
+    assert bench.loaded() == expected == coordinator.bill.totals.rows.loaded
 
 
 def test_a_head_that_went_back_is_noticed_from_the_store_or_from_the_bills(bench: Bench) -> None:

@@ -20,6 +20,7 @@ import pyarrow as pa
 from lading.commit.protocols import Bills, Table
 from lading.ids import JobId
 from lading.model.batch import StagedFile
+from lading.model.bill import Head
 from lading.model.table import TableSpec
 from lading.tables.care import CarePolicy, CareReport
 from tests.tables.s3_server import S3Server
@@ -33,6 +34,8 @@ class RigTable(Table, Protocol):
 
     @property
     def bills(self) -> Bills: ...
+
+    def ends_with(self, job_id: JobId) -> Head | None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -274,7 +274,8 @@ def test_an_accepted_rollback_goes_on_from_the_restored_rows(rig: Rig) -> None:
     _, job, newest, restored = rolled_back(rig)
     table = rig.reopen("clicks")
     assert table.read_head_unchecked(job.job_id) == newest
-    sight = RollbackSight(head=newest, restored=restored, version=table.version())
+    assert table.ends_with(job.job_id) == restored
+    sight = RollbackSight(head=newest, restored=restored, goes_on=restored, version=table.version())
     loader = driver(rig, table, job)
     bill = run_steps(loader.coordinator.accept_rollback(sight, reason="a bad load was taken back"))
     assert bill.kind is BillKind.EDIT
@@ -288,7 +289,7 @@ def test_an_accepted_rollback_goes_on_from_the_restored_rows(rig: Rig) -> None:
 def test_an_accepted_rollback_does_not_cover_a_later_one(rig: Rig) -> None:
     _, job, newest, restored = rolled_back(rig)
     table = rig.reopen("clicks")
-    sight = RollbackSight(head=newest, restored=restored, version=table.version())
+    sight = RollbackSight(head=newest, restored=restored, goes_on=restored, version=table.version())
     rig.restore_older("clicks", 3)
     with pytest.raises(RolledBackError):
         run_steps(driver(rig, table, job).coordinator.accept_rollback(sight, reason="meant the first one"))

@@ -207,5 +207,5 @@ def test_drop_job_tells_the_table(tmp_path: Path) -> None:
         assert isinstance(table, IcebergTable)
         metadata = table.handle.load().metadata
         assert metadata.properties[f"lading.ended.{job_id}"] == "true"
-        assert live_anchors(metadata) == []
+        assert live_anchors(metadata) == {}
         assert table.scan().num_rows == 2

@@ -55,10 +55,13 @@ class World:
 class RollbackSight:
     """What an operator saw of a table that was rolled back, and says is meant."""
 
-    head: Head
-    """The head that stands in the table, whether or not it went back with the rows."""
-    restored: Head
-    """The bill whose rows the table now ends with."""
+    head: Head | None
+    """The head that the table has, whether or not it went back with the rows."""
+    restored: Head | None
+    """The newest commit whose rows the table has. None: it has none of the job, and its totals begin again."""
+    goes_on: Head
+    """The commit whose positions the job goes on from: `restored` loads again what was taken away, the newest one does
+    not."""
     version: int | None
     """The version of the table at that moment."""
 
@@ -179,11 +182,12 @@ class Coordinator:
         yield "edit.before"
         bills, job_id = self._world.bills, self.job.job_id
         planned_at = self._world.clock.now()
-        newest = bills.read(job_id, sight.head)
-        restored = bills.read(job_id, sight.restored)
-        highest = bills.heads(job_id)[-1].seq
+        newest = bills.read(job_id, sight.head) if sight.head is not None else None
+        restored = bills.read(job_id, sight.restored) if sight.restored is not None else None
+        goes_on = bills.read(job_id, sight.goes_on)
+        highest = max(head.seq for head in (*bills.heads(job_id), sight.head, sight.goes_on) if head is not None)
         stamp = replace(self._stamp(planned_at), table_version=sight.version)
-        bill = draft_restart(self.job, restored, newest, highest, stamp, reason=reason)
+        bill = draft_restart(self.job, restored, newest, goes_on, highest, stamp, reason=reason)
         yield from self._commit(bill, ())
         yield "edit.after"
         return bill

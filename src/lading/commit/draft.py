@@ -42,20 +42,23 @@ def draft_edit(job: Job, base: Bill, positions: Positions, stamp: Stamp, *, reas
     return _draft(job, base, BillKind.EDIT, positions, stamp, epoch=next_epoch(base), reason=reason)
 
 
-def draft_restart(job: Job, restored: Bill, newest: Bill, highest_seq: int, stamp: Stamp, *, reason: str) -> Bill:
-    """Go on from the bill that a rollback brought back, above every seq and epoch that was ever used."""
-    bill = draft_edit(job, restored, restored.positions, stamp, reason=reason)
+def draft_restart(
+    job: Job, restored: Bill | None, newest: Bill | None, goes_on: Bill, highest_seq: int, stamp: Stamp, *, reason: str
+) -> Bill:
+    """Go on after a rollback, above every seq and epoch that was ever used.
+
+    Rows and totals are those of `restored`, which the table has; positions are those of `goes_on`. A table that lost
+    its head as well is opened again.
+    """
+    kind = BillKind.OPENING if newest is None else BillKind.EDIT
+    bill = _draft(job, restored, kind, goes_on.positions, stamp, watermark=goes_on.watermark, reason=reason)
     return replace(
         bill,
-        replaces=newest.head,
+        replaces=newest.head if newest is not None else None,
         accepts_rollback=True,
         seq=highest_seq + 1,
-        epoch=next_epoch(max(restored, newest, key=_epoch)),
+        epoch=max(next_epoch(old) for old in (restored, newest, goes_on) if old is not None),
     )
-
-
-def _epoch(bill: Bill) -> int:
-    return bill.epoch
 
 
 def draft_load(

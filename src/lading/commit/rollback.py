@@ -15,10 +15,16 @@ def check_not_rolled_back(job: Job, head: Head | None, last_seen: Head | None, a
     `above` are the bills with a seq above the head's. Such a bill may be of a commit that never happened; but it was
     written by somebody who had seen the head it replaces land, so that head is proof of where the table once was.
     """
+    once = newest_proved(head, last_seen, above)
+    if once != head and once is not None:
+        raise rolled_back(job, head, once.seq)
+
+
+def newest_proved(head: Head | None, last_seen: Head | None, above: Iterable[Bill]) -> Head | None:
+    """The newest commit that has certainly landed: the head, or one that the table has lost together with its head."""
     proofs = [last_seen, *(bill.replaces for bill in above)]
-    once = max((proof.seq for proof in proofs if proof is not None), default=-1)
-    if once > (head.seq if head else -1):
-        raise rolled_back(job, head, once)
+    once = max((proof for proof in proofs if proof is not None), default=None)
+    return once if once is not None and once.seq > (head.seq if head else -1) else head
 
 
 def rolled_back(job: Job, head: Head | None, once: int) -> RolledBackError:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from lading.commit.protocols import Table
 from lading.ids import JobId
 from lading.model.batch import StagedFile
+from lading.model.bill import Head
 from lading.tables.bills import StoredBills
 from lading.tables.care import CarePolicy, CareReport
 from lading.tables.storage import StorageOptions
@@ -61,6 +62,13 @@ class LakeTable(Table, Protocol):
     @property
     def bills(self) -> StoredBills:
         """The bills beside the table."""
+        ...
+
+    def ends_with(self, job_id: JobId) -> Head | None:
+        """The newest commit of a job whose rows the table has: its head, unless the table was put back. None: none.
+
+        Raises HeadLostError when the history of the table is not kept long enough to tell.
+        """
         ...
 
     def job_ids(self) -> set[JobId]:

@@ -6,8 +6,8 @@ is kept a second time by the format itself, where no engine cleans up (`ResumeCo
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime
+from itertools import takewhile
 from typing import Protocol
 
 from lading.errors import HeadLostError, RecordLiesError, UnknownOutcomeError
@@ -118,23 +118,17 @@ class StoredBills:
     def prune(self, job_id: JobId, *, head: Head, keep_commits: int, older_than: datetime) -> int:
         """Delete bills that are more than `keep_commits` behind the head and were written before `older_than`.
 
-        The head itself and everything at or above its seq is out of reach, whatever the arguments say.
+        The newest of those stays: it is the one that was in force at `older_than`, and the table may be put back to
+        there. The head itself and everything at or above its seq is out of reach, whatever the arguments say.
         """
         limit = head.seq - max(keep_commits, 1)
-        return self._delete_while(
-            job_id, [old for old in self.heads(job_id) if old.seq <= limit], lambda bill: bill.billed_at < older_than
-        )
-
-    def _delete_while(self, job_id: JobId, heads: list[Head], is_old: Callable[[Bill], bool]) -> int:
-        # Oldest first and stop at the first young one: what is left is always a whole run up to the head, also when
-        # the process dies in between.
-        gone = 0
-        for old in heads:
-            if not is_old(self.read(job_id, old)):
-                break
-            self._storage.delete([bill_key(job_id, old)])
-            gone += 1
-        return gone
+        heads = [old for old in self.heads(job_id) if old.seq <= limit]
+        old = list(takewhile(lambda one: self.read(job_id, one).billed_at < older_than, heads))
+        doomed = [one for one in old if one.seq < old[-1].seq]
+        for one in doomed:
+            # Oldest first: what is left is always a whole run up to the head, also when the process dies in between.
+            self._storage.delete([bill_key(job_id, one)])
+        return len(doomed)
 
 
 def bill_key(job_id: JobId, head: Head) -> str:

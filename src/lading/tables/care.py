@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
+
+from lading.ids import JobId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +27,11 @@ class CarePolicy:
     every_commits: int = 50
     grace: timedelta = timedelta(minutes=10)
     """Short, because Iceberg pays for it: a job that commits every second has so many more snapshots."""
+
+
+def told_astray(jobs: Iterable[JobId]) -> str:
+    """Why nothing is removed while a rollback waits for somebody's word."""
+    return f"the table was put back behind the last commit of job {', '.join(jobs)}; see SHOW ROLLBACK"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,6 +26,8 @@ class MemoryVersion:
     """What a restart needs of each head, as a part of the commit."""
     token: Token | None = None
     restored: bool = False
+    content_of: int = 0
+    """For a version that somebody restored: the version whose files it has."""
 
 
 class MemoryTable:
@@ -65,6 +67,17 @@ class MemoryTable:
         for file in staged:
             self._stored.pop(file.path, None)
 
+    def ends_with(self, job_id: JobId) -> Head | None:
+        """The newest commit of a job whose rows the current version has."""
+        at = len(self.versions) - 1
+        while at > 0:
+            version = self.versions[at]
+            head = version.heads.get(job_id)
+            if not version.restored and head is not None and head != self.versions[at - 1].heads.get(job_id):
+                return head
+            at = version.content_of if version.restored else at - 1
+        return None
+
     def resume_copy(self, job_id: JobId, head: Head) -> Bill | None:
         """What a restart needs of the head that stands in the table."""
         content = self.versions[-1].copies.get(job_id)
@@ -97,12 +110,12 @@ class MemoryTable:
     def restore(self, version: int) -> None:
         """Put the files back, as RESTORE and rollback do in Delta and Iceberg: the heads stay."""
         old, now = self.versions[version], self.versions[-1]
-        self.versions.append(replace(now, files=old.files, token=None, restored=True))
+        self.versions.append(replace(now, files=old.files, token=None, restored=True, content_of=version))
 
     def restore_with_heads(self, version: int) -> None:
         """Put everything back, as a copy of an old folder does."""
         old = self.versions[version]
-        self.versions.append(replace(old, token=None, restored=True))
+        self.versions.append(replace(old, token=None, restored=True, content_of=version))
 
     # Inside.
 

@@ -78,14 +78,13 @@ class FaultyTable(MemoryTable):
             else:
                 self.deliver_pending()
 
-    def restore_random(self, job_id: JobId, rng: Random, *, oldest: int) -> Head | None:
-        """Somebody restores one of the last versions, with or without the heads; the head whose rows it ends with."""
+    def restore_random(self, job_id: JobId, rng: Random, *, oldest: int) -> None:
+        """Somebody restores one of the last versions, with or without the heads."""
         recent = range(max(0, len(self.versions) - 6), len(self.versions) - 1)
         able = [at for at in recent if self._is_whole(job_id, at, oldest)]
         if not able:
-            return None
+            return
         at = rng.choice(able)
-        target = self.versions[at].heads[job_id]
         if rng.random() < 0.5:
             self.restore(at)
         else:
@@ -93,7 +92,6 @@ class FaultyTable(MemoryTable):
             # head again, and no compare-and-set can tell.
             self._pending.clear()
             self.restore_with_heads(at)
-        return target
 
     def _is_whole(self, job_id: JobId, at: int, oldest: int) -> bool:
         """Whether a version has a head whose bill is kept and whose rows are all there."""

@@ -9,6 +9,7 @@ from typing import Any
 from lading.commit import coordinator, draft, settle
 from lading.commit.check import check_reports
 from lading.commit.coordinator import Coordinator
+from lading.commit.draft import Stamp
 from lading.commit.rollback import rolled_back
 from lading.commit.settle import Sighting, fenced
 from lading.commit.steps import Steps
@@ -17,6 +18,7 @@ from lading.ids import JobId
 from lading.model.batch import BatchPlan, Report, StagedFile
 from lading.model.bill import Bill, BillKind, Head
 from lading.model.codec import parse_bill
+from lading.model.job import Job
 from lading.model.positions import Positions, move_positions
 from lading.model.tally import RowCounts, Tally
 from lading.tables.memory import MemoryBills, MemoryTable, MemoryVersion
@@ -208,6 +210,16 @@ def _doubled_report_accepted(patch: Patch) -> None:
 def _rollback_ignored(patch: Patch) -> None:
     patch(MemoryTable, "is_behind", lambda self, job_id, at=-1: False)
     patch(coordinator, "check_not_rolled_back", lambda job, head, last_seen, above: None)
+
+
+@mutant("kept-position-forgotten", "after a rollback the job goes on where the operator said")
+def _kept_position_forgotten(patch: Patch) -> None:
+    draft = coordinator.draft_restart
+
+    def back(job: Job, restored: Bill, newest: Bill, goes_on: Bill, highest: int, stamp: Stamp, *, reason: str) -> Bill:
+        return draft(job, restored, newest, restored, highest, stamp, reason=reason)
+
+    patch(coordinator, "draft_restart", back)
 
 
 @mutant("prune-removes-head", "no policy can ever remove a head")

@@ -36,6 +36,8 @@ class Promises:
     edits_asked: dict[str, Mapping[str, str | None]] = field(default_factory=dict)
     """By the reason text, which names the request."""
     edits_done: set[str] = field(default_factory=set)
+    accepted: dict[str, Mapping[str, PartitionState]] = field(default_factory=dict)
+    """Where a job was to go on after a rollback, by the reason text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,6 +152,11 @@ class _Walk:
         self._findings.expect(not bill.files, DUP, f"seq {bill.seq} is an edit with files")
         self._edits_seen.add(bill.reason)
         if bill.accepts_rollback:
+            self._findings.expect(
+                bill.positions.partitions == self._evidence.promises.accepted.get(bill.reason),
+                PROGRESS_MISMATCH,
+                f"seq {bill.seq} accepts a rollback and does not go on where the operator said",
+            )
             return
         asked = self._evidence.promises.edits_asked.get(bill.reason)
         if not self._findings.expect(asked is not None, PROGRESS_MISMATCH, f"nobody asked for edit {bill.reason!r}"):

@@ -13,9 +13,11 @@ from random import Random
 
 from lading.commit.coordinator import Coordinator, RollbackSight
 from lading.commit.coordinator import World as Outside
+from lading.commit.rollback import newest_proved
 from lading.commit.steps import Steps
 from lading.errors import (
     FencedError,
+    HeadLostError,
     LadingError,
     PartitionLostError,
     RolledBackError,
@@ -110,7 +112,6 @@ class World:
     oldest_bill: int = 0
     cleaned: set[int] = field(default_factory=set)
     """Seqs of bills that another engine removed."""
-    rolled_back_to: Head | None = None
     causes: Findings = field(default_factory=Findings)
     """Reasons for stopping that were not so."""
 
@@ -183,8 +184,7 @@ class World:
 
     def roll_back(self) -> None:
         """Somebody restores an older version of the table."""
-        restored = self.table.restore_random(JOB_ID, self.rng, oldest=self.oldest_bill)
-        self.rolled_back_to = restored or self.rolled_back_to
+        self.table.restore_random(JOB_ID, self.rng, oldest=self.oldest_bill)
 
     def prune(self) -> None:
         """The retention policy removes old bills."""
@@ -294,14 +294,27 @@ class World:
 
     def _accept_rollback(self, actor: Actor) -> None:
         """The operator says that the rollback was meant, and where the table now ends."""
-        head = self.table.read_head_unchecked(JOB_ID)
-        restored = self.rolled_back_to if self.table.is_behind(JOB_ID) else head
+        head, restored = self.table.read_head_unchecked(JOB_ID), self.table.ends_with(JOB_ID)
         if head is None or restored is None:
             self._remove(actor)
             return
-        sight = RollbackSight(head=head, restored=restored, version=self.table.version())
+        above = [self.bills.read(JOB_ID, other) for other in self.bills.heads(JOB_ID) if other.seq > head.seq]
+        newest = newest_proved(head, self.store.last_seen, above) or head
+        goes_on = newest if self.rng.random() < 0.5 and self._has_bill(newest) else restored
+        if not self._has_bill(restored):
+            self._remove(actor)
+            return
+        sight = RollbackSight(head=head, restored=restored, goes_on=goes_on, version=self.table.version())
         reason = f"accept-{self.rng.getrandbits(32):08x}"
+        self.promises.accepted[reason] = self.bills.read(JOB_ID, goes_on).positions.partitions
         self._begin(actor, actor.coordinator.accept_rollback(sight, reason=reason), partial(self._note_open, actor))
+
+    def _has_bill(self, head: Head) -> bool:
+        try:
+            self.bills.read(JOB_ID, head)
+        except HeadLostError:
+            return False
+        return True
 
     def _ask(self, actor: Actor, changes: dict[str, str | None]) -> None:
         reason = f"edit-{self.rng.getrandbits(32):08x}"

@@ -32,10 +32,14 @@ class LogRound:
     """What one round did."""
 
     removed: int = 0
+    history_from: datetime | None = None
+    """Since when the table keeps its own history; None: it keeps all of it."""
     remark: str = ""
 
 
-def look_after_log(storage: Storage, options: StorageOptions, policy: CarePolicy, now: datetime) -> LogRound:
+def look_after_log(
+    storage: Storage, options: StorageOptions, policy: CarePolicy, now: datetime, *, keeps_all: bool = False
+) -> LogRound:
     """Make a checkpoint, then remove log entries that the table itself says are expired."""
     table = load_table(storage, options)
     with translated(storage):
@@ -45,7 +49,7 @@ def look_after_log(storage: Storage, options: StorageOptions, policy: CarePolicy
     remark = why_not(settings)
     if "v2Checkpoint" in protocol_of(table).features:
         remark = "checkpoints of the form v2 have files beside them that Lading does not follow"
-    if remark or not _is_on(settings):
+    if remark or keeps_all or not _is_on(settings):
         return LogRound(remark=remark)
     retention = parse_interval(settings.get(RETENTION, _DEFAULT_RETENTION)) or timedelta(0)
     keep = max(retention, policy.grace)
@@ -54,7 +58,7 @@ def look_after_log(storage: Storage, options: StorageOptions, policy: CarePolicy
     expired = expired_files(storage, oldest) if oldest else []
     # Dies in here: some entries below a checkpoint are gone. Versions from that checkpoint on need none of them.
     storage.delete(expired)
-    return LogRound(removed=len(expired))
+    return LogRound(removed=len(expired), history_from=oldest)
 
 
 def why_not(settings: Mapping[str, str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lading.errors import RecordLiesError, RolledBackError
+from lading.errors import HeadLostError, RecordLiesError, RolledBackError, StorageError
 from lading.ids import JobId, Token
 from lading.model.bill import Bill, Head
 from lading.tables.delta.actions import Restore, seq_app, token_app
@@ -49,6 +49,31 @@ def check_accepted(tail: LogTail, bill: Bill, head: Head) -> None:
         raise _rolled_back(bill.job_id, head, "look at the table again, for it was put back once more")
 
 
+def end_of(tail: LogTail, job_id: JobId) -> Head | None:
+    """The newest commit of a job whose rows the table has: behind a RESTORE the way goes on at the version it names."""
+    seq, token, version = seq_app(job_id), token_app(job_id), tail.version
+    entries = tail.entries_back(version, limit=version + 1)
+    while (found := next(entries, None)) is not None:
+        at, entry = found
+        if token in entry.txns and seq in entry.txns:
+            return Head(seq=entry.txns[seq], token=Token(entry.txns[token]))
+        if entry.restore and entry.restore.to is None:
+            raise _untold(job_id)
+        version = entry.restore.to if entry.restore and entry.restore.to is not None else at - 1
+        if entry.restore:
+            entries = tail.entries_back(version, limit=version + 1)
+    if version < 0:
+        return None
+    # Log cleanup took the older entries. What they brought is in the checkpoint that the oldest one left stands on.
+    try:
+        values = tail.txns_at(version + 1, (seq, token))
+    except StorageError as error:
+        raise _untold(job_id) from error
+    if values is None:
+        return None
+    return Head(seq=values[0], token=Token(values[1]))
+
+
 def still_holds(landed_at: int, version: int, restores: Mapping[int, Restore]) -> bool:
     """Whether the content of `version` goes back to a version at or after `landed_at`.
 
@@ -82,6 +107,11 @@ def _landed_at(tail: LogTail, job_id: JobId) -> int:
         oldest -= 1
     tail.locate(app_id, oldest)
     return oldest
+
+
+def _untold(job_id: JobId) -> HeadLostError:
+    msg = f"The log of the table no longer tells which commit of job {job_id} it was put back to"
+    return HeadLostError(msg, left="Nothing was changed.", todo="Keep the position, and move it with ALTER if need be.")
 
 
 def _rolled_back(job_id: JobId, head: Head, otherwise: str) -> RolledBackError:

@@ -41,10 +41,10 @@ def library_options(options: StorageOptions) -> dict[str, str]:
     return {key: value for key, value in given.items() if value}
 
 
-def load_table(storage: Storage, options: StorageOptions) -> deltalake.DeltaTable:
-    """The table at its newest version. Costs in proportion to its files."""
+def load_table(storage: Storage, options: StorageOptions, *, version: int | None = None) -> deltalake.DeltaTable:
+    """The table at its newest version, or at an older one. Costs in proportion to its files."""
     with translated(storage):
-        return deltalake.DeltaTable(library_uri(storage), storage_options=library_options(options))
+        return deltalake.DeltaTable(library_uri(storage), version, storage_options=library_options(options))
 
 
 def metadata_of(table: deltalake.DeltaTable) -> Metadata:

@@ -93,6 +93,13 @@ class LogTail:
                 return
             yield version, parse_entry(content, where=f"{self._storage.uri}/{entry_key(version)}")
 
+    def txns_at(self, version: int, app_ids: tuple[str, str]) -> tuple[int, int] | None:
+        """The transactions of two application ids as they were at an older version; None when either was not there."""
+        table = load_table(self._storage, self._options, version=version)
+        with translated(self._storage):
+            one, other = (table.transaction_version(app_id) for app_id in app_ids)
+        return None if one is None or other is None else (one, other)
+
     def checkpoint_version(self) -> int:
         """The version of the newest checkpoint that the log points to; -1 when there is none."""
         content = self._storage.get(_HINT)

@@ -14,6 +14,7 @@ from lading.tables.delta.actions import LOG
 from lading.tables.storage import Storage
 
 FOLDER = f"{LOG}/_lading"
+_ENDED = "ended"
 
 
 class LogFolderCopies:
@@ -34,9 +35,19 @@ class LogFolderCopies:
     def prune(self, job_id: JobId, head: Head) -> int:
         """Delete copies older than the head's. A commit that replaces the head needs no older one."""
         prefix = f"{FOLDER}/{job_id}/"
-        old = [key for key in self._storage.keys(prefix) if _seq(key.removeprefix(prefix)) < head.seq]
+        names = (key.removeprefix(prefix) for key in self._storage.keys(prefix))
+        old = [f"{prefix}{name}" for name in names if name != _ENDED and _seq(name) < head.seq]
         self._storage.delete(old)
         return len(old)
+
+    def end(self, job_id: JobId) -> None:
+        """Say that a job was dropped. Dies before: its head holds up the care of the table until it is said again."""
+        self._storage.put_if_absent(f"{FOLDER}/{job_id}/{_ENDED}", b"")
+
+    def ended(self) -> set[JobId]:
+        """The jobs that were dropped."""
+        names = (key.removeprefix(f"{FOLDER}/").partition("/") for key in self._storage.keys(f"{FOLDER}/"))
+        return {JobId(name) for name, _, file in names if file == _ENDED}
 
     def job_ids(self) -> set[JobId]:
         """The jobs that have a copy here."""

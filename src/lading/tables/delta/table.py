@@ -8,19 +8,19 @@ from datetime import datetime
 import deltalake
 import pyarrow as pa
 
-from lading.errors import LadingError, StorageError
+from lading.errors import LadingError, RolledBackError, StorageError
 from lading.ids import JobId, Token
 from lading.model.batch import StagedFile
 from lading.model.bill import Bill, Head
 from lading.model.outcome import Landed, NotLanded, Outcome, Unknown
 from lading.tables.base import WriterSpec
 from lading.tables.bills import StoredBills
-from lading.tables.care import CarePolicy, CareReport
+from lading.tables.care import CarePolicy, CareReport, told_astray
 from lading.tables.delta.actions import entry_key, render_entry
 from lading.tables.delta.care import look_after_log
 from lading.tables.delta.features import check_appendable
 from lading.tables.delta.fit import check_fit
-from lading.tables.delta.heads import check_accepted, check_not_restored, head_of
+from lading.tables.delta.heads import check_accepted, check_not_restored, end_of, head_of
 from lading.tables.delta.log import LogTail
 from lading.tables.delta.resume import LogFolderCopies
 from lading.tables.delta.scan import list_files, scan_rows
@@ -101,6 +101,10 @@ class DeltaLakeTable:
     def discard(self, staged: Sequence[StagedFile]) -> None:
         self.storage.delete([file.path for file in staged])
 
+    def ends_with(self, job_id: JobId) -> Head | None:
+        self._tail.refresh()
+        return end_of(self._tail, job_id)
+
     def job_ids(self) -> set[JobId]:
         return self._copies.job_ids()
 
@@ -126,18 +130,32 @@ class DeltaLakeTable:
         return list_files(self.storage, self._options)
 
     def end_job(self, job_id: JobId) -> None:
-        """Nothing: no job's head holds up the care of a Delta table."""
+        if job_id in self._copies.job_ids():
+            self._copies.end(job_id)
 
     def look_after(self, job_id: JobId, policy: CarePolicy, now: datetime) -> CareReport:
-        log = look_after_log(self.storage, self._options, policy, now)
+        astray = self._astray()
+        log = look_after_log(self.storage, self._options, policy, now, keeps_all=bool(astray))
+        if astray:
+            return CareReport(checkpoint_made=True, remark=told_astray(astray))
         head = self.read_head(job_id)
         gone = 0
         if head is not None:
-            gone = self._bills.prune(
-                job_id, head=head, keep_commits=policy.keep_commits, older_than=now - policy.keep_age
-            )
+            if (oldest := log.history_from) is not None:
+                older = min(oldest, now - policy.keep_age)
+                gone = self._bills.prune(job_id, head=head, keep_commits=policy.keep_commits, older_than=older)
             self._copies.prune(job_id, head)
         return CareReport(bills_deleted=gone, checkpoint_made=True, remark=log.remark)
+
+    def _astray(self) -> list[JobId]:
+        """Jobs whose rows a RESTORE took away, and nobody has accepted that yet: the log is the only trace of it."""
+        found = []
+        for job_id in sorted(self._copies.job_ids() - self._copies.ended()):
+            try:
+                self.read_head(job_id)
+            except RolledBackError:
+                found.append(job_id)
+        return found
 
     def _settled(self, expected: Head | None, bill: Bill) -> Outcome | None:
         head = head_of(self._tail, bill.job_id)

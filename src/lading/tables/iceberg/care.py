@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.table import Table
@@ -21,10 +21,10 @@ from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.table.update import AssertTableUUID, RemoveSnapshotsUpdate, TableRequirement
 
 from lading.tables.care import CarePolicy
-from lading.tables.iceberg.ended import live_anchors
+from lading.tables.iceberg.ended import astray_jobs
 from lading.tables.iceberg.faults import is_locked, translated
 from lading.tables.iceberg.handle import Handle
-from lading.tables.iceberg.head import SUMMARY_JOB, all_anchors, is_astray, summary_of
+from lading.tables.iceberg.head import SUMMARY_JOB, all_anchors, summary_of
 from lading.tables.iceberg.retention import kept_by_settings, why_not
 
 MAX_EXPIRED = 1000
@@ -94,7 +94,7 @@ def _unmoved(metadata: TableMetadata) -> tuple[TableRequirement, ...]:
 
 def choose_expired(metadata: TableMetadata, policy: CarePolicy, now: datetime) -> list[Snapshot]:
     """Snapshots to expire, oldest first. None while the head of any job is astray: a hole would hide the rollback."""
-    if any(is_astray(metadata, anchor) for anchor in live_anchors(metadata)):
+    if astray_jobs(metadata):
         return []
     kept = {anchor.snapshot_id for anchor in all_anchors(metadata).values()} | {
         ref.snapshot_id for ref in metadata.refs.values()
@@ -113,6 +113,12 @@ def choose_expired(metadata: TableMetadata, policy: CarePolicy, now: datetime) -
         if snapshot.snapshot_id not in kept
     ]
     return sorted(doomed, key=_sequence)[:MAX_EXPIRED]
+
+
+def oldest_snapshot(metadata: TableMetadata, now: datetime) -> datetime:
+    """Since when the table keeps its own history: it can be put back to that, and the bill of that time is needed."""
+    oldest_ms = min((snapshot.timestamp_ms for snapshot in metadata.snapshots), default=None)
+    return now if oldest_ms is None else datetime.fromtimestamp(oldest_ms / 1000, UTC)
 
 
 def _beyond_policy(snapshots: Iterable[Snapshot], policy: CarePolicy, now: datetime) -> list[Snapshot]:

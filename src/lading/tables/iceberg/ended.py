@@ -14,7 +14,7 @@ from lading.errors import StorageError
 from lading.ids import JobId
 from lading.tables.iceberg.faults import is_locked, translated
 from lading.tables.iceberg.handle import Handle
-from lading.tables.iceberg.head import Anchor, all_anchors, find_anchor
+from lading.tables.iceberg.head import Anchor, all_anchors, find_anchor, is_astray
 
 PREFIX = "lading.ended."
 MAX_ATTEMPTS = 10
@@ -43,7 +43,12 @@ def end_job(handle: Handle, job_id: JobId) -> None:
     raise StorageError(msg, left="The job has ended all the same.", todo="Nothing: old snapshots may be kept longer.")
 
 
-def live_anchors(metadata: TableMetadata) -> list[Anchor]:
+def live_anchors(metadata: TableMetadata) -> dict[JobId, Anchor]:
     """The heads of all jobs that were not dropped."""
     ended = {name.removeprefix(PREFIX) for name in metadata.properties if name.startswith(PREFIX)}
-    return [anchor for job_id, anchor in all_anchors(metadata).items() if job_id not in ended]
+    return {job_id: anchor for job_id, anchor in all_anchors(metadata).items() if job_id not in ended}
+
+
+def astray_jobs(metadata: TableMetadata) -> list[JobId]:
+    """Jobs behind whose head the table was put back, and nobody has accepted that yet."""
+    return sorted(job_id for job_id, anchor in live_anchors(metadata).items() if is_astray(metadata, anchor))

@@ -18,14 +18,14 @@ from lading.model.outcome import Outcome
 from lading.model.table import TableSpec
 from lading.tables.base import WriterSpec
 from lading.tables.bills import StoredBills
-from lading.tables.care import CarePolicy, CareReport
-from lading.tables.iceberg.care import expire_snapshots
+from lading.tables.care import CarePolicy, CareReport, told_astray
+from lading.tables.iceberg.care import expire_snapshots, oldest_snapshot
 from lading.tables.iceberg.catalog import CatalogSpec, ensure_namespace, make_home, open_catalog
 from lading.tables.iceberg.commit import commit_append
-from lading.tables.iceberg.ended import end_job
+from lading.tables.iceberg.ended import astray_jobs, end_job
 from lading.tables.iceberg.faults import translated
 from lading.tables.iceberg.handle import FORMAT_VERSION, Handle, version_of
-from lading.tables.iceberg.head import find_anchor, has_token, is_astray, rolled_back
+from lading.tables.iceberg.head import end_of, find_anchor, has_token, is_astray, rolled_back
 from lading.tables.iceberg.moved import Place, bring_bills, location_of
 from lading.tables.iceberg.place import open_place, relative_path
 from lading.tables.iceberg.resume import PropertyCopies, job_ids
@@ -102,6 +102,9 @@ class IcebergTable:
     def discard(self, staged: Sequence[StagedFile]) -> None:
         self._storage.delete([file.path for file in staged])
 
+    def ends_with(self, job_id: JobId) -> Head | None:
+        return end_of(self._load().metadata, job_id)
+
     def job_ids(self) -> set[JobId]:
         return job_ids(self._load().metadata)
 
@@ -128,14 +131,16 @@ class IcebergTable:
 
     def look_after(self, job_id: JobId, policy: CarePolicy, now: datetime) -> CareReport:
         """Expire Lading's own old snapshots, delete the manifests nobody names any more, and prune bills."""
+        if astray := astray_jobs(self._load().metadata):
+            return CareReport(remark=told_astray(astray))
         head = self.read_head(job_id)
         round_ = expire_snapshots(self._handle, policy, now)
         if round_.gone:
             self._sweeper.sweep(round_.table, round_.gone)
         pruned = 0
         if head is not None:
-            keep = policy.keep_commits
-            pruned = self._bills.prune(job_id, head=head, keep_commits=keep, older_than=now - policy.keep_age)
+            older = min(now - policy.keep_age, oldest_snapshot(self._load().metadata, now))
+            pruned = self._bills.prune(job_id, head=head, keep_commits=policy.keep_commits, older_than=older)
         return CareReport(snapshots_expired=len(round_.gone), bills_deleted=pruned, remark=round_.remark)
 
     def close(self) -> None:
