@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+import deltalake
 import httpx
 import pytest
 from playwright.sync_api import Page, expect
@@ -136,6 +137,26 @@ def test_another_change_than_the_one_that_was_shown_is_not_taken_back(page: Page
     expect(dialog).to_contain_text("max_interval")
     dialog.get_by_role("button", name="Undo", exact=True).click()
     expect(dialog).to_be_hidden()
+
+
+def test_a_rollback_of_the_table_is_shown_and_accepted(page: Page, service: Service) -> None:
+    """RESTORE by somebody else stops the job; the page says what is gone and loads it again."""
+    act(service, "resume")
+    page.goto(f"{service.url}/jobs/orders")
+    expect(page.locator(".ld-badge").first).to_have_text("RUNNING", timeout=SLOW)
+    table = deltalake.DeltaTable(str(service.home / "warehouse" / "default" / "orders"))
+    table.restore(table.version() - 1)
+    service.put("z.csv", "9.00")
+    expect(page.locator(".ld-badge").first).to_have_text("PAUSED", timeout=SLOW)
+    page.get_by_role("button", name="Accept rollback").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("now ends with")
+    dialog.get_by_label("Why").fill("it was meant")
+    dialog.get_by_role("button", name="Load again").click()
+    expect(page.get_by_role("button", name="Accept rollback")).to_be_hidden()
+    act(service, "resume")
+    expect(page.locator(".ld-badge").first).to_have_text("RUNNING", timeout=SLOW)
+    act(service, "pause")
 
 
 def test_a_job_is_stopped_for_good_after_a_question(page: Page, service: Service) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import deltalake
 import pytest
 from fastapi.testclient import TestClient
 
@@ -76,6 +77,28 @@ def test_a_job_is_moved_as_by_statement(loaded: Rig) -> None:
     assert (detail["epoch"], detail["job"]["state"]) == (1, "PAUSED")
     newest = client.get("/api/jobs/orders/audit").json()["audit"][0]
     assert (newest["action"], newest["facts"]["why"]) == ("ALTER", "b was wrong")
+
+
+def test_a_rollback_is_shown_and_accepted(loaded: Rig) -> None:
+    client, _ = paused(loaded)
+    assert client.get("/api/jobs/orders/rollback").status_code == 409
+    table = deltalake.DeltaTable(f"{loaded.path}/home/warehouse/shop/orders")
+    table.restore(table.version() - 1)
+    view = client.get("/api/jobs/orders/rollback").json()
+    assert (view["table"], view["commits_gone"], view["can_keep"], view["can_load_again"]) == (
+        "shop.orders",
+        1,
+        True,
+        True,
+    )
+    stale = client.post("/api/jobs/orders/rollback", json={"choice": "keep", "seen": "x"})
+    assert (stale.status_code, stale.json()["error"]["code"]) == (409, "JobChanged")
+    assert client.post("/api/jobs/orders/rollback", json={"choice": "maybe"}).status_code == 422
+    body = {"choice": "again", "seen": view["seen"], "reason": "meant"}
+    detail = client.post("/api/jobs/orders/rollback", json=body).json()
+    assert (detail["job"]["state"], detail["epoch"]) == ("PAUSED", 1)
+    newest = client.get("/api/jobs/orders/audit").json()["audit"][0]
+    assert (newest["action"], newest["facts"]["why"]) == ("ACCEPT ROLLBACK", "meant")
 
 
 def test_only_a_paused_job_is_moved(loaded: Rig) -> None:

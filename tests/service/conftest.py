@@ -36,12 +36,12 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 class Desk:
     """A home, an inbox, and the words to use them."""
 
-    def __init__(self, path: Path, spark: SparkSession) -> None:
+    def __init__(self, path: Path, spark: SparkSession | None = None) -> None:
         self.path = path
         self.inbox = path / "in"
         self.inbox.mkdir()
         self._spark = spark
-        self.lading = Lading(path / "home", session=spark, user="tester")
+        self.lading = self._open()
         self.sql("CREATE DATABASE shop; USE shop")
 
     def restart(self) -> None:
@@ -52,7 +52,10 @@ class Desk:
 
     def restart_empty(self) -> None:
         """The same of one that was closed, whatever its store has lost."""
-        self.lading = Lading(self.path / "home", session=self._spark, user="tester", opening=Opening.RECOVERY)
+        self.lading = self._open()
+
+    def _open(self) -> Lading:
+        return Lading(self.path / "home", session=self._spark, user="tester", opening=Opening.RECOVERY)
 
     def put(self, name: str, rows: list[str], header: str = "id,city,amount") -> None:
         """Let a file appear, whole at once."""

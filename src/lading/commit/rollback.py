@@ -8,6 +8,11 @@ from lading.errors import RolledBackError
 from lading.model.bill import Bill, Head
 from lading.model.job import Job
 
+ADVICE = (
+    "Look with SHOW ROLLBACK OF JOB (or OF ROUTINE LOAD FOR) its name. If it was meant, ACCEPT ROLLBACK OF the same, "
+    "KEEP POSITION or LOAD AGAIN; else restore the table."
+)
+
 
 def check_not_rolled_back(job: Job, head: Head | None, last_seen: Head | None, above: Iterable[Bill]) -> None:
     """Compare the head with what is remembered elsewhere. "Nothing new" is never the answer to a head that went back.
@@ -34,7 +39,7 @@ def rolled_back(job: Job, head: Head | None, once: int) -> RolledBackError:
     return RolledBackError(
         msg,
         left="Nothing was read or written.",
-        todo="If that was meant, accept the rollback and choose the position to go on from; else restore the table.",
+        todo=ADVICE,
         job_id=job.job_id,
         once=once,
     )

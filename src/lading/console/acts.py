@@ -10,13 +10,17 @@ from lading.console.checking import check_text
 from lading.console.desk import Console, Visitor
 from lading.errors import ConfigError, LadingError
 from lading.jobs.record import JobKind, JobRecord
+from lading.service import rollbacks
 from lading.service.edits import check_seen, edit_positions, plan_edit, plan_of, prepare_undo
 from lading.service.moves import EditPlan
+from lading.service.rollbacks import RollbackView
 from lading.service.routine import after_change
 from lading.service.security.recording import Request, recorded
+from lading.service.seen import changed_since
 from lading.service.turns import turn_of
 from lading.sql.parts import QualifiedName
 from lading.sql.statements import (
+    AcceptRollback,
     ControlJob,
     ControlRoutineLoad,
     CreateJob,
@@ -91,6 +95,33 @@ def _undo(record: JobRecord, reason: str) -> UndoAlter:
         name=QualifiedName(name=record.name, db=record.database if is_routine else None),
         comment=reason or None,
     )
+
+
+def look_at_rollback(console: Console, visitor: Visitor, name: str) -> RollbackView:
+    """What a rollback of the table took from a job. Raises JobStateError when there was none."""
+    record = console.sights.record(name, visitor.may_see)
+    return rollbacks.look_at(console.session(visitor, record.database), record)
+
+
+def accept_rollback(
+    console: Console, visitor: Visitor, name: str, *, keeps_position: bool, seen: str, reason: str = ""
+) -> None:
+    """Go on after a rollback, if it is the one that was `seen`. Raises JobChangedError when it is another one."""
+    job_id = console.sights.record(name, visitor.may_see).job_id
+    with turn_of(console.lading, job_id):
+        record = console.sights.record(name, visitor.may_see)
+        session = console.session(visitor, record.database)
+        if rollbacks.look_at(session, record).seen != seen:
+            raise changed_since(record, "or its table was changed since this was shown", "Look again.")
+        is_routine = record.kind is JobKind.ROUTINE
+        session.execute(
+            AcceptRollback(
+                kind="ROUTINE LOAD" if is_routine else "JOB",
+                name=QualifiedName(name=record.name, db=record.database if is_routine else None),
+                keeps_position=keeps_position,
+                comment=reason or None,
+            )
+        )
 
 
 def create(console: Console, visitor: Visitor, text: str, database: str) -> Created:

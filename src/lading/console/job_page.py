@@ -17,6 +17,7 @@ from lading.console.job_details import JobDetails
 from lading.console.job_plots import JobPlots
 from lading.console.move_dialog import MoveDialog, StopDialog, UndoDialog
 from lading.console.parts.basic import Badge, Banner, Tiles, box, button, link, text
+from lading.console.rollback_dialog import RollbackDialog
 from lading.errors import JobNotFoundError
 from lading.jobs.record import JobKind, JobRecord
 from lading.service.edits import ALTER, UNDO
@@ -80,9 +81,10 @@ class _JobView:
                     self._resume.on("click", partial(self._clicked, "RESUME"), ["detail"])
                     self._move = button("Move position", self._open_move)
                     self._undo = button("Undo last change", self._open_undo)
+                    self._rollback = button("Accept rollback", self._open_rollback)
                     self._stop = button("Stop", self._open_stop)
             self._about = text("p", "", "ld-muted")
-        for hidden in (self._pause, self._resume, self._move, self._undo, self._stop):
+        for hidden in (self._pause, self._resume, self._move, self._undo, self._rollback, self._stop):
             hidden.set_visibility(False)
         self._why = Banner()
         self._figures = Tiles(_FIGURES)
@@ -90,6 +92,7 @@ class _JobView:
         self._details = JobDetails(page, name)
         self._move_dialog = MoveDialog(page, name, self.refresh, is_files=is_files)
         self._undo_dialog = UndoDialog(page, name, self.refresh)
+        self._rollback_dialog = RollbackDialog(page, name, self.refresh)
         self._stop_dialog = StopDialog(page, name, self.refresh, is_files=is_files)
 
     async def refresh(self) -> None:
@@ -122,6 +125,7 @@ class _JobView:
         self._resume.set_visibility(is_paused)
         self._move.set_visibility(not is_final)
         self._stop.set_visibility(not is_final)
+        self._rollback.set_visibility(is_paused and job.reason is not None and "ACCEPT ROLLBACK" in job.reason.message)
         self._show_reason(job)
         self._show_figures(job)
 
@@ -181,6 +185,9 @@ class _JobView:
 
     async def _open_undo(self) -> None:
         await self._page.attempt(self._undo_dialog.open)
+
+    async def _open_rollback(self) -> None:
+        await self._page.attempt(self._rollback_dialog.open)
 
     def _open_stop(self) -> None:
         self._stop_dialog.open()

@@ -10,18 +10,21 @@ from lading.errors import ConfigError, PartitionLostError
 from lading.http.callers import Caller
 from lading.http.desk import Desk, TheCaller, TheDesk, TheName
 from lading.http.faults import ERRORS
-from lading.http.models import PositionRequest, VerdictBody
+from lading.http.models import PositionRequest, RollbackRequest, VerdictBody
 from lading.http.sessions import open_session
 from lading.jobs.record import JobKind, JobRecord, JobState
 from lading.model.positions import PartitionState, Positions
+from lading.service import rollbacks
 from lading.service.edits import edit_positions, plan_edit
 from lading.service.moves import EditPlan, check_partitions
+from lading.service.rollbacks import RollbackView
 from lading.service.security.recording import Request, recorded
+from lading.service.seen import changed_since
 from lading.service.session import Session
 from lading.service.sight_records import JobDetail
 from lading.service.verify import verify_job
 from lading.sql.parts import QualifiedName
-from lading.sql.statements import ControlJob, ControlRoutineLoad, Statement
+from lading.sql.statements import AcceptRollback, ControlJob, ControlRoutineLoad, Statement
 
 router = APIRouter(prefix="/api/jobs", tags=["actions"], responses=ERRORS)
 
@@ -61,6 +64,31 @@ def position(desk: TheDesk, caller: TheCaller, name: TheName, body: PositionRequ
     except PartitionLostError as error:
         # Here it is the request that names a partition which is not there, and not the source that lost one.
         raise ConfigError(error.what, left=error.left, todo=error.todo) from error
+
+
+@router.get("/{name}/rollback")
+def rollback(desk: TheDesk, caller: TheCaller, name: TheName) -> RollbackView:
+    """What a rollback of the table took from a job, and how it could go on. 409 when there was none."""
+    record = desk.sights.record(name, caller.may_see)
+    return rollbacks.look_at(open_session(desk.lading, caller, record.database or "default"), record)
+
+
+@router.post("/{name}/rollback")
+def accept_rollback(desk: TheDesk, caller: TheCaller, name: TheName, body: RollbackRequest) -> JobDetail:
+    """ACCEPT ROLLBACK: go on behind what was taken away, or load it again. The job stays PAUSED."""
+    record = desk.sights.record(name, caller.may_see)
+    session = open_session(desk.lading, caller, record.database or "default")
+    if body.seen and body.seen != rollbacks.look_at(session, record).seen:
+        raise changed_since(record, "or its table was changed since this was shown", "Look again.")
+    is_routine = record.kind is JobKind.ROUTINE
+    statement = AcceptRollback(
+        kind="ROUTINE LOAD" if is_routine else "JOB",
+        name=QualifiedName(name=record.name, db=record.database if is_routine else None),
+        keeps_position=body.choice == "keep",
+        comment=body.reason or None,
+    )
+    session.execute(statement)
+    return desk.sights.one_job(name, caller.may_see)
 
 
 @router.post("/{name}/verify")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -103,6 +103,18 @@ class PositionRequest(_Body):
     dry_run: bool = Field(default=False, description="Only say what would be loaded again or skipped.")
     seen: Annotated[str, Field(max_length=200)] = Field(
         default="", description="`seen` of a dry run: refused with 409 when the job is not as it was shown then."
+    )
+
+
+class RollbackRequest(_Body):
+    """Go on after the table was put back. The job must be PAUSED."""
+
+    choice: Literal["keep", "again"] = Field(
+        description="`keep` goes on behind what was taken away, `again` loads it again."
+    )
+    reason: Annotated[str, Field(max_length=1000)] = Field(default="", description="Why; it is kept in the audit.")
+    seen: Annotated[str, Field(max_length=200)] = Field(
+        default="", description="`seen` of a look: refused with 409 when table and job are not as they were then."
     )
 
 

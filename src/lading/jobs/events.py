@@ -73,6 +73,17 @@ class Altered:
     at: datetime
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RollbackAccepted:
+    """ACCEPT ROLLBACK: an operator said that the table was put back on purpose. Refused unless the job is PAUSED."""
+
+    head: Head
+    totals: Tally
+    current_offset: str
+    message: str
+    at: datetime
+
+
 # What the incarnation that runs the job reports.
 
 
@@ -197,6 +208,7 @@ Event = (
     | Resumed
     | Stopped
     | Altered
+    | RollbackAccepted
     | Opened
     | BatchStarted
     | BatchCommitted

@@ -33,6 +33,7 @@ from lading.jobs.events import (
     Opened,
     PausedByUser,
     Resumed,
+    RollbackAccepted,
     RolledBack,
     Run,
     Stopped,
@@ -74,6 +75,8 @@ def transition(record: JobRecord, event: Event) -> Change:
             return _stop(record, event)
         case Altered():
             return _alter(record, event)
+        case RollbackAccepted():
+            return _accept_rollback(record, event)
         case Opened():
             return batches.on_opened(record, event)
         case BatchStarted():
@@ -144,6 +147,21 @@ def _alter(record: JobRecord, event: Altered) -> Change:
         msg = f"No properties or sql changed for job {record.full_name}"
         raise JobStateError(msg, left="Nothing was changed.", todo="Name what should change.", job_id=record.job_id)
     return changed, ()
+
+
+def _accept_rollback(record: JobRecord, event: RollbackAccepted) -> Change:
+    """What stopped the job is settled; it waits for RESUME."""
+    if record.is_final or record.state is not JobState.PAUSED:
+        raise _not_paused(record)
+    moved = replace(
+        record,
+        reason=None,
+        last_seen=event.head,
+        goodbye=None,
+        totals=event.totals,
+        current_offset=event.current_offset,
+    )
+    return pause(moved, Reason(code=ReasonCode.MANUAL_PAUSE_ERR, message=event.message), event.at), ()
 
 
 def _finish(record: JobRecord, event: CaughtUp) -> Change:

@@ -321,6 +321,12 @@ class Lading:
 
     def coordinator(self, record: JobRecord) -> tuple[Coordinator, Compiled]:
         """A coordinator that has started, for an operator's edit, and the parts of the job, to be closed."""
+        coordinator, compiled = self.new_coordinator(record)
+        run_steps(coordinator.start(last_seen=record.last_seen, said_goodbye=record.goodbye))
+        return coordinator, compiled
+
+    def new_coordinator(self, record: JobRecord) -> tuple[Coordinator, Compiled]:
+        """The same, before it has started."""
         compiled, table = self.compile(record)
         world = World(
             table=table,
@@ -331,9 +337,7 @@ class Lading:
             new_token=new_token,
             followers=(self.store,),
         )
-        coordinator = Coordinator(compiled.job, world, self._tools.incarnation)
-        run_steps(coordinator.start(last_seen=record.last_seen, said_goodbye=record.goodbye))
-        return coordinator, compiled
+        return Coordinator(compiled.job, world, self._tools.incarnation), compiled
 
     def bills(self, record: JobRecord, limit: int) -> list[Bill]:
         """The newest bills of a job, newest first."""

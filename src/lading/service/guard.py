@@ -23,6 +23,7 @@ from lading.sql.statements import (
     ShowCreateJob,
     ShowCreateRoutineLoad,
     ShowLoad,
+    ShowRollback,
     ShowRoutineLoad,
     ShowRoutineLoadTask,
     Statement,
@@ -82,7 +83,7 @@ def _only_reads(statement: Statement) -> bool:
             return True
         case ShowCreateJob() | ShowLoad() | ShowRoutineLoad() | ShowRoutineLoadTask() | ShowCreateRoutineLoad():
             return True
-        case ExplainJob() | ExplainRoutineLoad() | ExplainAlter() | ShowUsers() | ShowRoles():
+        case ExplainJob() | ExplainRoutineLoad() | ExplainAlter() | ShowRollback() | ShowUsers() | ShowRoles():
             return True
         case _:
             return False

@@ -42,6 +42,7 @@ from lading.jobs.record import JobRecord, JobState
 from lading.jobs.transition import transition
 from lading.model.bill import Bill
 from lading.plan.planner import Planner
+from lading.service.caretaker import Caretaker
 from lading.service.compiled import Compiled, SourceSurvey
 from lading.service.cut_off import check_not_cut_off
 from lading.service.file_surveys import SurveyTeller
@@ -81,7 +82,7 @@ class JobRunner:
         self._open_job: _Open | None = None
         self.was_full = False
         """Whether the last batch was cut off by a limit, so that more is there."""
-        self._commits = 0
+        self._caretaker = Caretaker(tools.care, tools.clock)
         self._known: JobRecord | None = None
         """The record as this incarnation last read it."""
         self._is_noted = False
@@ -277,6 +278,7 @@ class JobRunner:
         except BaseException:
             compiled.close()
             raise
+        self._caretaker.opened(bill)
         opened = self._open_job = _Open(coordinator, compiled, table, planner, stager)
         offset = compiled.show_position(bill.positions)
         self.apply(Opened(head=bill.head, totals=bill.totals, current_offset=offset, at=self._now()))
@@ -350,7 +352,7 @@ class JobRunner:
         self.on_progress(bill)
         self._remark_due_s = 0.0
         self.was_full = is_full(bill, compiled.job.limits, self._tools.clock.monotonic_s() - self._began_s)
-        self._look_after(opened.table)
+        self._caretaker.committed(opened.table, bill)
         if compiled.is_once and all(state.finished for state in bill.positions.partitions.values()):
             self.apply(CaughtUp(at=self._now()))
             return False
@@ -366,19 +368,6 @@ class JobRunner:
         self.survey = survey
         if survey is not None:
             self._teller.tell(record, survey)
-
-    def _look_after(self, table: LakeTable) -> None:
-        self._commits += 1
-        if self._commits % self._tools.care.every_commits:
-            return
-        try:
-            report = table.look_after(self._job_id, self._tools.care, self._now())
-        except LadingError as error:
-            # The rows are committed; what was not cleaned up now is next time.
-            self._log.warning("the table could not be looked after: %s", error)
-        else:
-            if report.remark:
-                self._log.warning("history of the table was kept: %s", report.remark)
 
     def _tell_step(self, name: str, since: float) -> float:
         now = self._tools.clock.monotonic_s()

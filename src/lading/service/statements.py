@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from lading.errors import ConfigError, NotSupportedError
+from lading.jobs.record import JobRecord
+from lading.service import rollbacks
 from lading.service.edits import Edit, commit_edit, plan_of, prepare_undo, show_plan
 from lading.service.looking import explain_job, find_any, show_load
 from lading.service.queries import run_query
@@ -27,6 +29,7 @@ from lading.sql.masking import mask
 from lading.sql.parts import QualifiedName
 from lading.sql.render import render
 from lading.sql.statements import (
+    AcceptRollback,
     AlterJob,
     AlterRoutineLoad,
     ControlJob,
@@ -40,6 +43,7 @@ from lading.sql.statements import (
     ShowCreateJob,
     ShowCreateRoutineLoad,
     ShowLoad,
+    ShowRollback,
     ShowRoutineLoad,
     ShowRoutineLoadTask,
     Statement,
@@ -69,6 +73,8 @@ def execute(session: Session, statement: Statement) -> Result:
             return _alter(session, _prepare(session, statement))
         case UndoAlter():
             return _alter(session, _prepare_undo(session, statement))
+        case AcceptRollback():
+            return _accept_rollback(session, statement)
         case ControlJob():
             return control_job(session, statement)
         case ControlRoutineLoad():
@@ -96,6 +102,8 @@ def _show(session: Session, statement: Statement) -> Result:
             return explain_job(session, operable(session, statement.name))
         case ExplainAlter():
             return show_plan(plan_of(_prepare(session, statement.alter)))
+        case ShowRollback():
+            return rollbacks.show(rollbacks.look_at(session, _operable(session, statement)))
         case ShowLoad():
             return show_load(session, statement)
         case ShowAudit():
@@ -110,9 +118,26 @@ def _prepare(session: Session, statement: AlterJob | AlterRoutineLoad) -> Edit:
     return prepare_routine_alter(session, statement)
 
 
-def _prepare_undo(session: Session, statement: UndoAlter) -> Edit:
+def _operable(session: Session, statement: UndoAlter | ShowRollback | AcceptRollback) -> JobRecord:
     is_job = statement.kind == "JOB"
-    record = session.job(statement.name.name) if is_job else operable(session, statement.name)
+    return session.job(statement.name.name) if is_job else operable(session, statement.name)
+
+
+def _accept_rollback(session: Session, statement: AcceptRollback) -> Result:
+    record = _operable(session, statement)
+    rollbacks.accept(
+        session,
+        record,
+        keeps_position=statement.keeps_position,
+        reason=statement.comment or "",
+        statement=statement,
+    )
+    after_change(session, record)
+    return done(f"rollback of job {record.full_name} accepted; it stays PAUSED until RESUME")
+
+
+def _prepare_undo(session: Session, statement: UndoAlter) -> Edit:
+    record = _operable(session, statement)
     edit = prepare_undo(session, record, reason=statement.comment or "", statement=statement)
     check_source(session, source_of(edit.new), source_of(edit.old))
     return edit

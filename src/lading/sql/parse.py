@@ -8,7 +8,13 @@ from lading.errors import ParseError
 from lading.sql.audit_statements import parse_show_audit
 from lading.sql.cursor import Cursor
 from lading.sql.dialect import too_deep
-from lading.sql.parse_edit import parse_explain_alter, parse_explain_routine_load, parse_undo_alter
+from lading.sql.parse_edit import (
+    parse_accept_rollback,
+    parse_explain_alter,
+    parse_explain_routine_load,
+    parse_show_rollback,
+    parse_undo_alter,
+)
 from lading.sql.parse_job import (
     parse_alter_job,
     parse_control_job,
@@ -97,6 +103,8 @@ _FORMS: tuple[tuple[str, Callable[[Cursor], Statement]], ...] = (
     ("EXPLAIN ROUTINE LOAD", parse_explain_routine_load),
     ("EXPLAIN ALTER JOB", parse_explain_alter),
     ("EXPLAIN ALTER ROUTINE LOAD", parse_explain_alter),
+    ("SHOW ROLLBACK", parse_show_rollback),
+    ("ACCEPT ROLLBACK", parse_accept_rollback),
     ("UNDO ALTER JOB", parse_undo_alter),
     ("UNDO ALTER ROUTINE LOAD", parse_undo_alter),
     ("DESCRIBE", parse_describe),

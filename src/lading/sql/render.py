@@ -18,6 +18,7 @@ from lading.sql.render_parts import (
 )
 from lading.sql.render_user import user_text
 from lading.sql.statements import (
+    AcceptRollback,
     AlterJob,
     AlterRoutineLoad,
     ControlJob,
@@ -31,6 +32,7 @@ from lading.sql.statements import (
     ShowCreateJob,
     ShowCreateRoutineLoad,
     ShowLoad,
+    ShowRollback,
     ShowRoutineLoad,
     ShowRoutineLoadTask,
     Statement,
@@ -152,6 +154,20 @@ def _(it: UndoAlter) -> str:
     what = "ROUTINE LOAD FOR" if it.kind == "ROUTINE LOAD" else it.kind
     comment = f" {comment_text(it.comment)}" if it.comment is not None else ""
     return f"UNDO ALTER {what} {name_text(it.name)}{comment}"
+
+
+@_text.register
+def _(it: ShowRollback) -> str:
+    what = "ROUTINE LOAD FOR" if it.kind == "ROUTINE LOAD" else it.kind
+    return f"SHOW ROLLBACK OF {what} {name_text(it.name)}"
+
+
+@_text.register
+def _(it: AcceptRollback) -> str:
+    what = "ROUTINE LOAD FOR" if it.kind == "ROUTINE LOAD" else it.kind
+    choice = "KEEP POSITION" if it.keeps_position else "LOAD AGAIN"
+    comment = f" {comment_text(it.comment)}" if it.comment is not None else ""
+    return f"ACCEPT ROLLBACK OF {what} {name_text(it.name)} {choice}{comment}"
 
 
 @_text.register

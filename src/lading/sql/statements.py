@@ -134,6 +134,26 @@ class UndoAlter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ShowRollback:
+    """SHOW ROLLBACK OF JOB name, SHOW ROLLBACK OF ROUTINE LOAD FOR name"""
+
+    kind: Literal["JOB", "ROUTINE LOAD"]
+    name: QualifiedName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcceptRollback:
+    """ACCEPT ROLLBACK OF JOB name KEEP POSITION, ACCEPT ROLLBACK OF ROUTINE LOAD FOR name LOAD AGAIN"""
+
+    kind: Literal["JOB", "ROUTINE LOAD"]
+    name: QualifiedName
+    keeps_position: bool
+    """False: what the rollback took away is loaded again."""
+    comment: str | None = None
+    """Why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ControlRoutineLoad:
     """PAUSE, RESUME or STOP ROUTINE LOAD FOR …; PAUSE or RESUME ALL ROUTINE LOAD."""
 
@@ -184,6 +204,8 @@ Statement = (
     | ExplainRoutineLoad
     | ExplainAlter
     | UndoAlter
+    | ShowRollback
+    | AcceptRollback
     | CreateTable
     | DropTable
     | CreateDatabase

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from lading.commit.rollback import ADVICE
 from lading.errors import HeadLostError, RecordLiesError, RolledBackError, SchemaMismatchError
 from lading.ids import JobId, Token
 from lading.model.batch import StagedFile
@@ -163,7 +164,7 @@ def _rolled_back(job_id: JobId) -> RolledBackError:
     return RolledBackError(
         msg,
         left="Nothing was read or written.",
-        todo="If that was meant, accept the rollback; else restore the table.",
+        todo=ADVICE,
         job_id=job_id,
     )
 

@@ -214,10 +214,10 @@ def _rollback_ignored(patch: Patch) -> None:
 
 @mutant("kept-position-forgotten", "after a rollback the job goes on where the operator said")
 def _kept_position_forgotten(patch: Patch) -> None:
-    draft = coordinator.draft_restart
+    drafted = draft.draft_restart
 
     def back(job: Job, restored: Bill, newest: Bill, goes_on: Bill, highest: int, stamp: Stamp, *, reason: str) -> Bill:
-        return draft(job, restored, newest, restored, highest, stamp, reason=reason)
+        return drafted(job, restored, newest, restored, highest, stamp, reason=reason)
 
     patch(coordinator, "draft_restart", back)
 

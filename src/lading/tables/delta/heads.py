@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from lading.commit.rollback import ADVICE
 from lading.errors import HeadLostError, RecordLiesError, RolledBackError, StorageError
 from lading.ids import JobId, Token
 from lading.model.bill import Bill, Head
@@ -36,7 +37,7 @@ def check_not_restored(tail: LogTail, job_id: JobId, head: Head) -> None:
     """
     landed_at = _landed_at(tail, job_id)
     if not still_holds(landed_at, tail.version, tail.restores):
-        raise _rolled_back(job_id, head, f"restore the table to version {landed_at} or later")
+        raise _rolled_back(job_id, head, f"To restore it, use version {landed_at} or later.")
 
 
 def check_accepted(tail: LogTail, bill: Bill, head: Head) -> None:
@@ -46,7 +47,7 @@ def check_accepted(tail: LogTail, bill: Bill, head: Head) -> None:
         if entry.restore:
             tail.restores[version] = entry.restore
     if any(version > seen for version in tail.restores):
-        raise _rolled_back(bill.job_id, head, "look at the table again, for it was put back once more")
+        raise _rolled_back(bill.job_id, head, "It was put back once more since it was looked at.")
 
 
 def end_of(tail: LogTail, job_id: JobId) -> Head | None:
@@ -114,12 +115,12 @@ def _untold(job_id: JobId) -> HeadLostError:
     return HeadLostError(msg, left="Nothing was changed.", todo="Keep the position, and move it with ALTER if need be.")
 
 
-def _rolled_back(job_id: JobId, head: Head, otherwise: str) -> RolledBackError:
+def _rolled_back(job_id: JobId, head: Head, more: str) -> RolledBackError:
     msg = f"The table was put back: a RESTORE took away the rows of seq {head.seq} of job {job_id}"
     return RolledBackError(
         msg,
         left="Nothing was read or written.",
-        todo=f"If that was meant, accept the rollback and choose the bill to go on from; else {otherwise}.",
+        todo=f"{ADVICE} {more}",
         job_id=job_id,
         seq=head.seq,
     )

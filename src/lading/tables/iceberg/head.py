@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
 
+from lading.commit.rollback import ADVICE
 from lading.errors import HeadLostError, RecordUnreadableError, RecordVersionError, RolledBackError
 from lading.ids import JobId, Token
 from lading.model.bill import Bill, Head
@@ -167,7 +168,7 @@ def rolled_back(job_id: JobId, anchor: Anchor, where: str) -> RolledBackError:
     return RolledBackError(
         msg,
         left="Nothing was read or written.",
-        todo="If that was meant, accept the rollback and choose the position to go on from; else restore the table.",
+        todo=ADVICE,
         job_id=job_id,
         once=anchor.head.seq,
     )

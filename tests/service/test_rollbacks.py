@@ -1,0 +1,193 @@
+"""A table that somebody put back: what it took is shown, and an operator says how the job goes on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import deltalake
+import pytest
+from pyiceberg.catalog import load_catalog
+
+from lading.errors import JobStateError, LadingError
+from lading.tables.iceberg.table import IcebergTable
+from tests.console.local import LocalLading
+from tests.service.conftest import Desk
+
+LOOK = "SHOW ROLLBACK OF JOB j"
+KEEP = "ACCEPT ROLLBACK OF JOB j KEEP POSITION COMMENT 'the load was wrong'"
+AGAIN = "ACCEPT ROLLBACK OF JOB j LOAD AGAIN"
+
+
+class LocalDesk(Desk):
+    """Without Spark: rows are read, mapped and written in this process."""
+
+    def _open(self) -> LocalLading:
+        return LocalLading(self.path / "home", user="tester")
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    made = LocalDesk(tmp_path)
+    yield made
+    made.lading.close()
+
+
+def put_back(desk: Desk, form: str, versions: int = 1) -> None:
+    """Somebody else's RESTORE, or rollback of the current snapshot."""
+    if form == "delta":
+        table = deltalake.DeltaTable(f"{desk.path}/home/warehouse/shop/orders")
+        table.restore(table.version() - versions)
+        return
+    ours = desk.lading.shelf.open_table("shop", "orders")
+    assert isinstance(ours, IcebergTable)
+    catalog = load_catalog(ours.handle.catalog.name, **ours.handle.catalog.properties)
+    theirs = catalog.load_table("shop.orders")
+    history = [entry.snapshot_id for entry in theirs.history()]
+    theirs.manage_snapshots().set_current_snapshot(history[-1 - versions]).commit()
+    catalog.close()
+
+
+@pytest.fixture(params=["delta", "iceberg"])
+def form(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def loaded(desk: Desk, form: str) -> None:
+    desk.table(form=form)
+    if form == "iceberg":  # A table without a snapshot cannot be put back to before its first one.
+        ours = desk.lading.shelf.open_table("shop", "orders")
+        assert isinstance(ours, IcebergTable)
+        ours.handle.load().append(ours.handle.load().schema().as_arrow().empty_table())
+    desk.put_orders("a.csv", 0, 3)
+    desk.create()
+    desk.run()
+    desk.put_orders("b.csv", 10, 2)
+    desk.run()
+    assert desk.ids() == [0, 1, 2, 10, 11]
+
+
+def stopped(desk: Desk, form: str, versions: int = 1) -> None:
+    loaded(desk, form)
+    put_back(desk, form, versions)
+    desk.put_orders("c.csv", 20, 1)
+    desk.run()
+    assert desk.show("Status") == "PAUSED"
+    assert "ACCEPT ROLLBACK" in desk.show("ErrorMsg")
+
+
+def go_on(desk: Desk) -> list[int]:
+    desk.sql("RESUME JOB WHERE jobName = 'j'")
+    desk.run()
+    return desk.ids()
+
+
+def test_it_is_shown_what_was_taken_away(desk: Desk, form: str) -> None:
+    stopped(desk, form)
+    name, table, committed, _, ends, _, commits, rows, kept, back, remark = desk.sql(LOOK)[0]
+    assert (name, table, commits, rows, remark) == ("j", "shop.orders", 1, 2, "")
+    assert int(str(committed)) == int(str(ends)) + 1
+    assert json.loads(str(kept))["fileName"].endswith("b.csv")
+    assert json.loads(str(back))["fileName"].endswith("a.csv")
+
+
+def test_the_position_is_kept_and_what_was_taken_stays_away(desk: Desk, form: str) -> None:
+    stopped(desk, form)
+    desk.sql(KEEP)
+    assert desk.show("Status") == "PAUSED"
+    assert "User tester accepted the rollback" in desk.show("ErrorMsg")
+    assert go_on(desk) == [0, 1, 2, 20]
+    assert desk.lading.verify("j").is_clean
+    assert desk.lading.verify("j").rows == 4
+    action, facts = next((row[2], row[4]) for row in desk.sql("SHOW LOAD AUDIT FOR j") if row[2] == "ACCEPT ROLLBACK")
+    assert action == "ACCEPT ROLLBACK"
+    assert json.loads(str(facts))["why"] == "the load was wrong"
+
+
+def test_what_was_taken_is_loaded_again(desk: Desk, form: str) -> None:
+    stopped(desk, form)
+    desk.sql(AGAIN)
+    assert go_on(desk) == [0, 1, 2, 10, 11, 20]
+    assert desk.lading.verify("j").is_clean
+    with pytest.raises(JobStateError, match="was not put back behind job j"):
+        desk.sql(LOOK)
+
+
+def test_the_whole_job_was_taken_away(desk: Desk, form: str) -> None:
+    """To before its opening commit."""
+    stopped(desk, form, versions=3)
+    assert "begins where the job began" in str(desk.sql(LOOK)[0][-1])
+    desk.sql(AGAIN)
+    assert go_on(desk) == [0, 1, 2, 10, 11, 20]
+    assert desk.lading.verify("j").is_clean
+
+
+def test_a_second_rollback_needs_a_second_word(desk: Desk, form: str) -> None:
+    stopped(desk, form)
+    desk.sql(AGAIN)
+    put_back(desk, form, 1)
+    desk.sql("RESUME JOB WHERE jobName = 'j'")
+    desk.run()
+    assert desk.show("Status") == "PAUSED"
+    desk.sql(AGAIN)
+    assert go_on(desk) == [0, 1, 2, 10, 11, 20]
+
+
+def test_nothing_is_accepted_of_a_job_that_runs_or_was_not_put_back(desk: Desk) -> None:
+    loaded(desk, "delta")
+    with pytest.raises(JobStateError, match="PAUSE it first"):
+        desk.sql(KEEP)
+    desk.sql("PAUSE JOB WHERE jobName = 'j'")
+    with pytest.raises(JobStateError, match="was not put back"):
+        desk.sql(KEEP)
+    for wrong in ("ACCEPT ROLLBACK OF JOB j", "ACCEPT ROLLBACK OF JOB j KEEP", "SHOW ROLLBACK", f"{LOOK} KEEP"):
+        with pytest.raises(LadingError):
+            desk.sql(wrong)
+    put_back(desk, "delta")
+    desk.sql(KEEP)
+    assert go_on(desk) == [0, 1, 2]
+
+
+def test_a_copy_of_an_old_folder_is_a_rollback_too(desk: Desk) -> None:
+    """Heads and bills went back as well; only the record of the job remembers."""
+    desk.table()
+    desk.put_orders("a.csv", 0, 3)
+    desk.create()
+    desk.run()
+    folder = desk.path / "home" / "warehouse" / "shop" / "orders"
+    copy = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    desk.put_orders("b.csv", 10, 2)
+    desk.run()
+    for path in folder.rglob("*"):
+        if path.is_file() and path not in copy:
+            path.unlink()
+    for path, content in copy.items():
+        path.write_bytes(content)
+    desk.restart()
+    desk.run()
+    assert desk.show("Status") == "PAUSED"
+    assert "only LOAD AGAIN" in str(desk.sql(LOOK)[0][-1])
+    with pytest.raises(JobStateError, match="KEEP POSITION is not possible"):
+        desk.sql(KEEP)
+    desk.sql(AGAIN)
+    assert go_on(desk) == [0, 1, 2, 10, 11]
+    assert desk.lading.verify("j").is_clean
+
+
+@pytest.mark.parametrize("choice", ["keep", "again"])
+def test_a_death_after_the_commit_leaves_a_job_that_can_be_resumed(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, choice: str
+) -> None:
+    stopped(desk, "delta")
+
+    def dies(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("lading.service.rollbacks.apply", dies)
+        with pytest.raises(KeyboardInterrupt):
+            desk.sql(KEEP if choice == "keep" else AGAIN)
+    desk.restart()
+    assert go_on(desk) == ([0, 1, 2, 20] if choice == "keep" else [0, 1, 2, 10, 11, 20])
+    assert desk.lading.verify("j").is_clean
