@@ -47,7 +47,10 @@ class RemoteLading:
         """Compare a job's bills with its table."""
         body = self._ask("POST", f"/api/jobs/{quote(job, safe='')}/verify", {})
         findings = tuple(body["findings"])
-        return RemoteVerdict(is_clean=body["is_clean"], bills=body["bills"], rows=body["rows"], findings=findings)
+        told = str(body.get("told", "clean"))
+        return RemoteVerdict(
+            is_clean=body["is_clean"], bills=body["bills"], rows=body["rows"], findings=findings, told=told
+        )
 
     def jobs(self) -> list[dict[str, Any]]:
         """All jobs, as the API shows them."""
@@ -87,6 +90,7 @@ class RemoteVerdict:
     bills: int
     rows: int
     findings: tuple[str, ...]
+    told: str
 
 
 def _told(body: bytes) -> LadingError:

@@ -124,7 +124,7 @@ def verify(
         with Lading(home, store_url=store) as lading:
             verdict = lading.verify(job)
     if verdict.is_clean:
-        typer.echo(f"{job}: clean; {verdict.bills} bills, {verdict.rows:,} rows")
+        typer.echo(f"{job}: {verdict.told}; {verdict.bills} bills, {verdict.rows:,} rows")
         return
     for finding in verdict.findings:
         typer.echo(finding)

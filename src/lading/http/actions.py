@@ -102,6 +102,9 @@ def verify(desk: TheDesk, caller: TheCaller, name: TheName) -> VerdictBody:
         rows=verdict.rows,
         is_clean=verdict.is_clean,
         findings=list(verdict.findings),
+        removed=dict(verdict.removed),
+        rewritten=dict(verdict.rewritten),
+        told=verdict.told,
     )
 
 

@@ -75,6 +75,9 @@ class VerdictBody(BaseModel):
     rows: int
     is_clean: bool
     findings: list[str]
+    removed: dict[str, int] = Field(description="Rows that others took out on purpose, by what they did.")
+    rewritten: dict[str, int] = Field(description="Rows that others wrote into other files, which were not looked at.")
+    told: str = Field(description="The verdict in words, when there are no findings.")
 
 
 def _check_keepable(text: str) -> str:

@@ -1,17 +1,24 @@
-"""A job's bills against its table: is every row that the bills account for there, once, and do the counts agree?"""
+"""A job's bills against its table: is every row that the bills account for there, once, and do the counts agree?
+
+Rows that others took out on purpose are not lost. The history of the table tells who removed a file; what it does not
+tell of is LOSS when it is complete, and GONE when it is not.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import pyarrow.parquet as pq
 
 from lading.errors import HeadLostError, NotOpenError
 from lading.jobs.record import JobRecord
+from lading.model.batch import StagedFile
 from lading.model.bill import Bill
 from lading.model.tally import Tally
 from lading.tables.base import LakeTable
+from lading.tables.removals import Removals
 from lading.tables.storage import open_storage
 
 
@@ -24,11 +31,25 @@ class Verdict:
     rows: int
     """Rows that the bills say were loaded."""
     findings: tuple[str, ...] = ()
-    """Each begins with its class: LOSS, DUP, CORRUPT or PROGRESS-MISMATCH."""
+    """Each begins with its class: LOSS, GONE, DUP, CORRUPT or PROGRESS-MISMATCH."""
+    removed: Mapping[str, int] = field(default_factory=dict)
+    """Rows that others took out on purpose, by what they did."""
+    rewritten: Mapping[str, int] = field(default_factory=dict)
+    """Rows that others wrote into other files, which the bills do not know: those are not looked at."""
 
     @property
     def is_clean(self) -> bool:
         return not self.findings
+
+    @property
+    def told(self) -> str:
+        """A verdict without findings, in words: clean, or what others did to the rows."""
+        parts = []
+        if self.removed:
+            parts.append(f"others removed {_listed(self.removed)}")
+        if self.rewritten:
+            parts.append(f"others rewrote {_listed(self.rewritten)}, whose new files were not looked at")
+        return f"nothing lost by Lading; {'; '.join(parts)}" if parts else "clean"
 
 
 def verify_job(record: JobRecord, table: LakeTable) -> Verdict:
@@ -45,8 +66,19 @@ def verify_job(record: JobRecord, table: LakeTable) -> Verdict:
         except HeadLostError:
             break  # Older than the retention: the totals of the oldest bill left stand for them.
     lineage = bills[::-1]
-    findings = [*_totals(lineage), *_files(lineage, table)]
-    return Verdict(job=record.name, bills=len(lineage), rows=lineage[-1].totals.rows.loaded, findings=tuple(findings))
+    named = [file for bill in lineage for file in bill.files]
+    there = Counter(table.files())
+    gone = {file.path: file for file in named if file.path not in there}
+    removals = table.removals(set(gone)) if gone else Removals(is_complete=True)
+    findings = [*_totals(lineage), *_doubles(named, there), *_losses(gone, removals), *_content(named, there, table)]
+    return Verdict(
+        job=record.name,
+        bills=len(lineage),
+        rows=lineage[-1].totals.rows.loaded,
+        findings=tuple(findings),
+        removed=_taken(gone, removals, is_rewrite=False),
+        rewritten=_taken(gone, removals, is_rewrite=True),
+    )
 
 
 def _totals(lineage: list[Bill]) -> list[str]:
@@ -60,22 +92,43 @@ def _totals(lineage: list[Bill]) -> list[str]:
     return found
 
 
-def _files(lineage: list[Bill], table: LakeTable) -> list[str]:
-    named = Counter(file.path for bill in lineage for file in bill.files)
-    there = Counter(table.files())
-    found = [f"DUP: {path} is named by {count} bills" for path, count in named.items() if count > 1]
-    found += [f"DUP: {path} is {count} times in the table" for path, count in there.items() if count > 1]
-    gone = [path for path in named if path not in there]
-    if gone:
-        # Somebody may have rewritten files; then the names say nothing and only the number of rows does.
-        rows = sum(file.rows for bill in lineage for file in bill.files)
-        if table.scan().num_rows < rows:
-            found.append(f"LOSS: {len(gone)} files that the bills name are not in the table, nor are their rows")
+def _doubles(named: list[StagedFile], there: Counter[str]) -> list[str]:
+    by_bills = Counter(file.path for file in named)
+    found = [f"DUP: {path} is named by {count} bills" for path, count in by_bills.items() if count > 1]
+    return found + [f"DUP: {path} is {count} times in the table" for path, count in there.items() if count > 1]
+
+
+def _losses(gone: Mapping[str, StagedFile], removals: Removals) -> list[str]:
+    """Files that nobody took out."""
+    missing = [file for path, file in gone.items() if path not in removals.found]
+    if not missing:
+        return []
+    rows = sum(file.rows for file in missing)
+    what = f"{len(missing)} files with {rows:,} rows that the bills name are not in the table"
+    if removals.is_complete:
+        return [f"LOSS: {what}, and no commit of its history removed them"]
+    return [f"GONE: {what}; its history is not kept long enough to tell who removed them"]
+
+
+def _listed(rows: Mapping[str, int]) -> str:
+    return ", ".join(f"{count:,} rows ({by})" for by, count in rows.items())
+
+
+def _taken(gone: Mapping[str, StagedFile], removals: Removals, *, is_rewrite: bool) -> dict[str, int]:
+    rows: Counter[str] = Counter()
+    for path, file in gone.items():
+        removal = removals.found.get(path)
+        if removal is not None and removal.is_rewrite == is_rewrite:
+            rows[removal.by] += file.rows
+    return dict(rows)
+
+
+def _content(named: list[StagedFile], there: Counter[str], table: LakeTable) -> list[str]:
     filesystem, root = open_storage(table.location, table.writer_spec().options).arrow()
-    for bill in lineage:
-        for file in bill.files:
-            if file.path in there:
-                rows = pq.read_metadata(f"{root}/{file.path}", filesystem=filesystem).num_rows
-                if rows != file.rows:
-                    found.append(f"CORRUPT: {file.path} holds {rows} rows, its bill says {file.rows}")
+    found = []
+    for file in named:
+        if file.path in there:
+            rows = pq.read_metadata(f"{root}/{file.path}", filesystem=filesystem).num_rows
+            if rows != file.rows:
+                found.append(f"CORRUPT: {file.path} holds {rows} rows, its bill says {file.rows}")
     return found

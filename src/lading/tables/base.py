@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
@@ -15,6 +15,7 @@ from lading.model.batch import StagedFile
 from lading.model.bill import Head
 from lading.tables.bills import StoredBills
 from lading.tables.care import CarePolicy, CareReport
+from lading.tables.removals import Removals
 from lading.tables.storage import StorageOptions
 
 
@@ -89,6 +90,10 @@ class LakeTable(Table, Protocol):
 
     def files(self) -> Sequence[str]:
         """Paths of the data files of the current snapshot, relative to the table."""
+        ...
+
+    def removals(self, paths: Collection[str]) -> Removals:
+        """Who took these files out of the table, as far as its history tells. For checking: it may read much."""
         ...
 
     def end_job(self, job_id: JobId) -> None:

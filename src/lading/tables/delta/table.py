@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 import deltalake
@@ -22,11 +22,13 @@ from lading.tables.delta.features import check_appendable
 from lading.tables.delta.fit import check_fit
 from lading.tables.delta.heads import check_accepted, check_not_restored, end_of, head_of
 from lading.tables.delta.log import LogTail
+from lading.tables.delta.removed import find_removals
 from lading.tables.delta.resume import LogFolderCopies
 from lading.tables.delta.scan import list_files, scan_rows
 from lading.tables.delta.writer import column_defaults, writer_extra
 from lading.tables.present import check_present
 from lading.tables.probe import check_put_if_absent
+from lading.tables.removals import Removals
 from lading.tables.storage import Storage, StorageOptions
 
 MAX_REBASES = 100
@@ -128,6 +130,10 @@ class DeltaLakeTable:
 
     def files(self) -> Sequence[str]:
         return list_files(self.storage, self._options)
+
+    def removals(self, paths: Collection[str]) -> Removals:
+        self._tail.refresh()
+        return find_removals(self.storage, self._tail.version, paths)
 
     def end_job(self, job_id: JobId) -> None:
         if job_id in self._copies.job_ids():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 import pyarrow as pa
@@ -28,12 +28,14 @@ from lading.tables.iceberg.handle import FORMAT_VERSION, Handle, version_of
 from lading.tables.iceberg.head import end_of, find_anchor, has_token, is_astray, rolled_back
 from lading.tables.iceberg.moved import Place, bring_bills, location_of
 from lading.tables.iceberg.place import open_place, relative_path
+from lading.tables.iceberg.removed import find_removals
 from lading.tables.iceberg.resume import PropertyCopies, job_ids
 from lading.tables.iceberg.retention import GC_ENABLED
 from lading.tables.iceberg.schema import iceberg_partition_spec, iceberg_schema, plain_arrow_schema
 from lading.tables.iceberg.sweep import Sweeper
 from lading.tables.iceberg.writer import iceberg_writer_spec
 from lading.tables.probe import check_put_if_absent
+from lading.tables.removals import Removals
 from lading.tables.storage import StorageOptions
 
 _DELETES_METADATA = "write.metadata.delete-after-commit.enabled"
@@ -125,6 +127,11 @@ class IcebergTable:
         with translated(self._handle.what):
             tasks = list(table.scan().plan_files())
         return [relative_path(self._location, task.file.file_path) for task in tasks]
+
+    def removals(self, paths: Collection[str]) -> Removals:
+        table = self._load()
+        with translated(self._handle.what):
+            return find_removals(table, self._location, paths)
 
     def end_job(self, job_id: JobId) -> None:
         end_job(self._handle, job_id)

@@ -1,0 +1,49 @@
+"""Which snapshots took files out of an Iceberg table, as those that are kept tell."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from pyiceberg.manifest import ManifestEntryStatus
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Operation, Snapshot
+
+from lading.tables.iceberg.place import relative_path
+from lading.tables.removals import Removal, Removals
+
+
+def find_removals(table: Table, location: str, paths: Collection[str]) -> Removals:
+    """Look at the snapshots from the current one back that did more than append."""
+    found: dict[str, Removal] = {}
+    snapshots = {snapshot.snapshot_id: snapshot for snapshot in table.metadata.snapshots}
+    at, is_complete = table.metadata.current_snapshot(), True
+    while at is not None:
+        for path in _removed(table, at):
+            name = relative_path(location, path)
+            if name in paths and name not in found:
+                found[name] = _removal(at)
+        is_complete = at.parent_snapshot_id is None or at.parent_snapshot_id in snapshots
+        at = snapshots.get(at.parent_snapshot_id) if at.parent_snapshot_id is not None else None
+    if not is_complete:
+        # Lading itself expires only appends. What others took out is in their own snapshots, if those are kept.
+        for snapshot in snapshots.values():
+            for path in _removed(table, snapshot):
+                found.setdefault(relative_path(location, path), _removal(snapshot))
+    return Removals(found={path: found[path] for path in paths if path in found}, is_complete=is_complete)
+
+
+def _removed(table: Table, snapshot: Snapshot) -> Iterator[str]:
+    if snapshot.summary is None or snapshot.summary.operation is Operation.APPEND:
+        return
+    for manifest in snapshot.manifests(table.io):
+        if manifest.added_snapshot_id != snapshot.snapshot_id:
+            continue
+        for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=False):
+            if entry.status is ManifestEntryStatus.DELETED:
+                yield entry.data_file.file_path
+
+
+def _removal(snapshot: Snapshot) -> Removal:
+    operation = snapshot.summary.operation if snapshot.summary is not None else None
+    what = operation.value if operation is not None else "a commit"
+    return Removal(by=f"{what} in snapshot {snapshot.snapshot_id}", is_rewrite=operation is Operation.REPLACE)
