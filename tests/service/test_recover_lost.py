@@ -8,7 +8,9 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from pyiceberg.catalog.sql import SqlCatalog
 
 from lading.errors import StoreError, TableExistsError
 from lading.jobs.record import JobRecord
@@ -266,6 +268,22 @@ def test_a_table_elsewhere_without_a_card_is_called_what_one_says(desk: Desk, tm
     assert fates(findings) == BOTH
     assert "lengths of its texts" in note_of(findings, "table")
     assert desk.lading.shelf.entry("shop", "orders").format == form
+
+
+def test_a_table_that_another_catalog_owns_is_refused(desk: Desk, tmp_path: Path) -> None:
+    theirs = SqlCatalog("theirs", uri=f"sqlite:///{tmp_path}/theirs.db", warehouse=f"file://{tmp_path}/lake")
+    theirs.create_namespace("x")
+    table = theirs.create_table("x.t", pa.schema([pa.field("id", pa.int64())]))
+    table.append(pa.table({"id": [1, 2]}))
+    place = table.location().removeprefix("file://")
+    (found,) = recover(desk.lading, [f"shop.orders={place}"])
+    assert (found.fate, "belongs to another catalog" in found.note) == ("failed", True)
+    assert "CREATE TABLE makes one" in found.note
+    assert desk.sql("SHOW TABLES") == []
+    (Path(place) / "metadata" / "version-hint.text").write_text("1")
+    (found,) = recover(desk.lading, [f"shop.orders={place}"])
+    assert "Hadoop catalog" in found.note
+    theirs.close()
 
 
 def test_a_card_is_believed_before_what_one_says(desk: Desk, tmp_path: Path) -> None:

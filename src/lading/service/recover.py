@@ -42,6 +42,7 @@ from lading.sql.statements import CreateJob, CreateRoutineLoad
 from lading.store.records import AuditEntry
 from lading.tables.bills import FOLDER, StoredBills
 from lading.tables.card import TableCard, is_same_place, read_card, settle_place
+from lading.tables.owned import check_own_table
 from lading.tables.storage import Storage, open_storage
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ def recover(
 def _in_home(lading: Lading, findings: list[Finding]) -> Iterable[_Place]:
     """The tables of the warehouse, in the order of their names."""
     for folder in find_tables(lading.home.warehouse):
-        for place in _look(lading, str(folder), {}, findings, named=(folder.parent.name, folder.name)):
+        for place in _look(lading, str(folder), {}, findings, named=(folder.parent.name, folder.name), is_home=True):
             if (place.card.database, place.card.name) == (folder.parent.name, folder.name):
                 yield place
             else:
@@ -165,11 +166,12 @@ def _look(
     findings: list[Finding],
     *,
     named: tuple[str, str] | None,
+    is_home: bool = False,
 ) -> Iterable[_Place]:
     """The table at a place. `named` is what it is called when it does not say so itself."""
     try:
         storage = open_storage(location, lading.shelf.options_for(reach))
-        card = read_card(storage) or (_guess(lading, storage, *named) if named else None)
+        card = read_card(storage) or (_guess(lading, storage, *named, is_home=is_home) if named else None)
         if card is None:
             msg = f"There is no table of Lading at {location}"
             todo = (
@@ -184,7 +186,7 @@ def _look(
         findings.append(_failed("table", location, error))
 
 
-def _guess(lading: Lading, storage: Storage, database: str, name: str) -> TableCard | None:
+def _guess(lading: Lading, storage: Storage, database: str, name: str, *, is_home: bool) -> TableCard | None:
     """The card of a table that has none: its files tell the format, but neither lengths of texts nor its age."""
     found = [form for folder, form in FORMATS.items() if next(iter(storage.keys(f"{folder}/")), None) is not None]
     if len(found) > 1:
@@ -192,6 +194,8 @@ def _guess(lading: Lading, storage: Storage, database: str, name: str) -> TableC
         raise ConfigError(msg, left="Nothing was changed.", todo="Move the files of the table that was dropped away.")
     if not found:
         return None
+    if found[0] == "iceberg" and not is_home:
+        check_own_table(storage)
     catalog = CATALOG if found[0] == "iceberg" else ""
     return TableCard(database=database, name=name, format=found[0], catalog=catalog, created_at=lading.clock.now())
 
