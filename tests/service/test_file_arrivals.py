@@ -5,15 +5,20 @@ from __future__ import annotations
 import logging
 import os
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
 from lading.cli.main import app
+from lading.model.batch import StagedFile
+from lading.model.bill import Bill, Head
+from lading.model.outcome import Outcome, Unknown
 from lading.service import facade
 from lading.service.logs import LogWatch
 from lading.service.metrics import Metrics
+from lading.tables.delta.table import DeltaLakeTable
 from tests.console.local import LocalLading
 
 WHOLE = "id,amount\n" + "".join(f"{n},{n * 1000}\n" for n in range(1, 11))
@@ -79,9 +84,9 @@ def test_a_file_that_is_still_being_written_waits_until_it_is_whole(desk: Desk) 
     cut = WHOLE.index("8,8000") + 4
     desk.write("2026-03-01.csv", WHOLE[:cut])
     desk.put("2026-03-02.csv", 77, age_s=60)
-    result = desk.run("--timeout", "0")
+    assert desk.run("--timeout", "0").exit_code == 5, "the time was over after one batch"
     assert desk.ids() == [77]
-    desk.run("--timeout", "0")
+    result = desk.run("--timeout", "0")
     waiting = "waiting for 1 file modified in the last 30 seconds and possibly still being written"
     assert f"{waiting}: {desk.inbox}/2026-03-01.csv" in desk.message()
     assert result.exit_code == 0
@@ -226,3 +231,23 @@ def test_a_job_may_be_made_before_its_folder(desk: Desk) -> None:
     result = desk.run()
     assert result.exit_code == 3
     assert "does not exist" in said(result)
+
+
+def test_a_run_whose_time_is_over_says_so_and_has_its_own_exit_status(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job that failed all the time ended with 0."""
+    commit = DeltaLakeTable.commit
+
+    def fail(table: DeltaLakeTable, expected: Head | None, staged: Sequence[StagedFile], bill: Bill) -> Outcome:
+        return commit(table, expected, staged, bill) if not staged else Unknown(why=str(1 // 0))
+
+    monkeypatch.setattr(DeltaLakeTable, "commit", fail)
+    desk.create()
+    desk.put("a.csv", 1)
+    result = desk.run("--timeout", "0.1")
+    assert result.exit_code == 5
+    assert "j has not caught up: the time is over; Attempt 1 of 4 failed: integer division" in said(result)
+    result = desk.run()
+    assert result.exit_code == 3
+    assert "j is PAUSED" in said(result)

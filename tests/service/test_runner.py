@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from lading.errors import StorageError
+from lading.jobs.batches import MAX_ATTEMPTS
 from lading.jobs.record import JobState
 from lading.model.batch import StagedFile
 from lading.model.bill import Bill, Head
@@ -98,3 +100,55 @@ def test_a_table_that_cannot_be_looked_after_has_its_rows(
     assert ids(local) == [1, 2]
     assert runner.record().state is not JobState.PAUSED
     assert "could not be looked after: The disk is full" in caplog.text
+
+
+def test_an_error_that_nobody_foresaw_is_counted_and_pauses_the_job(
+    local: LocalLading, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each attempt opened the job again, which took its count back: it was tried for ever, and never PAUSED."""
+    commit, failures = DeltaLakeTable.commit, list[float]()
+
+    def fail(table: DeltaLakeTable, expected: Head | None, staged: Sequence[StagedFile], bill: Bill) -> Outcome:
+        if not staged:
+            return commit(table, expected, staged, bill)
+        failures.append(local.clock.monotonic_s())
+        msg = "a fault of a library"
+        raise AttributeError(msg)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(DeltaLakeTable, "commit", fail)
+        record = local.run()["j"]
+    assert len(failures) == MAX_ATTEMPTS
+    waits = [later - earlier for earlier, later in pairwise(failures)]
+    assert waits[0] >= 0.25
+    assert waits[2] >= 1.0
+    assert record.state is JobState.PAUSED
+    assert record.reason is not None
+    assert "a fault of a library" in record.reason.message
+    assert (record.counts.begun, record.counts.failed, record.counts.cancelled) == (1, 1, 0)
+    local.sql("RESUME JOB WHERE jobName='j'")
+    assert local.run()["j"].state is JobState.RUNNING
+    assert ids(local) == [1, 2]
+    assert local.verify("j").is_clean
+
+
+def test_a_commit_that_landed_before_an_error_is_not_tried_again(
+    local: LocalLading, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit, failures = DeltaLakeTable.commit, list[Outcome]()
+
+    def land_and_fail(
+        table: DeltaLakeTable, expected: Head | None, staged: Sequence[StagedFile], bill: Bill
+    ) -> Outcome:
+        outcome = commit(table, expected, staged, bill)
+        if staged:
+            failures.append(outcome)
+            msg = "a fault of a library"
+            raise AttributeError(msg)
+        return outcome
+
+    monkeypatch.setattr(DeltaLakeTable, "commit", land_and_fail)
+    record = local.run()["j"]
+    assert len(failures) == 1
+    assert ids(local) == [1, 2]
+    assert (record.state, record.counts.succeeded, record.counts.failed) == (JobState.RUNNING, 1, 0)

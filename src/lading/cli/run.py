@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 PAUSED_EXIT = 3
 LEFT_OUT_EXIT = 4
+CUT_OFF_EXIT = 5
 LAG_EVERY_S = 2.0
 """Asking how far a job is behind lists everything there is."""
 
@@ -39,7 +40,8 @@ def run(
 ) -> None:
     """Load everything that is there now.
 
-    Exit status 0: caught up; 3: a job paused on an error; 4: caught up, and files are there that are not loaded.
+    Exit status 0: caught up; 3: a job paused on an error; 4: caught up, and files are there that are not loaded; 5: the
+    time was over before all was loaded.
     """
     from lading.cli.remote import find_remote
     from lading.service.facade import Lading
@@ -61,11 +63,21 @@ def run(
             records = lading.run(names, timeout=timeout, on_progress=board.note)
             board.finish(records)
         has_left_out = _tell_surveys(lading, records, console)
+        is_cut_off = _tell_cut_off(lading, records, console)
     paused = [record for record in records.values() if record.state is JobState.PAUSED]
     for record in paused:
         console.print(f"{record.full_name} is PAUSED: {render_reason(record.reason)}", style="red", markup=False)
-    if paused or has_left_out:
-        raise typer.Exit(PAUSED_EXIT if paused else LEFT_OUT_EXIT)
+    if paused or has_left_out or is_cut_off:
+        raise typer.Exit(PAUSED_EXIT if paused else CUT_OFF_EXIT if is_cut_off else LEFT_OUT_EXIT)
+
+
+def _tell_cut_off(lading: Lading, records: dict[str, JobRecord], console: Console) -> bool:
+    """Say which jobs had more to load when the time was over."""
+    cut_off = [record for record in records.values() if lading.runner(record.job_id).is_cut_off]
+    for record in cut_off:
+        why = f"; {record.runtime_message}" if record.runtime_message else ""
+        console.print(f"{record.full_name} has not caught up: the time is over{why}", style="yellow", markup=False)
+    return bool(cut_off)
 
 
 def _tell_surveys(lading: Lading, records: dict[str, JobRecord], console: Console) -> bool:

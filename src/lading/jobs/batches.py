@@ -40,7 +40,8 @@ Change = tuple[JobRecord, tuple[Action, ...]]
 
 def on_opened(record: JobRecord, event: Opened) -> Change:
     """Take in what the table says, which may be more than the record knew, and run."""
-    settled, actions = _end_lost_task(record, event.at, event.totals)
+    is_open = event.is_retry and event.totals.commits == (record.totals or Tally()).commits
+    settled, actions = (record, ()) if is_open else _end_lost_task(record, event.at, event.totals)
     seen = _take_in(settled, event.head, event.totals)
     seen = replace(seen, goodbye=None, current_offset=event.current_offset or seen.current_offset)
     if record.is_final or record.state is JobState.PAUSED:

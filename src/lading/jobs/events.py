@@ -94,6 +94,8 @@ class Opened:
     head: Head
     totals: Tally
     current_offset: str = ""
+    is_retry: bool = False
+    """The same incarnation opens it again after an error: the open task is not lost, its next attempt follows."""
     at: datetime
 
 

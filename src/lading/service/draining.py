@@ -21,9 +21,12 @@ def drain(runner: JobRunner, clock: Clock, deadline_s: float | None, on_progress
     while True:
         has_more = runner.run_once()
         left_s = None if deadline_s is None else deadline_s - clock.monotonic_s()
-        if left_s is not None and left_s <= 0:
+        runner.is_cut_off = has_more and left_s is not None and left_s <= runner.retry_in_s
+        if runner.is_cut_off or (left_s is not None and left_s <= 0):
             break
         if has_more:
+            if runner.wait_for_halt(runner.retry_in_s):
+                break
             continue
         # Files that may still be written are waited for, once: what goes on being written is for the next run.
         wait_s = runner.survey.settles_in_s if runner.survey is not None else 0.0

@@ -12,7 +12,6 @@ from lading.commit.coordinator import Coordinator, World
 from lading.commit.steps import run_steps
 from lading.errors import (
     FencedError,
-    JobChangedError,
     JobStateError,
     LadingError,
     RolledBackError,
@@ -39,7 +38,6 @@ from lading.jobs.events import (
 )
 from lading.jobs.reasons import failure_of
 from lading.jobs.record import JobRecord, JobState
-from lading.jobs.transition import transition
 from lading.model.bill import Bill
 from lading.plan.planner import Planner
 from lading.service.caretaker import Caretaker
@@ -47,13 +45,12 @@ from lading.service.compiled import Compiled, SourceSurvey
 from lading.service.cut_off import check_not_cut_off
 from lading.service.file_surveys import SurveyTeller
 from lading.service.hidden import hide
-from lading.service.running import CancellableStager, Tools, is_full
+from lading.service.running import CancellableStager, Tools, is_full, retry_delay_s, save_event
 from lading.service.store_health import try_write
 from lading.status.outcomes import Outcome, outcome_of
 from lading.store.records import AuditEntry
 from lading.tables.base import LakeTable
 
-MAX_SAVES = 20
 REMARK_EVERY_S = 60.0
 """How often an idle job looks at everything there is, to say what it passes over."""
 
@@ -88,6 +85,12 @@ class JobRunner:
         self._is_noted = False
         self._remark_due_s = 0.0
         self._began_s = 0.0
+        self._is_retry = False
+        """Whether the job was let go because of an error, and its next attempt opens it again."""
+        self.retry_in_s = 0.0
+        """How long to wait before the next attempt, after one that failed."""
+        self.is_cut_off = False
+        """Whether the last `run` ended before this job had loaded what there was, because its time was over."""
         self._teller = SurveyTeller(tools.clock, tools.watches)
         self.survey: SourceSurvey | None = None
         """What was in the source besides, when it last had nothing to load."""
@@ -157,7 +160,7 @@ class JobRunner:
     def run_once(self) -> bool:
         """One batch, if there is one to run. False: nothing to do, or the job is not to run."""
         with self._turn:
-            self._is_noted = False
+            self._is_noted, self.retry_in_s = False, 0.0
             if self._tools.unrecorded.has(self._job_id):
                 # To open the job again commits to its table. Nothing is committed before the store can be written.
                 try_write(self._tools.store)
@@ -190,13 +193,14 @@ class JobRunner:
             self.apply(TargetGone(message=hide(str(error)), at=self._now()))
         except LadingError as error:
             if isinstance(error, UnknownOutcomeError | SchemaMismatchError):
-                self._let_go()  # Only a new start can tell what the table has, and writes for the table as it is.
+                # Only a new start can tell what the table has, and writes for the table as it is.
+                self._let_go(is_retry=True)
             return self._failed(error)
         except Exception as error:  # noqa: BLE001 - told in the record
             # Not foreseen, so nothing that is known in memory is believed: the next start asks the table. Without a
             # reason in its record the job would look healthy and load nothing.
             self._log.exception("an error that nobody foresaw", extra={"job": str(record.full_name)})
-            self._let_go()
+            self._let_go(is_retry=True)
             return self._failed(error)
         return False
 
@@ -223,6 +227,8 @@ class JobRunner:
         if record.state is JobState.PAUSED:
             self.goodbye()
             return False
+        self.was_full = False
+        self.retry_in_s = retry_delay_s(record.task.attempt - 1 if record.task else record.failures)
         return True  # Another attempt follows.
 
     def let_go(self) -> None:
@@ -238,25 +244,15 @@ class JobRunner:
                 self.apply(Goodbye(head=opened.coordinator.bill.head, at=self._now()))
             self._let_go()
 
-    def _let_go(self) -> None:
+    def _let_go(self, *, is_retry: bool = False) -> None:
         opened, self._open_job = self._open_job, None
+        self._is_retry = is_retry
         if opened is not None:
             opened.compiled.close()
 
     def apply(self, event: Event, audit: AuditEntry | None = None) -> JobRecord:
         """Change the record, again on top of whatever somebody else saved meanwhile; the audit in the same step."""
-        store = self._tools.store
-        for _ in range(MAX_SAVES):
-            stored = store.load_job_by_id(self._job_id)
-            record, actions = transition(stored.record, event)
-            tasks = [action.task for action in actions if hasattr(action, "task")]
-            if record == stored.record and not tasks and audit is None:
-                return record
-            try:
-                return store.save_job(record, stored.version, tasks=tasks, audit=audit).record
-            except JobChangedError:
-                continue
-        return store.save_job(record, stored.version, tasks=tasks, audit=audit).record
+        return save_event(self._tools.store, self._job_id, event, audit)
 
     def _open(self, record: JobRecord) -> _Open:
         compiled, table = self._tools.compile(record)
@@ -281,7 +277,9 @@ class JobRunner:
         self._caretaker.opened(bill)
         opened = self._open_job = _Open(coordinator, compiled, table, planner, stager)
         offset = compiled.show_position(bill.positions)
-        self.apply(Opened(head=bill.head, totals=bill.totals, current_offset=offset, at=self._now()))
+        is_retry, self._is_retry = self._is_retry, False
+        event = Opened(head=bill.head, totals=bill.totals, current_offset=offset, is_retry=is_retry, at=self._now())
+        self.apply(event)
         return opened
 
     def _batch(self, opened: _Open) -> bool:

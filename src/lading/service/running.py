@@ -8,16 +8,22 @@ from typing import Protocol
 
 from lading.clock import Clock
 from lading.commit.protocols import Stager
-from lading.ids import Incarnation
+from lading.errors import JobChangedError
+from lading.ids import Incarnation, JobId
+from lading.jobs.events import Event
 from lading.jobs.record import JobRecord
+from lading.jobs.transition import transition
 from lading.model.batch import Limits
 from lading.model.bill import Bill
 from lading.service.compiled import Compiled
 from lading.service.unrecorded import Unrecorded
 from lading.status.outcomes import Outcome
 from lading.store.protocols import MetadataStore
+from lading.store.records import AuditEntry
 from lading.tables.base import LakeTable
 from lading.tables.care import CarePolicy
+
+MAX_SAVES = 20
 
 
 class CancellableStager(Stager, Protocol):
@@ -54,6 +60,26 @@ class Tools:
     care: CarePolicy = field(default_factory=CarePolicy)
     watches: list[Watch] = field(default_factory=list)
     unrecorded: Unrecorded = field(default_factory=Unrecorded)
+
+
+def save_event(store: MetadataStore, job_id: JobId, event: Event, audit: AuditEntry | None = None) -> JobRecord:
+    """Change the record of a job, on top of whatever somebody else saved meanwhile; the audit in the same step."""
+    for _ in range(MAX_SAVES):
+        stored = store.load_job_by_id(job_id)
+        record, actions = transition(stored.record, event)
+        tasks = [action.task for action in actions if hasattr(action, "task")]
+        if record == stored.record and not tasks and audit is None:
+            return record
+        try:
+            return store.save_job(record, stored.version, tasks=tasks, audit=audit).record
+        except JobChangedError:
+            continue
+    return store.save_job(record, stored.version, tasks=tasks, audit=audit).record
+
+
+def retry_delay_s(failures: int) -> float:
+    """How long to wait before the next attempt, after so many failed in a row: 0.25, 0.5, 1, … 8 seconds."""
+    return float(min(0.25 * 2 ** max(0, failures - 1), 8.0))
 
 
 def is_full(bill: Bill, limits: Limits, seconds: float) -> bool:

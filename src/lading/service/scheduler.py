@@ -235,7 +235,7 @@ class Scheduler:
         else:
             # A batch that was not full has loaded what there was: waiting saves tiny commits.
             rest_s = max(0.0, runner.interval_s - (self._clock.monotonic_s() - began_s))
-            self._free(entry, 0.0 if has_more and runner.was_full else rest_s)
+            self._free(entry, max(runner.retry_in_s, 0.0 if has_more and runner.was_full else rest_s))
 
     def _free(self, entry: _Entry, wait_s: float | None) -> None:
         """The job has had its turn. None: forget it until somebody changes it."""
