@@ -88,7 +88,9 @@ class LocalStager:
     def _map(self, batch: pa.RecordBatch, bad: list[tuple[str, int, str, str]]) -> pa.RecordBatch:
         columns, is_bad = {}, pa.array([False] * batch.num_rows)
         for column in self._stage.mapping.columns:
-            assert column.expression
+            if not column.expression:
+                columns[column.name] = pa.nulls(batch.num_rows, _arrow_type(column.type))
+                continue
             given = batch.column(column.expression.strip("`"))
             columns[column.name] = made = _cast(given, column.type)
             wrong = pc.and_(pc.is_valid(given), pc.is_null(made))
@@ -101,12 +103,17 @@ class LocalStager:
         return pa.RecordBatch.from_pydict(columns).filter(pc.invert(is_bad))
 
 
+def _arrow_type(type_name: str) -> pa.DataType:
+    kind = {"bigint": pa.int64(), "string": pa.string()}.get(type_name.lower())
+    if kind is not None:
+        return kind
+    digits, scale = type_name.lower().removeprefix("decimal(").removesuffix(")").split(",")
+    return pa.decimal128(int(digits), int(scale))
+
+
 def _cast(values: pa.Array, type_name: str) -> pa.Array:
     """What Spark's try_cast gives, for the types that these tests use."""
-    kind = {"bigint": pa.int64(), "string": pa.string()}.get(type_name.lower())
-    if kind is None:
-        digits, scale = type_name.lower().removeprefix("decimal(").removesuffix(")").split(",")
-        kind = pa.decimal128(int(digits), int(scale))
+    kind = _arrow_type(type_name)
     text = values.cast(pa.string())
     if pa.types.is_string(kind):
         return text

@@ -126,7 +126,13 @@ def _json_schema(definition: StreamingJobDefinition, spec: FilesSpec, target: pa
     """The keys that the job asks for: a document may have others, and lack some of these."""
     names: dict[str, None] = {}
     for column in definition.columns:
-        asked = target.names if column.is_star else column.expression.columns if column.expression else ()
+        asked = (
+            (definition.target_columns or target.names)
+            if column.is_star
+            else column.expression.columns
+            if column.expression
+            else ()
+        )
         names.update(dict.fromkeys(asked))
     if definition.where is not None:
         names.update(dict.fromkeys(definition.where.columns))

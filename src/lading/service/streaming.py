@@ -32,7 +32,7 @@ from lading.sql.alter import alter_streaming_job
 from lading.sql.definitions import define_streaming_job
 from lading.sql.job_properties import read_job_properties
 from lading.sql.masking import without_secrets
-from lading.sql.parts import SourceFunction
+from lading.sql.parts import InsertSelect, SourceFunction
 from lading.sql.render import render
 from lading.sql.statements import AlterJob, ControlJob, CreateJob
 
@@ -48,7 +48,7 @@ def create_job(session: Session, statement: CreateJob) -> Result:
         raise JobExistsError(msg, left="It was not touched.", todo="Choose another name, or drop it first.")
     database = definition.table.db if definition.table.db is not None else session.database
     qualified = replace(definition.table, db=database)
-    insert = replace(statement.insert, table=qualified, source=_located(statement.insert.source))
+    insert = _bound(session, replace(statement.insert, table=qualified, source=_located(statement.insert.source)))
     properties = _located_names(statement.properties, insert.source)
     statement = replace(statement, insert=insert, properties=properties)
     kept = without_secrets(statement)
@@ -74,6 +74,14 @@ def create_job(session: Session, statement: CreateJob) -> Result:
     session.lading.store.create_job(record, audit=audit(session, record, "CREATE", statement=statement))
     warning = warn_outside(parse_offset(properties.get("offset", "")), insert.source)
     return done(f"job {statement.name} created" + (f"; warning: {warning}" if warning else ""))
+
+
+def _bound(session: Session, insert: InsertSelect) -> InsertSelect:
+    """The same with the columns that it fills by name: those that others add to the table later are not among them."""
+    if insert.columns:
+        return insert
+    table = session.lading.shelf.open_table(insert.table.db or session.database, insert.table.name)
+    return replace(insert, columns=tuple(table.schema().names))
 
 
 def _located(source: SourceFunction) -> SourceFunction:
@@ -112,7 +120,7 @@ def prepare_job_alter(session: Session, statement: AlterJob) -> Edit:
     insert = statement.insert
     if insert is not None:
         named = replace(insert.table, db=insert.table.db if insert.table.db is not None else session.database)
-        insert = replace(insert, table=named, source=_located(insert.source))
+        insert = _bound(session, replace(insert, table=named, source=_located(insert.source)))
     statement = replace(statement, properties=properties, insert=insert)
     if insert is not None:
         check_source(session, insert.source, old.insert.source)
