@@ -64,7 +64,7 @@ def test_create_watch_break_fix_and_move(page: Page, service: Service, shots: Pa
     service.put("c.csv", "4.00", "wrong")
     expect(page.locator(".ld-badge").first).to_have_text("PAUSED", timeout=SLOW)
     expect(page.locator(".ld-banner", has_text="TOO_MANY_FAILURE_ROWS_ERR")).to_contain_text("c.csv, row 2")
-    expect(page.get_by_text("needs a person", exact=True)).to_be_visible()
+    expect(page.get_by_text("needs attention", exact=True)).to_be_visible()
     page.get_by_role("tab", name="Errors").click()
     expect(page.get_by_role("table", name="Batches that failed")).to_contain_text("cannot read 'wrong'")
     page.screenshot(path=shots / "4-broken.png")
@@ -121,7 +121,7 @@ def test_the_list_follows_without_a_reload_and_a_pause_is_announced(page: Page, 
     expect(other.locator(".ld-badge").first).to_have_text("PAUSED")
     other.close()
     expect(row.locator(".ld-badge")).to_have_text("PAUSED")
-    expect(row).to_contain_text("by a person")
+    expect(row).to_contain_text("paused by a user")
     expect(page.locator("[aria-live=polite]").first).to_have_text("orders is now PAUSED")
     assert page.locator("tbody tr").first.get_attribute("data-mark") == "same"  # Changed in place, not made anew.
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Literal
 
+from lading.jobs.reasons import RECOVERED
 from lading.service.sight_records import JobSight, LagSight
 from lading.status.lag import LagUnit
 
@@ -36,8 +37,8 @@ def state_note(job: JobSight) -> str:
     """A few words to stand beside the state."""
     if job.state == "PAUSED" and job.reason is not None:
         if job.reason.code == "MANUAL_PAUSE_ERR":
-            return "by a person"
-        return "needs a person" if job.reason.needs_a_person else "resumes by itself"
+            return "recovered" if job.reason.message.startswith(RECOVERED) else "paused by a user"
+        return "needs attention" if job.reason.needs_a_person else "resumes by itself"
     if job.failures_in_a_row:
         return f"{count(job.failures_in_a_row)} failed in a row"
     return "batch on its way" if job.is_busy else ""

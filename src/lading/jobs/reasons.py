@@ -42,6 +42,9 @@ NEEDS_A_PERSON = frozenset(
 )
 """A job that was paused for one of these is never resumed without a person."""
 
+RECOVERED = "Recovered from "
+"""How the reason of a pause begins that no user asked for: the store was made again from the tables."""
+
 _BAD_ROWS = (
     "Insert has filtered data in strict mode",
     "too many filtered",

@@ -15,6 +15,7 @@ is made first and the job last.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,20 +25,22 @@ from typing import TYPE_CHECKING
 from lading.errors import ConfigError, HeadLostError, JobNotFoundError, LadingError
 from lading.ids import JobId
 from lading.jobs.events import Created
-from lading.jobs.reasons import Reason, ReasonCode
+from lading.jobs.reasons import RECOVERED, Reason, ReasonCode
 from lading.jobs.record import JobKind, JobRecord, JobState
 from lading.jobs.transition import create_record
 from lading.model.bill import Bill
+from lading.service.compile_files import offset_of
 from lading.service.compile_routine import window_of
 from lading.service.facade import Lading
 from lading.service.lost_home import FORMATS, find_tables, mark_begun
+from lading.service.positions_shown import kafka_progress, kinesis_progress
 from lading.service.security.endpoints import endpoints_of, job_subject, table_subject
 from lading.service.shelf import CATALOG, Sight
 from lading.service.sourced import source_of
 from lading.sql.definitions import define_routine_load
 from lading.sql.names import check_object_name
 from lading.sql.parse import parse_statement
-from lading.sql.spans import is_reference
+from lading.sql.spans import is_reference, is_secret
 from lading.sql.statements import CreateJob, CreateRoutineLoad
 from lading.store.records import AuditEntry
 from lading.tables.bills import FOLDER, StoredBills
@@ -301,7 +304,7 @@ def _record_of(lading: Lading, bill: Bill, place: _Place) -> JobRecord:
     )
     record, _ = create_record(event)
     message = (
-        f"Recovered from {place.name} as of its commit {bill.seq}. Read its definition first; keys that stood in the "
+        f"{RECOVERED}{place.name} as of its commit {bill.seq}. Read its definition first; keys that stood in the "
         "statement are gone, ALTER gives them again. Then RESUME it, or drop it if it was stopped"
     )
     return replace(
@@ -313,7 +316,16 @@ def _record_of(lading: Lading, bill: Bill, place: _Place) -> JobRecord:
         totals=bill.totals,
         window_base=bill.totals.rows,
         last_success_at=bill.billed_at,
+        current_offset=_shown_position(statement, bill),
     )
+
+
+def _shown_position(statement: CreateJob | CreateRoutineLoad, bill: Bill) -> str:
+    """Where a RESUME goes on, as jobs are shown with it."""
+    if isinstance(statement, CreateJob):
+        return offset_of(bill.positions)
+    shown = kafka_progress if statement.source.name.upper() == "KAFKA" else kinesis_progress
+    return json.dumps(shown(bill.positions), separators=(",", ":"))
 
 
 def _statement_of(bill: Bill) -> CreateJob | CreateRoutineLoad:
@@ -341,6 +353,7 @@ def _recover_job(lading: Lading, found: _Found, taken: set[object], *, dry_run: 
     if references := _references(_statement_of(bill)):
         notes.append(f"it reads secrets from {', '.join(references)}")
     chain_of_bills, why = _chain(found)
+    record = replace(record, created_at=chain_of_bills[-1].planned_at)
     if why:
         notes.append(f"its history begins at commit {chain_of_bills[-1].seq}: {why}")
     if not dry_run:
@@ -354,9 +367,8 @@ def _recover_job(lading: Lading, found: _Found, taken: set[object], *, dry_run: 
 
 def _references(statement: CreateJob | CreateRoutineLoad) -> list[str]:
     """Where the definition has secrets read from. Whoever resumes the job has them sent to where it says."""
-    source = statement.insert.source if isinstance(statement, CreateJob) else statement.source
-    values = [*statement.properties.values(), *source.properties.values()]
-    return sorted({value for value in values if is_reference(value)})
+    properties = {**statement.properties, **source_of(statement).properties}
+    return sorted({value for name, value in properties.items() if is_secret(name) and is_reference(value)})
 
 
 def _chain(found: _Found) -> tuple[list[Bill], str]:
