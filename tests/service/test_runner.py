@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from lading.jobs.record import JobState
 from lading.model.batch import StagedFile
 from lading.model.bill import Bill, Head
 from lading.model.outcome import NotLanded, Outcome, Unknown
+from lading.service.caretaker import Caretaker
 from lading.tables.care import CarePolicy
 from lading.tables.delta.table import DeltaLakeTable
 from tests.console.local import LocalLading
@@ -95,7 +95,7 @@ def test_a_table_that_cannot_be_looked_after_has_its_rows(
 
     monkeypatch.setattr(DeltaLakeTable, "look_after", fail)
     runner = local.runner(local.job("j").job_id)
-    runner._tools = replace(runner._tools, care=CarePolicy(every_commits=1))
+    runner._caretaker = Caretaker(CarePolicy(every_commits=1), local.clock)
     runner.run_once()
     assert ids(local) == [1, 2]
     assert runner.record().state is not JobState.PAUSED
