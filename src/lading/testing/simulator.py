@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from random import Random
 
+from lading.testing.files_world import run_files_schedule
 from lading.testing.verdict import CLASSES, Findings
 from lading.testing.world import Setting, World
 
 MAX_ACTORS = 3
+FILES_EVERY = 10
+"""One seed of so many is also that of a schedule over files."""
 
 
 @dataclass(slots=True)
@@ -43,8 +46,7 @@ def run_schedule(seed: int) -> tuple[World, Findings]:
 def simulate(seeds: Iterable[int], *, stop_at_first: bool = False) -> Summary:
     """Many schedules, added up."""
     summary = Summary()
-    for seed in seeds:
-        world, findings = run_schedule(seed)
+    for seed, (world, findings) in _schedules(seeds):
         summary.schedules += 1
         summary.commits += world.counts.commits
         summary.crashes += world.counts.crashes
@@ -55,6 +57,14 @@ def simulate(seeds: Iterable[int], *, stop_at_first: bool = False) -> Summary:
             if stop_at_first:
                 break
     return summary
+
+
+def _schedules(seeds: Iterable[int]) -> Iterator[tuple[int, tuple[World, Findings]]]:
+    """A stream for every seed, and files for some besides."""
+    for seed in seeds:
+        yield seed, run_schedule(seed)
+        if seed % FILES_EVERY == 0:
+            yield seed, run_files_schedule(seed)
 
 
 def _setting(rng: Random) -> Setting:

@@ -13,6 +13,7 @@ from random import Random
 
 from lading.commit.coordinator import Coordinator, RollbackSight
 from lading.commit.coordinator import World as Outside
+from lading.commit.protocols import Stager
 from lading.commit.rollback import newest_proved
 from lading.commit.steps import Steps
 from lading.errors import (
@@ -29,7 +30,7 @@ from lading.model.batch import Limits
 from lading.model.bill import Bill, Head
 from lading.model.job import Job
 from lading.model.tally import Tally
-from lading.plan.planner import Planner
+from lading.plan.planner import Planner, Source
 from lading.tables.memory import MemoryBills
 from lading.testing.clock import ManualClock
 from lading.testing.faulty import FaultyTable
@@ -121,6 +122,20 @@ class World:
         self.bills = MemoryBills(self.table)
         self.source.produce(self.rng.randint(0, 10))
 
+    # What an incarnation works with.
+
+    def make_source(self) -> Source:
+        """The driver's side of the source."""
+        return self.source
+
+    def make_stager(self) -> Stager:
+        """What reads it."""
+        return ScriptedStager(self.source, self.table.write_file, self.rng, faults=self.setting.faults / 3)
+
+    def make_limits(self) -> Limits:
+        """How large batches are."""
+        return Limits(rows=8)
+
     # Events.
 
     def spawn(self) -> None:
@@ -129,14 +144,14 @@ class World:
             job_id=JOB_ID,
             name="simulated",
             start=self.setting.start,
-            limits=Limits(rows=8),
+            limits=self.make_limits(),
             on_data_loss=self.setting.on_data_loss,
         )
         outside = Outside(
             table=self.table,
             bills=self.bills,
-            planner=Planner(self.source, self.clock, on_data_loss=job.on_data_loss),
-            stager=ScriptedStager(self.source, self.table.write_file, self.rng, faults=self.setting.faults / 3),
+            planner=Planner(self.make_source(), self.clock, on_data_loss=job.on_data_loss),
+            stager=self.make_stager(),
             clock=self.clock,
             new_token=lambda: Token(self.rng.randrange(1, 2**63)),
             followers=(self.store,),
