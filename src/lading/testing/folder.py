@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from random import Random
@@ -108,7 +108,7 @@ class Folder:
     def uri(self, key: str) -> str:
         return key
 
-    def read(self, part: FilePart) -> list[Row]:
+    def read(self, part: FilePart) -> Sequence[Row]:
         """The rows of a file as it was listed. Raises when it is not that any more."""
         file = self.files.get(part.key)
         if file is None or file.etag != part.etag:
