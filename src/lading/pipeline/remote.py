@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from lading.errors import TableVersionError
 from lading.pipeline.sealing import Sealed, identity
+from lading.tables.snapshot import field_id
 
 if TYPE_CHECKING:
     import pyarrow.fs as pafs
@@ -20,12 +22,14 @@ TASKS_A_CORE = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteFiles:
-    """Parquet files under a root. Columns that a file leaves out are named by its folders."""
+    """Parquet files under a root."""
 
     system: pafs.FileSystem
     root: str
     files: tuple[str, ...]
     schema: pa.Schema
+    constants: pa.Table | None = None
+    """Columns that the files leave out: one row for each file."""
     identity: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Variables of the service's own identity in a cloud, for a table without keys of its own."""
 
@@ -57,23 +61,38 @@ def _read_sealed(sealed: Sealed, wanted: pa.Schema, numbers: Iterator[pa.RecordB
 
 
 def _read(remote: RemoteFiles, wanted: pa.Schema, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    import pyarrow.dataset as ds
     import pyarrow.parquet as pq
 
-    system, root, schema = remote.system, remote.root, remote.schema
     for batch in numbers:
         for number in batch.column(0).to_pylist():
-            path = f"{root.rstrip('/')}/{remote.files[number]}"
-            own = set(pq.read_schema(path, filesystem=system).names)
-            file = ds.dataset(
-                [path],
-                schema=schema,
-                format="parquet",
-                filesystem=system,
-                partitioning=ds.partitioning(
-                    pa.schema([field for field in schema if field.name not in own]), flavor="hive"
-                ),
-                partition_base_dir=root,
-            )
-            for rows in file.to_batches():
-                yield rows.cast(wanted)
+            path = f"{remote.root.rstrip('/')}/{remote.files[number]}"
+            with remote.system.open_input_file(path) as opened:
+                file = pq.ParquetFile(opened)
+                named = columns_of(file.schema_arrow, remote.schema, path)
+                constants = {} if remote.constants is None else remote.constants.slice(number, 1).to_pylist()[0]
+                for rows in file.iter_batches(columns=[name for name in named.values() if name is not None]):
+                    yield _shaped(rows, remote.schema, named, constants).cast(wanted)
+
+
+def columns_of(file: pa.Schema, table: pa.Schema, path: str) -> dict[str, str | None]:
+    """Column of the table → column of the file, None where it has none: by number where the table has numbers."""
+    if all(field_id(wanted) is None for wanted in table):
+        return {name: name if name in file.names else None for name in table.names}
+    by_number = {number: own.name for own in file if (number := field_id(own)) is not None}
+    if not by_number:
+        msg = f"{path} does not number its columns, so nobody can tell which is which"
+        raise TableVersionError(msg, left="Nothing was read.", todo="Read the table with another engine.")
+    return {wanted.name: by_number.get(field_id(wanted) or 0) for wanted in table}
+
+
+def _shaped(
+    rows: pa.RecordBatch, schema: pa.Schema, named: Mapping[str, str | None], constants: Mapping[str, object]
+) -> pa.RecordBatch:
+    columns = []
+    for wanted in schema:
+        name = named[wanted.name]
+        if name is not None:
+            columns.append(rows.column(name).cast(wanted.type))
+        else:
+            columns.append(pa.repeat(pa.scalar(constants.get(wanted.name), wanted.type), rows.num_rows))
+    return pa.RecordBatch.from_arrays(columns, schema=pa.schema([wanted.remove_metadata() for wanted in schema]))

@@ -134,16 +134,14 @@ def _without_names(text: str, names: Mapping[str, str]) -> str:
 
 def _view(name: str, lake: LakeTable, options: Callable[[], StorageOptions]) -> View:
     """The current snapshot of a table."""
-    from lading.tables.delta.table import DeltaLakeTable
-
     root = lake.location.removeprefix("file://")
-    is_remote = not Path(root).is_dir()
+    is_remote, snapshot = not Path(root).is_dir(), lake.snapshot()
     return View(
         name=name,
         root=lake.location if is_remote else root,
-        files=tuple(lake.files()),
-        schema=lake.schema(),
-        # Files of Iceberg have all columns, and their folders say "null" and "a+b".
-        has_folders=isinstance(lake, DeltaLakeTable),
+        files=snapshot.files,
+        schema=snapshot.schema,
+        constants=snapshot.constants,
+        is_plain=snapshot.is_plain and root.isascii() and all(path.isascii() for path in snapshot.files),
         storage=options() if is_remote else None,
     )

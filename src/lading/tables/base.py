@@ -16,6 +16,7 @@ from lading.model.bill import Head
 from lading.tables.bills import StoredBills
 from lading.tables.care import CarePolicy, CareReport
 from lading.tables.removals import Removals
+from lading.tables.snapshot import Snapshot
 from lading.tables.storage import StorageOptions
 
 
@@ -90,6 +91,10 @@ class LakeTable(Table, Protocol):
 
     def files(self) -> Sequence[str]:
         """Paths of the data files of the current snapshot, relative to the table."""
+        ...
+
+    def snapshot(self) -> Snapshot:
+        """The files of the current state. Raises TableVersionError when they alone do not say which rows there are."""
         ...
 
     def removals(self, paths: Collection[str]) -> Removals:

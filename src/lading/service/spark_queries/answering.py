@@ -19,7 +19,7 @@ from pyspark.errors import PySparkException
 from pyspark.serializers import NoOpSerializer
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema, to_arrow_type
-from pyspark.sql.types import DataType
+from pyspark.sql.types import DataType, StructField, StructType
 from pyspark.util import _local_iterator_from_socket
 
 from lading.errors import LadingError
@@ -41,10 +41,13 @@ from lading.service.spark_queries.wire import (
     read_frame,
     send_frame,
 )
+from lading.tables.snapshot import field_id
 from lading.tables.storage import open_storage
 
 KEPT = ("spark.sql.ansi.enabled", "spark.sql.session.timeZone")
 CLOSED = {
+    # A column that was renamed has its old name in old files.
+    "spark.sql.parquet.fieldId.read.enabled": "true",
     # Without this, text.`/path` is a table.
     "spark.sql.runSQLOnFiles": "false",
     # Without this, '${env:NAME}' is the value of a variable of the process.
@@ -133,15 +136,27 @@ def _frame(spark: SparkSession, view: View, request: QueryRequest, key: str) -> 
     """The rows of a snapshot, for jobs that are run with the key."""
     if not view.files:
         return empty_frame(spark, view.schema)
-    if view.storage is not None:
+    if view.storage is not None or not view.is_plain:
         system, root = open_storage(view.root, view.storage).arrow()
-        lent = request.identity if is_local(spark) else {}
-        remote = RemoteFiles(system=system, root=root, files=view.files, schema=view.schema, identity=lent)
+        lent = request.identity if is_local(spark) and view.storage is not None else {}
+        remote = RemoteFiles(
+            system=system, root=root, files=view.files, schema=view.schema, constants=view.constants, identity=lent
+        )
         return remote_frame(spark, remote, key)
-    reader = spark.read.schema(from_arrow_schema(view.schema))
-    if view.has_folders:
+    reader = spark.read.schema(_java_schema(view.schema))
+    if view.constants is not None:
         reader = reader.option("basePath", view.root)
     return reader.parquet(*(f"{view.root}/{path}" for path in view.files))
+
+
+def _java_schema(schema: pa.Schema) -> StructType:
+    """Spark reads columns by the numbers that files know them by, where there are any."""
+    fields = []
+    for field, shown in zip(schema, from_arrow_schema(schema), strict=True):
+        number = field_id(field)
+        metadata = {} if number is None else {"parquet.field.id": number}
+        fields.append(StructField(shown.name, shown.dataType, shown.nullable, metadata))
+    return StructType(fields)
 
 
 def _numbered(found: DataFrame) -> DataFrame:

@@ -34,8 +34,10 @@ class View:
     root: str
     files: tuple[str, ...]
     schema: pa.Schema
-    has_folders: bool = False
-    """Its files leave out the columns that their folders name."""
+    constants: pa.Table | None = None
+    """Columns that its files leave out: one row for each file."""
+    is_plain: bool = True
+    """Java can read it by itself: names of folders say what the constants say, and all of them are ASCII."""
     storage: StorageOptions | None = field(default=None, repr=False)
     """How to reach a root that is not on this machine, keys among it."""
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
 
@@ -14,10 +14,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lading.errors import TableVersionError
-from lading.tables.delta.library import load_table, translated
+from lading.tables.delta.library import load_table, protocol_of, translated
+from lading.tables.snapshot import Snapshot
 from lading.tables.storage import Storage, StorageOptions
 
 _PARTITION = "partition."
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 
 def list_files(storage: Storage, options: StorageOptions) -> list[str]:
@@ -30,12 +32,7 @@ def scan_rows(storage: Storage, options: StorageOptions) -> pa.Table:
     table = load_table(storage, options)
     schema = pa.schema(table.schema().to_arrow())
     actions = _add_actions(storage, table)
-    with translated(storage):
-        if pa.table(table.deletion_vectors()).num_rows:
-            msg = f"The Delta table {storage.uri} has deletion vectors, which this scan cannot apply"
-            raise TableVersionError(
-                msg, left="Nothing was changed.", todo="Read it with Spark, or rewrite the files with REORG."
-            )
+    _refuse_deletion_vectors(storage, table)
     filesystem, root = storage.arrow()
     parts = []
     for action in actions:
@@ -43,6 +40,55 @@ def scan_rows(storage: Storage, options: StorageOptions) -> pa.Table:
         with filesystem.open_input_file(path) as file:
             parts.append(_with_all_columns(pq.ParquetFile(file).read(), schema, action))
     return pa.concat_tables(parts) if parts else schema.empty_table()
+
+
+def snapshot_of(storage: Storage, options: StorageOptions) -> Snapshot:
+    """The files of the newest version, and the values of their partitions as the log has them."""
+    table = load_table(storage, options)
+    _refuse_deletion_vectors(storage, table)
+    schema = pa.schema(table.schema().to_arrow())
+    actions = _add_actions(storage, table)
+    files = tuple(unquote(action["path"]) for action in actions)
+    fields = [schema.field(name) for name in table.metadata().partition_columns]
+    if not fields:
+        return Snapshot(files=files, schema=schema)
+    values = {
+        field.name: pa.array([action.get(_PARTITION + field.name) for action in actions], field.type)
+        for field in fields
+    }
+    constants = pa.table(values, schema=pa.schema(fields)) if files else pa.schema(fields).empty_table()
+    return Snapshot(files=files, schema=schema, constants=constants, is_plain=_are_plain(files, constants))
+
+
+def _are_plain(files: Sequence[str], constants: pa.Table) -> bool:
+    """Whether folders say exactly what the log says. Long values are cut, and some engines write none at all."""
+    names = constants.column_names
+    rows = zip(*(constants.column(name).to_pylist() for name in names), strict=True)
+    for path, values in zip(files, rows, strict=True):
+        said = dict(part.partition("=")[::2] for part in path.split("/")[:-1])
+        if not path.isascii() or list(said) != names:
+            return False
+        for name, value in zip(names, values, strict=True):
+            if _value(said[name], constants.schema.field(name).type) != value:
+                return False
+    return True
+
+
+def _value(folder: str, kind: pa.DataType) -> object:
+    if folder == _NO_VALUE:
+        return None
+    try:
+        return pa.scalar(unquote(folder)).cast(kind).as_py()
+    except pa.ArrowInvalid:
+        return folder, kind  # Equal to no value.
+
+
+def _refuse_deletion_vectors(storage: Storage, table: deltalake.DeltaTable) -> None:
+    with translated(storage):
+        if "deletionVectors" in protocol_of(table).features and pa.table(table.deletion_vectors()).num_rows:
+            msg = f"The Delta table {storage.uri} has deletion vectors, which Lading does not apply when it reads"
+            todo = "Read it with another engine, or rewrite its files (REORG TABLE … APPLY (PURGE))."
+            raise TableVersionError(msg, left="Nothing was changed.", todo=todo)
 
 
 def _add_actions(storage: Storage, table: deltalake.DeltaTable) -> list[dict[str, Any]]:

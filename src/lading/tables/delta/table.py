@@ -24,11 +24,12 @@ from lading.tables.delta.heads import check_accepted, check_not_restored, end_of
 from lading.tables.delta.log import LogTail
 from lading.tables.delta.removed import find_removals
 from lading.tables.delta.resume import LogFolderCopies
-from lading.tables.delta.scan import list_files, scan_rows
+from lading.tables.delta.scan import list_files, scan_rows, snapshot_of
 from lading.tables.delta.writer import column_defaults, writer_extra
 from lading.tables.present import check_present
 from lading.tables.probe import check_put_if_absent
 from lading.tables.removals import Removals
+from lading.tables.snapshot import Snapshot
 from lading.tables.storage import Storage, StorageOptions
 
 MAX_REBASES = 100
@@ -130,6 +131,9 @@ class DeltaLakeTable:
 
     def files(self) -> Sequence[str]:
         return list_files(self.storage, self._options)
+
+    def snapshot(self) -> Snapshot:
+        return snapshot_of(self.storage, self._options)
 
     def removals(self, paths: Collection[str]) -> Removals:
         self._tail.refresh()

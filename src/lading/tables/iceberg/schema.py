@@ -9,6 +9,7 @@ from pyiceberg.exceptions import ResolveError, ValidationError
 from pyiceberg.io.pyarrow import schema_to_pyarrow
 from pyiceberg.partitioning import PARTITION_FIELD_ID_START, PartitionField, PartitionSpec
 from pyiceberg.schema import Schema, promote
+from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.transforms import (
     BucketTransform,
     IdentityTransform,
@@ -34,6 +35,7 @@ from pyiceberg.types import (
 
 from lading.errors import ConfigError, SchemaMismatchError
 from lading.model.table import Column, TableSpec
+from lading.tables.snapshot import FIELD_ID
 from lading.tables.types import arrow_type
 
 _BY_ARROW: dict[pa.DataType, IcebergType] = {
@@ -131,6 +133,20 @@ def plain_arrow_schema(schema: Schema) -> pa.Schema:
     """The columns with the Arrow types the rest of Lading uses: `string`, not `large_string`, and no field ids."""
     wide = schema_to_pyarrow(schema, include_field_ids=False)
     return pa.schema([pa.field(field.name, _plain(field.type), nullable=field.nullable) for field in wide])
+
+
+def numbered_arrow_schema(schema: Schema) -> pa.Schema:
+    """The same with the numbers by which files know the columns."""
+    plain = plain_arrow_schema(schema)
+    numbers = {field.name: str(field.field_id).encode() for field in schema.fields}
+    return pa.schema([field.with_metadata({FIELD_ID: numbers[field.name]}) for field in plain])
+
+
+def has_reused_names(metadata: TableMetadata) -> bool:
+    """Whether a column has the name that another one had before."""
+    numbers = {field.name: field.field_id for field in metadata.schema().fields}
+    older = (field for schema in metadata.schemas for field in schema.fields)
+    return any(numbers.get(field.name, field.field_id) != field.field_id for field in older)
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:

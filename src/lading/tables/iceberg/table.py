@@ -31,11 +31,18 @@ from lading.tables.iceberg.place import open_place, relative_path
 from lading.tables.iceberg.removed import find_removals
 from lading.tables.iceberg.resume import PropertyCopies, job_ids
 from lading.tables.iceberg.retention import GC_ENABLED
-from lading.tables.iceberg.schema import iceberg_partition_spec, iceberg_schema, plain_arrow_schema
+from lading.tables.iceberg.schema import (
+    has_reused_names,
+    iceberg_partition_spec,
+    iceberg_schema,
+    numbered_arrow_schema,
+    plain_arrow_schema,
+)
 from lading.tables.iceberg.sweep import Sweeper
 from lading.tables.iceberg.writer import iceberg_writer_spec
 from lading.tables.probe import check_put_if_absent
 from lading.tables.removals import Removals
+from lading.tables.snapshot import Snapshot
 from lading.tables.storage import StorageOptions
 
 _DELETES_METADATA = "write.metadata.delete-after-commit.enabled"
@@ -127,6 +134,18 @@ class IcebergTable:
         with translated(self._handle.what):
             tasks = list(table.scan().plan_files())
         return [relative_path(self._location, task.file.file_path) for task in tasks]
+
+    def snapshot(self) -> Snapshot:
+        table = self._load()
+        with translated(self._handle.what):
+            tasks = list(table.scan().plan_files())
+        if any(task.delete_files for task in tasks):
+            msg = f"The Iceberg {self._handle.what} has delete files, which Lading does not apply when it reads"
+            todo = "Read it with another engine, or rewrite its data files (rewrite_data_files)."
+            raise TableVersionError(msg, left="Nothing was changed.", todo=todo)
+        files = tuple(relative_path(self._location, task.file.file_path) for task in tasks)
+        schema = numbered_arrow_schema(table.metadata.schema())
+        return Snapshot(files=files, schema=schema, is_plain=not has_reused_names(table.metadata))
 
     def removals(self, paths: Collection[str]) -> Removals:
         table = self._load()
