@@ -79,12 +79,20 @@ def test_documents_that_are_not_kept_line_by_line(folder: Place) -> None:
     assert values(rows) == [("1", None), ("2", "}"), ("3", None)]
 
 
-def test_digits_are_kept_where_numbers_are_strings(folder: Place) -> None:
+def test_numbers_keep_their_letters(folder: Place) -> None:
     folder.put("a.json", b'{"a": 1.10, "b": [1.10, 1e2], "c": 12345678901234567890123, "d": true}\n')
-    kept = load(folder.spec("a.json", format="json", num_as_string="true"))
-    assert values(kept) == [("1.10", "[1.10,1e2]", "12345678901234567890123", "true")]
-    read = load(folder.spec("a.json", format="json"))
-    assert values(read) == [("1.1", "[1.10,1e2]", "12345678901234567890123", "true")]
+    for asked in ({}, {"num_as_string": "true"}):
+        read = load(folder.spec("a.json", format="json", **asked))
+        assert values(read) == [("1.10", "[1.10,1e2]", "12345678901234567890123", "true")]
+
+
+def test_numbers_keep_their_letters_on_the_fast_way_too(folder: Place) -> None:
+    numbers = ["12345678901234567.89", "0.12345678901234567891", "1.10", "1e2", "5", "-0.0"]
+    lines = [f'{{"n": {at}, "a": {number}, "b": "\\"a\\": 1.50"}}' for at, number in enumerate(numbers * 5000)]
+    folder.put("a.json", "\n".join(lines).encode() + b"\n")
+    rows = load(folder.spec("a.json", format="json"))
+    assert [row["a"] for row in sorted(rows, key=lambda row: int(row["n"]))] == numbers * 5000
+    assert {row["b"] for row in rows} == {'"a": 1.50'}
 
 
 def test_keys_of_all_first_documents_become_columns(folder: Place) -> None:

@@ -51,7 +51,6 @@ contents = st.lists(st.tuples(st.one_of(tame, tame, wild, odd), ends), max_size=
 )
 options_ = st.builds(
     JsonOptions,
-    num_as_string=st.booleans(),
     jsonpaths=st.sampled_from([(), (), ("$.a", "$.b", "$.c"), ("$.a", "$.", "$.c[0]")]),
 )
 

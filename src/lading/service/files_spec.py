@@ -90,7 +90,6 @@ def _json(asked: row_formats.JsonOptions) -> JsonOptions:
     return JsonOptions(
         read_by_line=asked.read_by_line,
         strip_outer_array=asked.strip_outer_array,
-        num_as_string=asked.num_as_string,
         json_root=asked.json_root,
         jsonpaths=asked.jsonpaths,
     )

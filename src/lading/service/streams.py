@@ -99,7 +99,6 @@ def record_format(definition: RoutineLoadDefinition, columns: tuple[str, ...]) -
         ),
         json=JsonOptions(
             strip_outer_array=jsons.strip_outer_array,
-            num_as_string=jsons.num_as_string,
             json_root=jsons.json_root,
             jsonpaths=jsons.jsonpaths,
         ),

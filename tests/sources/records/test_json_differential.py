@@ -80,7 +80,6 @@ runs = st.one_of(
 )
 options_ = st.builds(
     JsonOptions,
-    num_as_string=st.booleans(),
     strip_outer_array=st.sampled_from([False, False, True]),
     json_root=st.sampled_from(["", "", "$.r", "$.d[0]"]),
     jsonpaths=st.sampled_from([(), (), ("$.a", "$.b", "$.c"), ("$.a", "$.", "$.c[0]"), ("$.d.x", "$.a", "$.r[*].a")]),
@@ -101,7 +100,7 @@ def _is_json(text: str) -> bool:
 @example([[b'{"a":1}', b'{"a":1}{"a":2}', b'{"a":\n3}']], JsonOptions(), 100_000)
 @example([[b'{"a":1.5}'], [b'{"a":100000000000}']], JsonOptions(), 100_000)
 @example([[b'{"a":1.5}'], [b'{"a":-0}']], JsonOptions(), 100_000)
-@example([[b'{"a":1}'], [b'{"a":-0}']], JsonOptions(num_as_string=True), 100_000)
+@example([[b'{"a":1}'], [b'{"a":-0}']], JsonOptions(), 100_000)
 @example([[b'{"a":1}'], [b'{"a":2}\n{"a":3}', b'\n{"a":4}']], JsonOptions(), 100_000)
 @example([[b'{"a":[0, -0]}', b'{"a":[-0]}']], JsonOptions(), 100_000)
 def test_quick_and_slow_agree(blocks: list[list[bytes]], options: JsonOptions, run_bytes: int) -> None:
@@ -140,7 +139,7 @@ near += [b'{"a":1,"d":' + b"[" * deep + b"]" * deep + b"}" for deep in (850, 985
     st.lists(same.map(str.encode), min_size=1, max_size=4),
     st.one_of(st.sampled_from(near), st.sampled_from(near), record),
     st.integers(0, 4),
-    st.builds(JsonOptions, num_as_string=st.booleans(), jsonpaths=st.sampled_from([(), ("$.a", "$.b", "$.c")])),
+    st.builds(JsonOptions, jsonpaths=st.sampled_from([(), ("$.a", "$.b", "$.c")])),
 )
 def test_one_odd_record_among_plain_ones(
     trained: bytes, plain: list[bytes], odd_one: bytes, at: int, options: JsonOptions
@@ -182,17 +181,23 @@ def test_large_runs_with_trouble_here_and_there_agree() -> None:
 
 
 def test_the_quickest_way_is_really_taken() -> None:
-    flat = FlatJson(NAMES, keeps_digits=False, needs_value=False)
+    flat = FlatJson(NAMES, needs_value=False)
     values = [b'{"a":1,"b":"Info: x-0","c":true,"d":[1]}\n'] * 3
     assert flat.parse(values) is None
     flat.learn([{int}, {str}, {bool}])
     columns = flat.parse(values)
     assert columns is not None
     assert [column.to_pylist() for column in columns] == [["1"] * 3, ["Info: x-0"] * 3, ["true"] * 3]
+    flat.learn([{int, float}, {str}, {bool}])
+    mixed = flat.parse(
+        [b'{"a":1.50,"b":"x","c":true}', b'{"a":1e2,"b":"\\"a\\":1.5","c":false}', b'{"a":"z","b":null}']
+    )
+    assert mixed is not None
+    assert [column.to_pylist() for column in mixed[:2]] == [["1.50", "1e2", "z"], ["x", '"a":1.5', None]]
 
 
 def test_a_way_that_keeps_failing_is_tried_less_often() -> None:
-    flat = FlatJson(("a",), keeps_digits=False, needs_value=False)
+    flat = FlatJson(("a",), needs_value=False)
     flat.learn([{int}])
     with patch.object(flat, "_parse", return_value=None) as tried:
         for _ in range(1000):

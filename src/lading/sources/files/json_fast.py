@@ -12,14 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pajson
 
-from lading.sources.files.arrays import doubles
+from lading.sources.files.json_numbers import NumberQuotes, can_quote
 from lading.sources.files.jsonpath import parse_jsonpath
 from lading.sources.files.spec import JsonOptions
 
 _MINUS_ZERO = re.compile(rb"-0(?![.\d])")
-_PLAIN_BELOW = 1e10
-"""Below this, Arrow writes a whole double as the digits of a whole number."""
 _MAX_FAILURES = 3
+_NUMBERS = (pa.int64(), pa.float64())
 
 
 class FastJson:
@@ -29,7 +28,9 @@ class FastJson:
         self._keys = _keys(options, names)
         self._kinds: dict[str, pa.DataType | None] = {}
         self._failures = 0
-        self._keeps_digits = options.num_as_string
+        self._quotes = NumberQuotes(())
+        self._quoted: set[str] = set()
+        """Keys whose numbers have fractions: they come as texts."""
         self._has_paths = bool(options.jsonpaths)
         simple = options.read_by_line and not options.json_root and not options.strip_outer_array
         self._is_possible = simple and self._keys is not None
@@ -60,6 +61,7 @@ class FastJson:
             block = block.replace(b"\r\n", b"\n")
         if not _is_safe(block):
             return None
+        block = self._quotes.put(block)
         schema = pa.schema([(key, self._kinds.get(key) or pa.string()) for key in self._keys])
         try:
             table = pajson.read_json(
@@ -72,22 +74,23 @@ class FastJson:
         if table.num_rows != block.count(b"\n") + (not block.endswith(b"\n")):
             return None
         columns = [_text(table.column(key)) for key in self._keys]
-        if any(column is None for column in columns) or (self._has_paths and _has_empty_row(columns)):
-            return None
-        return columns
+        return None if self._has_paths and _has_empty_row(columns) else columns
 
     def _note(self, key: str, kind: pa.DataType) -> None:
         old = self._kinds.get(key)
+        if key in self._quoted and kind in _NUMBERS:
+            return
         if pa.types.is_timestamp(kind) or pa.types.is_date(kind) or pa.types.is_time(kind):
             kind = pa.string()  # What Arrow takes for a time is a string in JSON.
         if pa.types.is_null(kind) or kind == old:
             return
-        numbers = (pa.int64(), pa.float64())
-        if old is not None and not (kind in numbers and old in numbers):
+        if old is not None and not (kind in _NUMBERS and old in _NUMBERS):
             self._is_possible = False
-        elif kind == pa.float64() or old == pa.float64():
-            self._kinds[key] = pa.float64()
-            self._is_possible = self._is_possible and not self._keeps_digits
+        elif kind == pa.float64():
+            self._kinds[key] = pa.string()
+            self._quoted.add(key)
+            self._quotes = NumberQuotes(sorted(self._quoted))
+            self._is_possible = self._is_possible and can_quote(key)
         elif kind in (pa.int64(), pa.string(), pa.bool_()):
             self._kinds[key] = kind
         else:
@@ -120,19 +123,12 @@ def _is_safe(block: bytes) -> bool:
         return False
 
 
-def _text(column: pa.ChunkedArray) -> pa.Array | None:
+def _text(column: pa.ChunkedArray) -> pa.Array:
     array = column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
-    if pa.types.is_string(array.type):
-        return array
-    if pa.types.is_floating(array.type):
-        # A large whole number would be written as a double here and by its digits on the slow way.
-        is_whole = pc.equal(pc.floor(array), array)
-        if pc.any(pc.and_(is_whole, pc.greater_equal(pc.abs(array), doubles([_PLAIN_BELOW])[0]))).as_py():
-            return None
-    return array.cast(pa.string())
+    return array if pa.types.is_string(array.type) else array.cast(pa.string())
 
 
-def _has_empty_row(columns: Sequence[pa.Array | None]) -> bool:
+def _has_empty_row(columns: Sequence[pa.Array]) -> bool:
     empty = None
     for column in columns:
         is_null = pc.is_null(column)

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
+from lading.sources.files.arrays import strings
 from lading.sources.files.blocks import SLOW_BYTES, Lines, line_blocks, quarters
 from lading.sources.files.json_fast import FastJson
 from lading.sources.files.json_scan import JsonScanner
-from lading.sources.files.json_text import BadDocument, JsonText, Value, string_column
+from lading.sources.files.json_text import BadDocument, JsonText, Value
 from lading.sources.files.rows import BadRow, RowShaper
 from lading.sources.files.spec import JsonOptions
 from lading.sources.files.unpack import Read
@@ -98,6 +99,6 @@ class JsonReader:
                 numbers.append(self._next)
             self._next += 1
         if good:
-            yield self._shaper.numbered([string_column(column) for column in zip(*good, strict=True)], numbers)
+            yield self._shaper.numbered([strings(column) for column in zip(*good, strict=True)], numbers)
         if bad:
             yield self._shaper.bad(bad)

@@ -1,8 +1,7 @@
 """JSON by the letter: one document at a time. Slow, and the judge of what is right.
 
-Every value becomes text: strings their content, numbers their digits, objects and lists compact JSON, null and absent
-keys null. With num_as_string numbers keep their letters; without it those with a fraction or an exponent are read as
-doubles and written in the shortest way. Of a key that stands twice in an object, the last one counts.
+Every value becomes text: strings their content, numbers the letters they are written with, objects and lists compact
+JSON, null and absent keys null. Of a key that stands twice in an object, the last one counts.
 """
 
 from __future__ import annotations
@@ -11,11 +10,8 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from json.encoder import encode_basestring
-from typing import Any, cast
+from typing import Any
 
-import pyarrow as pa
-
-from lading.sources.files.arrays import doubles, strings
 from lading.sources.files.jsonpath import MISSING, follow, parse_jsonpath
 from lading.sources.files.spec import JsonOptions
 
@@ -27,7 +23,7 @@ NO_OBJECT = "Expect json object value"
 NO_ROOT = "json_root leads nowhere in this document"
 NO_PATH = "No json path matches this document"
 
-Value = str | float | None
+Value = str | None
 
 
 class Digits(str):
@@ -114,10 +110,8 @@ class JsonText:
     def _text(self, value: Any) -> Value:
         if value is None:
             return None
-        if isinstance(value, Digits):
-            return str(value) if self._options.num_as_string else _number(value)
         if isinstance(value, str):
-            return value
+            return str(value)
         return render_json(value)
 
 
@@ -132,23 +126,6 @@ def render_json(value: Any) -> str:
     if isinstance(value, list):
         return "[" + ",".join(render_json(item) for item in value) + "]"
     return {None: "null", True: "true", False: "false"}[value]
-
-
-def string_column(values: Sequence[Value]) -> pa.Array:
-    """Text of values. Doubles are written by Arrow, as they are where Arrow reads them itself."""
-    numbers = [value for value in values if isinstance(value, float)]
-    if not numbers:
-        return strings(cast("Sequence[str | None]", values))
-    written = iter(doubles(numbers).cast(pa.string()).to_pylist())
-    return strings([next(written) if isinstance(value, float) else value for value in values])
-
-
-def _number(digits: str) -> Value:
-    """Whole numbers as they are; others as doubles, unless no double is near them."""
-    if not any(mark in digits for mark in ".eE"):
-        return "0" if digits == "-0" else str(digits)
-    double = float(digits)
-    return str(digits) if double in (float("inf"), float("-inf")) else double
 
 
 def _refuse(constant: str) -> Any:

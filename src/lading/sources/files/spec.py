@@ -94,8 +94,6 @@ class JsonOptions:
 
     read_by_line: bool = True
     strip_outer_array: bool = False
-    num_as_string: bool = False
-    """True: every number keeps its letters. False: numbers with a fraction or an exponent are read as doubles."""
     json_root: str = ""
     jsonpaths: tuple[str, ...] = ()
 

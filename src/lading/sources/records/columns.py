@@ -12,11 +12,10 @@ import pyarrow as pa
 
 from lading.errors import ConfigError
 from lading.sources.files.arrays import doubles, strings, texts, whole_numbers
-from lading.sources.files.json_text import string_column
 
 
 def text_column(values: Sequence[str | int | float | None]) -> pa.Array:
-    """Text of strings, numbers, booleans and nulls, as `files.json_text` writes them."""
+    """Text of strings, numbers, booleans and nulls. Doubles are written in the shortest way."""
     kinds = set(map(type, values)) - {NoneType}
     if kinds == {str}:
         return _filled(values, "", _joined)
@@ -26,7 +25,14 @@ def text_column(values: Sequence[str | int | float | None]) -> pa.Array:
         return _filled(values, False, lambda filled: _joined([_word(value) for value in filled]))
     if kinds == {int}:
         return _filled(values, 0, _digits)
-    return string_column([_plain(value) for value in values])
+    return _mixed([_plain(value) for value in values])
+
+
+def _mixed(values: Sequence[str | float | None]) -> pa.Array:
+    """Doubles are written by Arrow, as they are in a column of doubles."""
+    numbers = [value for value in values if isinstance(value, float)]
+    written = iter(doubles(numbers).cast(pa.string()).to_pylist()) if numbers else iter(())
+    return strings([next(written) if isinstance(value, float) else value for value in values])
 
 
 def sparse(count: int, found: Mapping[int, bytes], kind: pa.DataType) -> pa.Array:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pajson
 
-from lading.sources.files.arrays import doubles
+from lading.sources.files.json_numbers import NumberQuotes, can_quote
 from lading.sources.records.documents import DEEP_BYTES, SPACE, may_be_deep
 
 _TYPES: dict[frozenset[type], pa.DataType] = {
@@ -21,11 +21,9 @@ _TYPES: dict[frozenset[type], pa.DataType] = {
     frozenset({str}): pa.string(),
     frozenset({bool}): pa.bool_(),
     frozenset({int}): pa.int64(),
-    frozenset({float}): pa.float64(),
-    frozenset({int, float}): pa.float64(),
 }
-_PLAIN_BELOW = 1e10
-"""Below this, Arrow writes a whole double as the digits of a whole number."""
+_AS_TEXTS = frozenset({str, int, float})
+"""Kinds that may stand in one column: their numbers are read as texts."""
 _MAX_PAUSE = 64
 _LEFT = rb"(?<=[\s:,\[-]%s)"
 _STRANGE = [re.compile(word + _LEFT % word) for word in (b"NaN", b"Inf")]
@@ -37,21 +35,28 @@ MINUS_ZERO = re.compile(rb"-0(?<=[\s:,\[]-0)(?=[\s,}\]])")
 class FlatJson:
     """Reads runs of records that are one object each, of which the wanted values are not nested."""
 
-    def __init__(self, keys: Sequence[str], *, keeps_digits: bool, needs_value: bool) -> None:
+    def __init__(self, keys: Sequence[str], *, needs_value: bool) -> None:
         self._keys = keys
         self._kinds: list[frozenset[type]] = [frozenset()] * len(keys)
-        self._keeps_digits = keeps_digits
         self._needs_value = needs_value
         self._schema: pa.Schema | None = None
+        self._quotes = NumberQuotes(())
         self._pause = 0
         self._runs_left = 0
 
     def learn(self, kinds: Sequence[set[type]]) -> None:
         """What values a run had that went another way, column by column."""
         self._kinds = [_merged(old, new) for old, new in zip(self._kinds, kinds, strict=True)]
-        types = [_TYPES.get(kind) for kind in self._kinds]
-        is_possible = None not in types and not (self._keeps_digits and pa.float64() in types)
+        quoted = [
+            key for key, kind in zip(self._keys, self._kinds, strict=True) if kind not in _TYPES and kind <= _AS_TEXTS
+        ]
+        types = [
+            pa.string() if key in quoted else _TYPES.get(kind)
+            for key, kind in zip(self._keys, self._kinds, strict=True)
+        ]
+        is_possible = None not in types and all(map(can_quote, quoted))
         self._schema = pa.schema(list(zip(self._keys, types, strict=True))) if is_possible else None
+        self._quotes = NumberQuotes(quoted)
 
     def parse(self, values: Sequence[bytes]) -> list[pa.Array] | None:
         """One column of strings for each key, one row for each record. Tried less often when it keeps failing."""
@@ -69,6 +74,7 @@ class FlatJson:
         text = _text(values)
         if text is None:
             return None
+        text = self._quotes.put(text)
         try:
             table = pajson.read_json(
                 pa.BufferReader(text),
@@ -80,16 +86,14 @@ class FlatJson:
         if table.num_rows != len(values):
             return None
         columns = [_written(table.column(key)) for key in self._keys]
-        if None in columns or (self._needs_value and _has_empty_row(columns)):
-            return None
-        return columns
+        return None if self._needs_value and _has_empty_row(columns) else columns
 
 
 def _merged(old: frozenset[type], new: set[type]) -> frozenset[type]:
     """A column that once had numbers with a fraction may have them again; else the newest run counts."""
     if not new:
         return old
-    return old | new if old | new <= {int, float} else frozenset(new)
+    return old | new if float in old | new and old | new <= _AS_TEXTS else frozenset(new)
 
 
 def _text(values: Sequence[bytes]) -> bytes | None:
@@ -117,16 +121,9 @@ def _is_one_deep(values: Sequence[bytes]) -> bool:
     return max(map(len, values)) > DEEP_BYTES and any(map(may_be_deep, values))
 
 
-def _written(column: pa.ChunkedArray) -> pa.Array | None:
+def _written(column: pa.ChunkedArray) -> pa.Array:
     values = column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
-    if pa.types.is_string(values.type):
-        return values
-    if pa.types.is_floating(values.type):
-        # A large whole number would be written as a double here and by its digits elsewhere.
-        is_whole = pc.equal(pc.floor(values), values)
-        if pc.any(pc.and_(is_whole, pc.greater_equal(pc.abs(values), doubles([_PLAIN_BELOW])[0]))).as_py():
-            return None
-    return values.cast(pa.string())
+    return values if pa.types.is_string(values.type) else values.cast(pa.string())
 
 
 def _has_empty_row(columns: Sequence[pa.Array]) -> bool:

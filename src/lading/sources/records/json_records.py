@@ -25,8 +25,6 @@ from lading.sources.records.taken import Flaw, Taken
 _RUN_BYTES = 512 * 1024
 """Documents as Python objects take much memory, and more of them do not fit the processor's caches."""
 _MALFORMED = "Malformed JSON"
-_WHOLE_FROM = 2.0**63
-"""From here on orjson reads whole numbers as doubles."""
 _FRACTION = re.compile(rb"\d[.eE]")
 
 
@@ -49,7 +47,6 @@ class JsonRecords:
         self._judge = JsonText(replace(options, read_by_line=True), names)
         self._root = parse_jsonpath(options.json_root) if options.json_root else ()
         self._opens_array = options.strip_outer_array
-        self._keeps_digits = options.num_as_string
         self._has_paths = bool(options.jsonpaths)
         self._paths: list[tuple[Step, ...]] = [parse_jsonpath(path) for path in options.jsonpaths]
         self._paths = self._paths or [(name,) for name in names]
@@ -58,7 +55,7 @@ class JsonRecords:
         self._all_keys = itemgetter(*keys) if is_flat and len(keys) > 1 else None
         self._flat: FlatJson | None = None
         if fast and is_flat and 0 < len(set(keys)) == len(keys) and not self._opens_array and not self._root:
-            self._flat = FlatJson(keys, keeps_digits=self._keeps_digits, needs_value=self._has_paths)
+            self._flat = FlatJson(keys, needs_value=self._has_paths)
         self._load = load if fast else leave_unread
 
     def take(self, values: Sequence[bytes]) -> Iterator[Taken]:
@@ -156,29 +153,29 @@ class JsonRecords:
 
     def _odd_places(self, column: list[Any], kinds: set[type]) -> list[int]:
         """Where values are whose text depends on how they were written."""
-        if self._keeps_digits and kinds & {int, float}:
-            return [place for place, value in enumerate(column) if not isinstance(value, str | bool | None)]
-        if kinds & {dict, list}:
-            return [place for place, value in enumerate(column) if not isinstance(value, str | int | None)]
-        if float in kinds:
-            numbers = [0.0 if value is None or isinstance(value, str) else value for value in column]
-            if max(numbers) >= _WHOLE_FROM or min(numbers) <= -_WHOLE_FROM:
-                return [place for place, value in enumerate(column) if isinstance(value, float)]
-        return []
+        if kinds & {dict, list, float}:
+            return [
+                place
+                for place, value in enumerate(column)
+                if not isinstance(value, str | bool | None) and _is_odd(value)
+            ]
+        return [place for place, value in enumerate(column) if value == 0 and _is_odd(value)] if int in kinds else []
 
-    def _text(self, value: Any, documents: Documents, number: int) -> str | int | float | None:
+    def _text(self, value: Any, documents: Documents, number: int) -> str | int | None:
         """The text of a value as the judge would write it; None where that is not certain."""
-        if isinstance(value, float) and not self._keeps_digits:
-            return value if _is_small(value) else None
+        has_minus_zero = MINUS_ZERO.search(documents.texts[number]) is not None
+        if isinstance(value, int):
+            return None if has_minus_zero else value
         written = dumps_or_none(value)
         if written is None:
             return None
-        has_letters = _FRACTION.search(written) or MINUS_ZERO.search(documents.texts[number])
+        has_letters = has_minus_zero or _FRACTION.search(written)
         return None if has_letters and not documents.is_canonical(number) else written.decode()
 
 
-def _is_small(value: float) -> bool:
-    return -_WHOLE_FROM < value < _WHOLE_FROM
+def _is_odd(value: Any) -> bool:
+    """Whole numbers are written in one way, all but zero."""
+    return not isinstance(value, int) or (value == 0 and not isinstance(value, bool))
 
 
 def _take_missing_out(columns: list[list[Any]]) -> list[int]:
