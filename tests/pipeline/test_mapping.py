@@ -19,11 +19,23 @@ def test_where_and_errors_are_notes_and_not_filters() -> None:
         columns=(TargetColumn(name="a", type="bigint", nullable=False, expression="x"),), where="x > 1"
     )
     values, casts, reasons, last = select_lists(mapping, ("x",))
-    assert "coalesce((x > 1), false) AS __selected" in values
+    assert "(x > 1) AS __where" in values
+    assert "coalesce(__where, false) AS __selected" in casts
     assert "try_cast(__v0 AS bigint) AS __c0" in casts
     assert any(item.endswith("AS __reason") for item in reasons)
     assert last[0] == "__c0 AS `a`"
     assert last[-1].endswith("AS __note")
+
+
+def test_only_strict_jobs_ask_why_a_value_could_not_be_read() -> None:
+    column = TargetColumn(name="a", type="int", expression="x * 2", unread="why_a", tells_by_null=True)
+    mapping = RowMapping(columns=(column,), where="x > 1", where_unread="why_not")
+    values, casts, *_ = select_lists(mapping, ("x",))
+    assert "`x`" in values
+    assert "(why_not) AS __undecided" in casts
+    assert "coalesce(CASE WHEN __v0 IS NULL THEN why_a END, NULL) AS __unread" in casts
+    text = str(select_lists(RowMapping(columns=(column,), where="x > 1", where_unread="why_not", strict=False), ("x",)))
+    assert "why_" not in text
 
 
 def test_a_cast_stands_in_one_place_only() -> None:

@@ -120,7 +120,7 @@ def where_of(columns: str, where: str) -> str:
     )
     assert isinstance(statement, CreateRoutineLoad)
     target = pa.schema([pa.field(name, pa.string()) for name in ("x", "y")])
-    return map_rows(define_routine_load(statement), target, {}, ()).mapping.where or ""
+    return map_rows(define_routine_load(statement), target, {}, pa.schema([])).mapping.where or ""
 
 
 def test_no_value_of_a_filter_is_put_between_the_quotes_of_another() -> None:

@@ -242,7 +242,7 @@ def _routine_load(odd: Odd, columns: list[str]) -> Translated:
     statement = (
         f"CREATE ROUTINE LOAD r ON t COLUMNS ({names}, x = {odd.expression()}, y = {odd.sometimes()}), "
         f"PRECEDING FILTER {odd.sometimes()}, WHERE {odd.sometimes()} = x AND y = {odd.sometimes()} "
-        'PROPERTIES("format"="json") '
+        'PROPERTIES("format"="json", "strict_mode"="true") '
         'FROM KAFKA("kafka_broker_list"="h:1", "kafka_topic"="t")'
     )
     parsed = parse_statement(statement)
@@ -252,7 +252,7 @@ def _routine_load(odd: Odd, columns: list[str]) -> Translated:
     wanted = {name for column in definition.columns or () if column.expression for name in column.expression.columns}
     for filtered in (definition.where, definition.preceding_filter):
         wanted.update(filtered.columns if filtered else ())
-    mapped = map_rows(definition, target, {}, wanted)
+    mapped = map_rows(definition, target, {}, pa.schema([(name, pa.string()) for name in sorted(wanted)]))
     return Translated(statement=statement, texts=_texts(mapped.mapping, mapped.source_columns))
 
 

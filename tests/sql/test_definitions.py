@@ -40,7 +40,7 @@ def test_a_streaming_job_is_typed() -> None:
     assert isinstance(found.source, S3Properties)
     assert [column.name for column in found.columns] == ["x", "y2", None]
     texts = [column.expression.text for column in found.columns if column.expression is not None]
-    assert texts == ["`x`", "UPPER(`y`)", "CAST(`z` AS INT) + `x`"]
+    assert texts == ["`x`", "UPPER(`y`)", "TRY_CAST(`z` AS INT) + `x`"]
     assert found.where is not None
     assert (found.where.text, found.where.columns) == ("`x` > 1", ("x",))
     assert (found.target_columns, str(found.table), found.comment) == (("a", "b", "c"), "db.t", "c")

@@ -7,17 +7,17 @@ import re
 import pytest
 from sqlglot import exp, parse
 
-from lading.service.spark_text import _PlainSpark
 from lading.sql.query_parts import QUERY_FUNCTIONS
 from lading.sql.spark_functions import SPARK_FUNCTIONS
 from tests.sql.odd_statements import EXAMPLES, Translated, odd_mapping, odd_names, odd_query
+from tests.sql.plain_spark import PlainSpark
 
 KEYWORDS = """
 and as between binary boolean bigint both case cast date decimal distinct div double else end escape extract false
 float for from in int interval is leading like not null or position rlike smallint string struct then timestamp
 timestamp_ltz timestamp_ntz tinyint trailing trim true try_cast when array map year years quarter quarters month
 months week weeks day days hour hours minute minutes second seconds millisecond milliseconds microsecond
-microseconds dow doy dayofweek yearofweek __selected __reason __note
+microseconds dow doy dayofweek yearofweek __selected __reason __note __unread __undecided __where
 """
 CLAUSES = """
 all any by char cube distinct except exists filter group having intersect join lateral limit on over recursive
@@ -58,7 +58,7 @@ def check_form(text: str) -> str:
 
 
 def check_tree(text: str, functions: frozenset[str] | set[str]) -> None:
-    trees = parse(text, dialect=_PlainSpark)
+    trees = parse(text, dialect=PlainSpark)
     assert len(trees) == 1
     tree = trees[0]
     assert tree is not None

@@ -17,6 +17,7 @@ PLACE, END, BAD, UNSELECTED = "P", "E", "B", "U"
 """PLACE and END are no rows of the source: where the rows that follow are from, and the end of a split. BAD is followed
 by the size of the reason, the reason and the record."""
 SIZE_DIGITS = 9
+_INTEGERS = ("tinyint", "smallint", "int", "bigint")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,8 +31,12 @@ class TargetColumn:
     expression: str | None = None
     """Spark SQL over the source columns. None: the column is not filled."""
     max_length: int | None = None
-    checks_cast: bool | None = None
-    """Whether a value that does not fit makes a bad row, for this column alone. None: as `strict` of the mapping."""
+    is_text: bool = False
+    """The expression gives texts: a whole number may be written as `5.0` or `1e2`, also for an integer column."""
+    unread: str | None = None
+    """Spark SQL: what the expression needs of the source and cannot read, as a reason, or NULL. Strict jobs ask it."""
+    tells_by_null: bool = False
+    """There can be a reason only where the expression is NULL: most rows need not be asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +46,9 @@ class RowMapping:
     columns: tuple[TargetColumn, ...]
     where: str | None = None
     """Spark SQL over the source columns."""
+    where_unread: str | None = None
+    """The same for WHERE: a strict job does not leave out a row that it cannot judge."""
+    where_tells_by_null: bool = False
     strict: bool = True
     """A value that does not fit its column makes a bad row; else it becomes NULL, or is cut when it is too long."""
 
@@ -53,31 +61,37 @@ def select_lists(mapping: RowMapping, source_columns: tuple[str, ...]) -> tuple[
     """
     numbers = range(len(mapping.columns))
     kept = [_source(n) for n in range(len(source_columns))]
-    where = f"coalesce(({mapping.where}), false)" if mapping.where else "true"
+    unread = _unread(mapping)
     values = [
         *(f"{quoted(name)} AS {_source(n)}" for n, name in enumerate(source_columns)),
+        *(quoted(name) for name in source_columns if unread),
         *(f"({column.expression or 'NULL'}) AS {_value(n)}" for n, column in enumerate(mapping.columns)),
-        f"{where} AS __selected",
+        f"({mapping.where or 'true'}) AS __where",
         NOTE,
     ]
     casts = [
         *kept,
         *(_value(n) for n in numbers),
-        *(f"try_cast({_value(n)} AS {column.type}) AS {_cast(n)}" for n, column in enumerate(mapping.columns)),
-        "__selected",
+        *(f"{cast_text(column, _value(n))} AS {_cast(n)}" for n, column in enumerate(mapping.columns)),
+        "coalesce(__where, false) AS __selected",
+        *(f"{text} AS {name}" for name, text in unread.items()),
         NOTE,
     ]
-    checks = [check for n in numbers for check in _checks(mapping, n)]
-    # A row that WHERE leaves out is unselected, whatever else is wrong with it; one that cannot be read is bad.
-    is_settled = f"{NOTE} IS NOT NULL OR NOT __selected"
+    checks = [f"WHEN {name} IS NOT NULL THEN {name}" for name in unread]
+    checks += [check for n in numbers for check in _checks(mapping, n)]
+    # A row that WHERE leaves out is unselected, whatever else is wrong with it; one that cannot be read is bad, and in
+    # strict mode one that WHERE cannot judge.
+    is_judged = " AND __undecided IS NULL" if "__undecided" in unread else ""
+    is_settled = f"{NOTE} IS NOT NULL OR (NOT __selected{is_judged})"
     reason = f"CASE WHEN {is_settled} THEN NULL {' '.join(checks)} END" if checks else "CAST(NULL AS string)"
     reasons = [*kept, *(_cast(n) for n in numbers), "__selected", f"{reason} AS __reason", NOTE]
     shown = ", ".join(f"'{_text(name)}', {_source(n)}" for n, name in enumerate(source_columns))
     record = f"to_json(named_struct({shown}))" if shown else "''"
     size = f"lpad(octet_length(__reason), {SIZE_DIGITS}, '0')"
     note = (
-        f"CASE WHEN {NOTE} IS NOT NULL THEN {NOTE} WHEN NOT __selected THEN encode('{UNSELECTED}', 'UTF-8') "
-        f"WHEN __reason IS NOT NULL THEN encode(concat('{BAD}', {size}, __reason, {record}), 'UTF-8') END"
+        f"CASE WHEN {NOTE} IS NOT NULL THEN {NOTE} "
+        f"WHEN __reason IS NOT NULL THEN encode(concat('{BAD}', {size}, __reason, {record}), 'UTF-8') "
+        f"WHEN NOT __selected THEN encode('{UNSELECTED}', 'UTF-8') END"
     )
     return values, casts, reasons, [*(_filled(mapping, n) for n in numbers), f"{note} AS {NOTE}"]
 
@@ -85,6 +99,43 @@ def select_lists(mapping: RowMapping, source_columns: tuple[str, ...]) -> tuple[
 def quoted(name: str) -> str:
     """A column name in Spark SQL."""
     return "`" + name.replace("`", "``") + "`"
+
+
+def _unread(mapping: RowMapping) -> dict[str, str]:
+    """Columns that say why a row cannot be read: for WHERE, and for what fills the table."""
+    found: dict[str, str] = {}
+    if not mapping.strict:
+        return found
+    if mapping.where_unread:
+        found["__undecided"] = _asked("__where", mapping.where_unread, only_null=mapping.where_tells_by_null)
+    reasons = [
+        _asked(_value(n), column.unread, only_null=column.tells_by_null)
+        for n, column in enumerate(mapping.columns)
+        if column.unread
+    ]
+    if reasons:
+        found["__unread"] = f"coalesce({', '.join(reasons)}, NULL)"
+    return found
+
+
+def _asked(value: str, unread: str, *, only_null: bool) -> str:
+    return f"CASE WHEN {value} IS NULL THEN {unread} END" if only_null else f"({unread})"
+
+
+def misfit(column: TargetColumn, value: str, cast: str) -> str:
+    """WHEN … THEN …: a value that is there and does not fit its column, and what is said about it."""
+    shown = f"substring(cast({value} AS string), 1, 100)"
+    reason = f"concat('column {_text(column.name)}: cannot read \\'', {shown}, '\\' as {column.type}')"
+    return f"WHEN {value} IS NOT NULL AND {cast} IS NULL THEN {reason}"
+
+
+def cast_text(column: TargetColumn, value: str) -> str:
+    """A value as its column has it; NULL for what does not fit."""
+    cast = f"try_cast({value} AS {column.type})"
+    if not column.is_text or column.type not in _INTEGERS:
+        return cast
+    number = f"try_cast({value} AS decimal(38,18))"
+    return f"coalesce({cast}, try_cast(CASE WHEN {number} = floor({number}) THEN {number} END AS {column.type}))"
 
 
 def _filled(mapping: RowMapping, number: int) -> str:
@@ -98,10 +149,8 @@ def _checks(mapping: RowMapping, number: int) -> list[str]:
     column, value, cast = mapping.columns[number], _value(number), _cast(number)
     name = _text(column.name)
     checks = []
-    if mapping.strict if column.checks_cast is None else column.checks_cast:
-        shown = f"substring(cast({value} AS string), 1, 100)"
-        reason = f"concat('column {name}: cannot read \\'', {shown}, '\\' as {column.type}')"
-        checks.append(f"WHEN {value} IS NOT NULL AND {cast} IS NULL THEN {reason}")
+    if mapping.strict:
+        checks.append(misfit(column, value, cast))
     if mapping.strict and column.max_length is not None:
         longer = f"length({cast}) > {column.max_length}"
         checks.append(f"WHEN {longer} THEN 'column {name}: longer than {column.max_length} letters'")

@@ -16,7 +16,7 @@ from lading.model.batch import Limits
 from lading.model.job import ErrorBudget, Job
 from lading.model.positions import Positions
 from lading.net.addresses import AddressRules
-from lading.pipeline.mapping import RowMapping, TargetColumn, quoted
+from lading.pipeline.mapping import RowMapping, TargetColumn
 from lading.pipeline.quarantine import QuarantineFile
 from lading.pipeline.stager import Stage
 from lading.pipeline.tasks import TaskTools
@@ -25,16 +25,20 @@ from lading.service.compiled import Compiled
 from lading.service.file_surveys import told_survey
 from lading.service.files_spec import files_spec_of
 from lading.service.partition_nulls import with_partition_nulls
+from lading.service.source_types import source_type
 from lading.sources.files.packing import SplitSizing
 from lading.sources.files.reader import output_schema, read_splits
 from lading.sources.files.schema import infer_schema
 from lading.sources.files.source import FilesSource, render_offset
 from lading.sources.files.spec import FilesSpec, Format
 from lading.sql.definitions import StreamingJobDefinition, define_streaming_job
+from lading.sql.expressions import SparkExpression, column_expression
 from lading.sql.masking import without_secrets
 from lading.sql.render import render
 from lading.sql.statements import CreateJob
 from lading.sql.table_statements import LENGTH_PROPERTY
+from lading.sql.typed_expressions import Scope, ScopeColumn, type_expression
+from lading.sql.value_types import TEXT, ValueType, exact_for
 from lading.store.records import TableEntry
 from lading.tables.base import LakeTable
 from lading.tables.types import spark_type
@@ -159,12 +163,12 @@ def _stage(
 
 
 def _mapping(definition: StreamingJobDefinition, source: pa.Schema, target: pa.Schema, entry: TableEntry) -> RowMapping:
-    given: list[str] = []
+    given: list[SparkExpression] = []
     for column in definition.columns:
         if column.is_star:
-            given += [quoted(name) for name in source.names]
+            given += [column_expression(name) for name in source.names]
         elif column.expression is not None:
-            given.append(column.expression.text)
+            given.append(column.expression)
     asked = [(column.expression.columns if column.expression else ()) for column in definition.columns]
     asked.append(definition.where.columns if definition.where else ())
     _check_columns({name for names in asked for name in names}, source)
@@ -173,21 +177,51 @@ def _mapping(definition: StreamingJobDefinition, source: pa.Schema, target: pa.S
     filled = dict(zip(names, given, strict=True))
     lengths = entry.spec.properties if entry.spec else {}
     session = definition.properties.session
+    scope = source_scope(source)
+    where = None
+    if definition.where is not None:
+        exact = _exact_columns(filled, target)
+        where = type_expression(definition.where, replace(scope, exact_columns=exact), is_condition=True)
     return RowMapping(
-        columns=tuple(_column(field, filled.get(field.name), lengths) for field in target),
-        where=definition.where.text if definition.where else None,
+        columns=tuple(_column(field, filled.get(field.name), scope, lengths) for field in target),
+        where=where.text if where else None,
+        where_unread=where.unread if where else None,
+        where_tells_by_null=where is not None and where.tells_by_null,
         strict=session.enable_insert_strict or session.enable_strict_cast,
     )
 
 
-def _column(field: pa.Field, expression: str | None, lengths: Mapping[str, str]) -> TargetColumn:
+def source_scope(source: pa.Schema) -> Scope:
+    """The columns of a source, with their types."""
+    columns = {field.name.lower(): ScopeColumn(type=source_type(field.type)) for field in source}
+    return Scope(columns=columns)
+
+
+def _exact_columns(filled: Mapping[str, SparkExpression], target: pa.Schema) -> dict[str, ValueType]:
+    """Columns of the source that go to a decimal column as they are: WHERE compares their texts as decimals."""
+    found: dict[str, ValueType] = {}
+    for name, expression in filled.items():
+        exact = exact_for(source_type(target.field(name).type))
+        if exact is not None and expression.is_column:
+            found[expression.columns[0].lower()] = exact
+    return found
+
+
+def _column(
+    field: pa.Field, expression: SparkExpression | None, scope: Scope, lengths: Mapping[str, str]
+) -> TargetColumn:
     length = lengths.get(LENGTH_PROPERTY + field.name)
+    exact = exact_for(source_type(field.type))
+    made = type_expression(expression, replace(scope, exact=exact)) if expression is not None else None
     return TargetColumn(
         name=field.name,
         type=spark_type(field.type),
         nullable=field.nullable,
-        expression=expression,
+        expression=made.text if made else None,
         max_length=int(length) if length else None,
+        is_text=made is not None and made.type == TEXT,
+        unread=made.unread if made else None,
+        tells_by_null=made is not None and made.tells_by_null,
     )
 
 

@@ -7,18 +7,19 @@ Both filters become one condition over the source columns: whatever they name be
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from lading.errors import PropertyError
-from lading.pipeline.mapping import RowMapping, TargetColumn, quoted
-from lading.service.spark_text import substitute
+from lading.pipeline.mapping import RowMapping, TargetColumn, cast_text, misfit, quoted
+from lading.service.source_types import source_type
 from lading.sql.definitions import RoutineLoadDefinition
 from lading.sql.expressions import SparkExpression
 from lading.sql.table_statements import LENGTH_PROPERTY
+from lading.sql.typed_expressions import Scope, ScopeColumn, TypedExpression, type_expression
+from lading.sql.value_types import TEXT, ValueType, exact_for
 from lading.tables.types import spark_type
 
 _ZONE = "[0-9]:[0-9]{2}(:[0-9]{2}([.][0-9]+)?)? ?(Z|[+-][0-9]{1,2}(:?[0-9]{2})?|[A-Za-z_]+(/[A-Za-z_]+)*)$"
@@ -37,7 +38,7 @@ class Mapped:
 
 
 def map_rows(
-    definition: RoutineLoadDefinition, target: pa.Schema, lengths: Mapping[str, str], metadata: Collection[str]
+    definition: RoutineLoadDefinition, target: pa.Schema, lengths: Mapping[str, str], metadata: pa.Schema
 ) -> Mapped:
     """Check the clauses against the table and put them together. `metadata` is what the stream can tell."""
     return _Mapper(definition, target, lengths, metadata).run()
@@ -49,12 +50,12 @@ class _Mapper:
         definition: RoutineLoadDefinition,
         target: pa.Schema,
         lengths: Mapping[str, str],
-        metadata: Collection[str],
+        metadata: pa.Schema,
     ) -> None:
         self._definition = definition
         self._target = target
         self._lengths = lengths
-        self._known_metadata = {name.lower(): name for name in metadata}
+        self._known_metadata = {field.name.lower(): field for field in metadata}
         self._metadata: dict[str, None] = {}
         self._fields = {field.name.lower(): field for field in target}
         self._source_columns = self._read_source_columns()
@@ -64,14 +65,17 @@ class _Mapper:
 
     def run(self) -> Mapped:
         columns = tuple(self._column(field) for field in self._target)
-        filters = [self._preceding_filter(), self._where()]
-        found = [f"coalesce(({text}), false)" for text in filters if text is not None]
-        where = " AND ".join(found) or None
-        strict = self._definition.properties.strict_mode
+        filters = [found for found in (self._preceding_filter(), self._where()) if found is not None]
         return Mapped(
             source_columns=self._source_columns,
             metadata=tuple(self._metadata),
-            mapping=RowMapping(columns=columns, where=where, strict=strict),
+            mapping=RowMapping(
+                columns=columns,
+                where=" AND ".join(f"({found.text})" for found in filters) or None,
+                where_unread=_undecided(filters),
+                where_tells_by_null=all(found.tells_by_null for found in filters),
+                strict=self._definition.properties.strict_mode,
+            ),
         )
 
     def _read_source_columns(self) -> tuple[str, ...]:
@@ -106,86 +110,100 @@ class _Mapper:
     def _column(self, field: pa.Field) -> TargetColumn:
         name, kind = field.name.lower(), spark_type(field.type)
         length = self._lengths.get(LENGTH_PROPERTY + field.name)
-        expression: str | None = None
+        column = TargetColumn(
+            name=field.name, type=kind, nullable=field.nullable, max_length=int(length) if length else None
+        )
         if name in self._derived:
-            expression = self._resolved(self._derived[name], (name,))
-        elif name in self._sources:
-            expression = zoned(quoted(self._sources[name]), kind, self._zone)
-        elif not field.nullable:
+            made = self._typed(self._derived[name], (name,), exact_for(source_type(field.type)))
+            found = replace(column, expression=made.text, is_text=made.type == TEXT, unread=made.unread)
+            return replace(found, tells_by_null=made.tells_by_null)
+        if name in self._sources:
+            return replace(column, expression=zoned(quoted(self._sources[name]), kind, self._zone), is_text=True)
+        if not field.nullable:
             msg = f"Column {field.name} is NOT NULL, has no default value and is not in COLUMNS"
             raise PropertyError(msg, todo=f"Add it to COLUMNS, as in COLUMNS (…, {field.name} = 0).")
-        return TargetColumn(
-            name=field.name,
-            type=kind,
-            nullable=field.nullable,
-            expression=expression,
-            max_length=int(length) if length else None,
-            checks_cast=False if name in self._derived else None,
-        )
+        return column
 
-    def _resolved(self, expression: SparkExpression, inside: tuple[str, ...]) -> str:
+    def _typed(self, expression: SparkExpression, inside: tuple[str, ...], exact: ValueType | None) -> TypedExpression:
         """An expression over source columns and metadata. A derived column that it names is written out."""
-        values = {}
-        for column in expression.columns:
-            name = column.lower()
-            if name in self._derived and name not in self._sources:
-                if name in inside:
-                    msg = f"COLUMNS derives {' from '.join((*inside, name))}"
-                    raise PropertyError(msg, todo="A column cannot be made from itself.")
-                values[name] = self._resolved(self._derived[name], (*inside, name))
-            else:
-                self._check_known(column)
-        return substitute(expression.text, values)
+        columns = {name.lower(): self._named(name, inside, exact) for name in expression.columns}
+        return type_expression(expression, Scope(columns=columns, exact=exact))
 
-    def _preceding_filter(self) -> str | None:
+    def _named(self, column: str, inside: tuple[str, ...], exact: ValueType | None) -> ScopeColumn:
+        name = column.lower()
+        if name not in self._derived or name in self._sources:
+            return self._known(column)
+        if name in inside:
+            msg = f"COLUMNS derives {' from '.join((*inside, name))}"
+            raise PropertyError(msg, todo="A column cannot be made from itself.")
+        made = self._typed(self._derived[name], (*inside, name), exact)
+        return ScopeColumn(type=made.type, text=made.text, unread=made.unread, tells_by_null=made.tells_by_null)
+
+    def _preceding_filter(self) -> TypedExpression | None:
         expression = self._definition.preceding_filter
         if expression is None:
             return None
-        for column in expression.columns:
-            self._check_known(column)
-        return expression.text
+        columns = {name.lower(): self._known(name) for name in expression.columns}
+        found = {name: exact_for(source_type(self._fields[name].type)) for name in self._plain_columns()}
+        exact = {name: kind for name, kind in found.items() if kind is not None}
+        return type_expression(expression, Scope(columns=columns, exact_columns=exact), is_condition=True)
 
-    def _where(self) -> str | None:
+    def _plain_columns(self) -> list[str]:
+        """Columns of the source that go to the table as they are."""
+        return [name for name in self._sources if name in self._fields and name not in self._derived]
+
+    def _where(self) -> TypedExpression | None:
         """A name of the table means the mapped and cast value; any other one the column of the source."""
         expression = self._definition.where
         if expression is None:
             return None
-        values = {}
-        for column in expression.columns:
-            name = column.lower()
-            if name in self._fields:
-                target = self._column(self._fields[name])
-                values[name] = f"TRY_CAST({target.expression or 'NULL'} AS {target.type.upper()})"
-            elif name in self._derived and name not in self._sources:
-                values[name] = self._resolved(self._derived[name], (name,))
-            else:
-                self._check_known(column)
-        return _inlined(expression.text, values)
+        columns = {
+            name.lower(): self._cast_column(self._fields[name.lower()])
+            if name.lower() in self._fields
+            else self._named(name, (), None)
+            for name in expression.columns
+        }
+        return type_expression(expression, Scope(columns=columns), is_condition=True)
 
-    def _check_known(self, column: str) -> None:
+    def _cast_column(self, field: pa.Field) -> ScopeColumn:
+        """A column of the table: its value after the cast, and what cannot be cast."""
+        column = self._column(field)
+        value = f"({column.expression or 'NULL'})"
+        cast = cast_text(column, value)
+        parts = [part for part in (column.unread, f"CASE {misfit(column, value, cast)} END") if part]
+        unread = f"coalesce({', '.join(parts)})" if column.expression else None
+        tells = column.tells_by_null or column.unread is None
+        return ScopeColumn(type=source_type(field.type), text=cast, unread=unread, tells_by_null=tells)
+
+    def _known(self, column: str) -> ScopeColumn:
+        """A column of the source, or one of its metadata."""
         name = column.lower()
         if name in self._sources:
-            return
+            return ScopeColumn(type=TEXT)
         if name in self._known_metadata:
-            self._metadata[self._known_metadata[name]] = None
-            return
+            field = self._known_metadata[name]
+            self._metadata[field.name] = None
+            return ScopeColumn(type=source_type(field.type))
         msg = f"Unknown column '{column}' in the source"
-        told = ", ".join(self._source_columns)
-        raise PropertyError(msg, todo=f"A record has: {told}; the stream tells: {', '.join(self._known_metadata)}.")
+        known = ", ".join(field.name for field in self._known_metadata.values())
+        raise PropertyError(msg, todo=f"A record has: {', '.join(self._source_columns)}; the stream tells: {known}.")
 
 
-def _inlined(text: str, values: Mapping[str, str]) -> str:
-    """Values go in by a stand-in, so that only the filter itself has to be understood and they stay as they are.
+def _undecided(filters: Sequence[TypedExpression]) -> str | None:
+    """Why a row can neither be taken nor left out. A filter that is false decides, whatever another one cannot read."""
+    reasons = []
+    for number, found in enumerate(filters):
+        if found.unread is None:
+            continue
+        others = [_is_false(other) for place, other in enumerate(filters) if place != number]
+        settled = f"WHEN {' OR '.join(others)} THEN NULL " if others else ""
+        reasons.append(f"CASE {settled}ELSE {found.unread} END" if others else found.unread)
+    return f"coalesce({', '.join(reasons)})" if len(reasons) > 1 else reasons[0] if reasons else None
 
-    A filter may hold the name of a stand-in, in quotes for instance: a value put there would end the quotes.
-    """
-    prefix = "__lading_"
-    while prefix in text:
-        prefix += "_"
-    stand_ins = {f"`{prefix}{number}`": name for number, name in enumerate(values)}
-    marked = substitute(text, {name: stand_in for stand_in, name in stand_ins.items()})
-    # In one pass: a value may hold the name of the next stand-in.
-    return re.sub("|".join(stand_ins), lambda found: values[stand_ins[found[0]]], marked) if stand_ins else marked
+
+def _is_false(filter: TypedExpression) -> str:
+    readable = f" AND ({filter.unread}) IS NULL" if filter.unread else ""
+    return f"(NOT coalesce(({filter.text}), true){readable})"
 
 
 def zoned(column: str, kind: str, zone: str) -> str:

@@ -56,15 +56,15 @@ class Stream:
     close: Callable[[], None] = lambda: None
 
 
-def metadata_of(source: KafkaProperties | KinesisProperties) -> tuple[str, ...]:
+def metadata_of(source: KafkaProperties | KinesisProperties) -> pa.Schema:
     """The columns that a stream can tell of a record beside its content."""
     if isinstance(source, KafkaProperties):
         from lading.sources.kafka.spec import METADATA
 
-        return tuple(METADATA.names)
+        return METADATA
     from lading.sources.kinesis.spec import META
 
-    return tuple(META.names)
+    return META
 
 
 def open_stream(

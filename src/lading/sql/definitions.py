@@ -137,8 +137,7 @@ def _selected(item: SelectItem, strict: bool, alias: str | None) -> MappedColumn
             raise NotSupportedError(msg, place=item.expression.span, hint="unknown source")
         return MappedColumn(name=None, is_star=True)
     made = translate_expression(item.expression, strict_cast=strict, source_alias=alias)
-    is_plain = len(made.columns) == 1 and made.text == "`" + made.columns[0].replace("`", "``") + "`"
-    return MappedColumn(name=item.alias or (made.columns[0] if is_plain else None), expression=made)
+    return MappedColumn(name=item.alias or (made.columns[0] if made.is_column else None), expression=made)
 
 
 def define_routine_load(statement: CreateRoutineLoad) -> RoutineLoadDefinition:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NoReturn
 
 from sqlglot import exp
@@ -20,6 +20,7 @@ from lading.sql.dialect import (
     unknown_unit,
 )
 from lading.sql.functions import DIFFERENT, RENAMED, REWRITTEN, call
+from lading.sql.implicit_casts import IMPLICIT, has_columns, is_guard, is_spark_cast
 from lading.sql.parts import Expression
 from lading.sql.spans import Span
 from lading.sql.spark_functions import (
@@ -51,14 +52,32 @@ _NUMBER = re.compile(r"[0-9.]+(?:[eE][+-]?[0-9]+)?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """An expression of Doris."""
+
+    tree: exp.Expr
+    span: Span
+    strict_cast: bool
+    source_alias: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SparkExpression:
-    """An expression that Spark runs."""
+    """An expression in Spark's words, before the types of its columns are known."""
 
     text: str
+    """What `typed_expressions` makes of it has casts beside."""
     columns: tuple[str, ...]
     """The columns it reads, in the order in which they are written."""
     functions: tuple[str, ...]
     """The Spark functions it calls, in small letters; casts and operators are not among them."""
+    origin: Origin = field(compare=False, repr=False)
+    """What it was made from: `typed_expressions` writes it again when the types of its columns are known."""
+
+    @property
+    def is_column(self) -> bool:
+        """Whether it is a column as it is."""
+        return len(self.columns) == 1 and self.text == "`" + self.columns[0].replace("`", "``") + "`"
 
 
 def check_rowwise(tree: exp.Expr, span: Span) -> None:
@@ -92,8 +111,8 @@ def translate_expression(
 ) -> SparkExpression:
     """Say in Spark's SQL what an expression says in Doris'.
 
-    A cast that fails gives NULL, as in Doris, unless `strict_cast` is set. `source_alias` is the name that the
-    SELECT gives its source: `s.id` becomes `id`. The text expects `spark.sql.ansi.enabled` to be false, so that a
+    A cast that fails gives NULL, as in Doris; with `strict_cast` it makes a bad row. `source_alias` is the name that
+    the SELECT gives its source: `s.id` becomes `id`. The text expects `spark.sql.ansi.enabled` to be false, so that a
     division by zero is NULL.
     """
     written = expression if isinstance(expression, Expression) else _loose(expression)
@@ -102,10 +121,29 @@ def translate_expression(
         msg = f"{written.text} has an alias"
         raise NotSupportedError(msg, place=written.span, hint="no alias here")
     check_rowwise(tree, written.span)
+    origin = Origin(tree=tree, span=written.span, strict_cast=strict_cast, source_alias=source_alias)
+    made = spark_tree(tree, origin)
+    done = _in_order(made)
+    columns = dict.fromkeys(node.name for node in done if isinstance(node, exp.Column))
+    calls = dict.fromkeys(node.name.lower() for node in done if isinstance(node, exp.Anonymous))
+    text = write_spark(made, identify=True)
+    return SparkExpression(text=text, columns=tuple(columns), functions=tuple(calls), origin=origin)
+
+
+def column_expression(name: str) -> SparkExpression:
+    """A column of the source as it is, whatever it is called."""
+    tree = exp.Column(this=exp.Identifier(this=name, quoted=True))
+    origin = Origin(tree=tree, span=Span(name, 0, len(name)), strict_cast=False, source_alias=None)
+    text = "`" + name.replace("`", "``") + "`"
+    return SparkExpression(text=text, columns=(name,), functions=(), origin=origin)
+
+
+def spark_tree(tree: exp.Expr, origin: Origin) -> exp.Expr:
+    """A tree of Doris in Spark's words; the origin says where it stands and how its casts are meant."""
     try:
-        return _Translator(written.span, strict_cast, source_alias).run(tree)
+        return _Translator(origin.span, origin.strict_cast, origin.source_alias).run(tree)
     except RecursionError as error:
-        raise too_deep(written.span) from error
+        raise too_deep(origin.span) from error
 
 
 def _loose(text: str) -> Expression:
@@ -121,18 +159,16 @@ class _Translator:
         self._strict_cast = strict_cast
         self._alias = source_alias.lower() if source_alias is not None else None
 
-    def run(self, tree: exp.Expr) -> SparkExpression:
+    def run(self, tree: exp.Expr) -> exp.Expr:
         """Translate from the leaves up, without recursion: a condition may have a thousand parts."""
         holder = exp.Paren(this=tree.copy())
         for node in reversed(_in_order(holder.this)):
             made = self._translated(node)
             if made is not node:
                 node.replace(made)
-        done = _in_order(holder.this)
-        columns = dict.fromkeys(node.name for node in done if isinstance(node, exp.Column))
-        calls = dict.fromkeys(node.name.lower() for node in done if isinstance(node, exp.Anonymous))
-        text = write_spark(holder.this, identify=True)
-        return SparkExpression(text=text, columns=tuple(columns), functions=tuple(calls))
+        found: exp.Expr = holder.this
+        found.pop()
+        return found
 
     def _translated(self, node: exp.Expr) -> exp.Expr:
         """The node in Spark's words; what is below it is translated already."""
@@ -143,11 +179,11 @@ class _Translator:
             msg = f"mismatched input {node.name!r}, expected a number"
             raise ParseError(msg, place=place_of(node, self._span), hint="expected a number")
         if isinstance(node, exp.Cast):
-            return self._cast(node)
+            return node if is_spark_cast(node) else self._cast(node)
         if isinstance(node, exp.Column):
             return self._column(node)
         if isinstance(node, exp.Anonymous):
-            return self._call(node)
+            return node if is_guard(node) else self._call(node)
         if isinstance(node, exp.Bracket):
             return self._element(node)
         return node
@@ -157,7 +193,9 @@ class _Translator:
         wanted = parse_type(written, place_of(node, self._span))
         inner, to = node.this, exp.DataType.build(wanted.name, dialect="spark")
         strict = self._strict_cast and not isinstance(node, exp.TryCast)
-        made: exp.Expr = exp.Cast(this=inner, to=to) if strict else exp.TryCast(this=inner, to=to, safe=True)
+        made: exp.Expr = exp.TryCast(this=inner, to=to, safe=True)
+        if strict and has_columns(inner):
+            made.meta[IMPLICIT] = wanted.name  # What it cannot read makes a bad row, as if nobody had written it.
         if wanted.max_length is not None and not self._strict_cast:
             return call("left", made, exp.Literal.number(wanted.max_length))
         return made
