@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -10,11 +11,14 @@ import pytest
 
 from lading.errors import StorageError
 from lading.jobs.batches import MAX_ATTEMPTS
-from lading.jobs.record import JobState
+from lading.jobs.record import JobRecord, JobState
 from lading.model.batch import StagedFile
 from lading.model.bill import Bill, Head
 from lading.model.outcome import NotLanded, Outcome, Unknown
 from lading.service.caretaker import Caretaker
+from lading.service.compiled import Compiled
+from lading.sources.files.source import FilesSource
+from lading.tables.base import LakeTable
 from lading.tables.care import CarePolicy
 from lading.tables.delta.table import DeltaLakeTable
 from tests.console.local import LocalLading
@@ -130,6 +134,25 @@ def test_an_error_that_nobody_foresaw_is_counted_and_pauses_the_job(
     assert local.run()["j"].state is JobState.RUNNING
     assert ids(local) == [1, 2]
     assert local.verify("j").is_clean
+
+
+def test_a_source_that_cannot_be_closed_does_not_hide_why_the_job_stopped(
+    local: LocalLading, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second error took the place of the first one, and left the thread of the job without a word in its record."""
+    runner = local.runner(local.job("j").job_id)
+
+    def compile_badly(record: JobRecord) -> tuple[Compiled, LakeTable]:
+        compiled, table = local.compile(record)
+        return replace(compiled, close=lambda: 1 / 0), table  # type: ignore[arg-type]  # it never returns
+
+    runner._tools = replace(runner._tools, compile=compile_badly)
+    monkeypatch.setattr(FilesSource, "plan", lambda *given: [][1])
+    assert not runner.run_once()
+    record = runner.record()
+    assert record.state is JobState.PAUSED
+    assert record.reason is not None
+    assert "list index out of range" in record.reason.message
 
 
 def test_a_commit_that_landed_before_an_error_is_not_tried_again(

@@ -247,8 +247,12 @@ class JobRunner:
     def _let_go(self, *, is_retry: bool = False) -> None:
         opened, self._open_job = self._open_job, None
         self._is_retry = is_retry
-        if opened is not None:
+        if opened is None:
+            return
+        try:
             opened.compiled.close()
+        except Exception:  # noqa: BLE001 - told in the log; whatever the job was let go for is what its record must tell
+            self._log.exception("a source could not be closed", extra={"job": opened.compiled.job.name})
 
     def apply(self, event: Event, audit: AuditEntry | None = None) -> JobRecord:
         """Change the record, again on top of whatever somebody else saved meanwhile; the audit in the same step."""
