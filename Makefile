@@ -31,7 +31,7 @@ check: setup ## Format, lint, types and the rules of the house
 	$(BIN)/python -m pytest tests/meta
 
 test: setup ## Run the tests
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadgroup
 
 audit: setup ## Ask for known vulnerabilities of everything that is locked (needs pip-audit and the network)
 	@$(BIN)/python -m pip_audit --version >/dev/null 2>&1 || { \

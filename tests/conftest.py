@@ -33,6 +33,21 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     _nothing_leaked()
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With two processes (`make test`), one has the one Spark session; the other takes file after file beside it."""
+    if not config.pluginmanager.hasplugin("xdist"):
+        return
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(_group(item)))
+    # The long ones first, so that nobody waits for them at the end.
+    items.sort(key=lambda item: (_group(item) != "spark", "/crash/" not in item.nodeid))
+
+
+def _group(item: pytest.Item) -> str:
+    uses_spark = "spark" in getattr(item, "fixturenames", ())
+    return "spark" if uses_spark else item.nodeid.partition("::")[0]
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_teardown() -> Generator[None]:
     """A test in which a secret was shown fails, whatever it is about."""

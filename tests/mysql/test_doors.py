@@ -117,13 +117,19 @@ def test_nobody_gets_in_by_ignoring_the_refusal(guarded: MysqlServer) -> None:
 
 
 def test_while_one_waits_for_a_refusal_others_are_served(guarded: MysqlServer, connect: Connect) -> None:
-    with Raw(guarded.port) as client:
-        client.read()
-        began = time.monotonic()
-        client.write(b"\x00\x82\x08\x00" + bytes([0, 0, 0, 1, 45]) + bytes(23) + b"ann\0\1x\0")
-        assert rows(connect(guarded.port), "SELECT 1") == [(1,)]
-        assert time.monotonic() - began < DELAY_S
-        assert code_of(client.read()) == 1045
+    """A busy machine may be slow once; whoever was made to wait would be slow each time."""
+    took = []
+    for _ in range(5):
+        with Raw(guarded.port) as client:
+            client.read()
+            began = time.monotonic()
+            client.write(b"\x00\x82\x08\x00" + bytes([0, 0, 0, 1, 45]) + bytes(23) + b"ann\0\1x\0")
+            assert rows(connect(guarded.port), "SELECT 1") == [(1,)]
+            took.append(time.monotonic() - began)
+            assert code_of(client.read()) == 1045
+        if took[-1] < DELAY_S:
+            return
+    pytest.fail(f"others waited: {took}")
 
 
 def test_a_client_with_another_method_is_asked_again(guarded: MysqlServer) -> None:
