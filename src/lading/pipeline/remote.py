@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
@@ -20,12 +20,19 @@ if TYPE_CHECKING:
 TASKS_A_CORE = 4
 
 
+class Place(Protocol):
+    """Where files are, with the keys to it. Pickles."""
+
+    def arrow(self) -> tuple[pafs.FileSystem, str]:
+        """A file system of pyarrow, and the root's path in it."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteFiles:
     """Parquet files under a root."""
 
-    system: pafs.FileSystem
-    root: str
+    place: Place
     files: tuple[str, ...]
     schema: pa.Schema
     constants: pa.Table | None = None
@@ -63,10 +70,12 @@ def _read_sealed(sealed: Sealed, wanted: pa.Schema, numbers: Iterator[pa.RecordB
 def _read(remote: RemoteFiles, wanted: pa.Schema, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     import pyarrow.parquet as pq
 
+    # Opened here and not in the driver: connections to an endpoint that a user named go through a proxy of the process.
+    system, root = remote.place.arrow()
     for batch in numbers:
         for number in batch.column(0).to_pylist():
-            path = f"{remote.root.rstrip('/')}/{remote.files[number]}"
-            with remote.system.open_input_file(path) as opened:
+            path = f"{root.rstrip('/')}/{remote.files[number]}"
+            with system.open_input_file(path) as opened:
                 file = pq.ParquetFile(opened)
                 named = columns_of(file.schema_arrow, remote.schema, path)
                 constants = {} if remote.constants is None else remote.constants.slice(number, 1).to_pylist()[0]

@@ -98,3 +98,15 @@ def open_storage(uri: str, options: StorageOptions | None = None) -> Storage:
         return S3Storage(parts.netloc, parts.path.strip("/"), options or StorageOptions())
     msg = f"Cannot store anything at {uri!r}: the scheme {parts.scheme!r} is not known"
     raise ConfigError(msg, todo="Use a local path, file:// or s3://.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoragePlace:
+    """A root and how to reach it, for another process: what is open there cannot be sent."""
+
+    uri: str
+    options: StorageOptions | None = field(default=None, repr=False)
+
+    def arrow(self) -> tuple[pafs.FileSystem, str]:
+        """As of a Storage."""
+        return open_storage(self.uri, self.options).arrow()

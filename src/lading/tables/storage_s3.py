@@ -13,6 +13,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from lading.errors import StorageError
 from lading.net.peers import guard_peers
 from lading.s3_answers import refuse_strange_answers
+from lading.tables.s3_filesystem import s3_filesystem
 
 if TYPE_CHECKING:
     from lading.tables.storage import StorageOptions
@@ -93,18 +94,7 @@ class S3Storage:
                 raise self._failed(group[0], f"{refused.get('Key')}: {refused.get('Code')}", unknown=False)
 
     def arrow(self) -> tuple[pafs.FileSystem, str]:
-        options = self._options
-        given: dict[str, Any] = {
-            "endpoint_override": options.endpoint or None,
-            "region": options.region or None,
-            "access_key": options.access_key or None,
-            "secret_key": options.secret_key or None,
-            "session_token": options.session_token or None,
-            "force_virtual_addressing": bool(options.endpoint) and not options.path_style,
-        }
-        return pafs.S3FileSystem(**{key: value for key, value in given.items() if value}), (
-            f"{self._bucket}/{self._prefix}".rstrip("/")
-        )
+        return s3_filesystem(self._options), f"{self._bucket}/{self._prefix}".rstrip("/")
 
     def _full(self, key: str) -> str:
         return f"{self._prefix}/{key}" if self._prefix else key

@@ -42,7 +42,7 @@ from lading.service.spark_queries.wire import (
     send_frame,
 )
 from lading.tables.snapshot import field_id
-from lading.tables.storage import open_storage
+from lading.tables.storage import StoragePlace
 
 KEPT = ("spark.sql.ansi.enabled", "spark.sql.session.timeZone")
 CLOSED = {
@@ -137,11 +137,9 @@ def _frame(spark: SparkSession, view: View, request: QueryRequest, key: str) -> 
     if not view.files:
         return empty_frame(spark, view.schema)
     if view.storage is not None or not view.is_plain:
-        system, root = open_storage(view.root, view.storage).arrow()
+        place = StoragePlace(uri=view.root, options=view.storage)
         lent = request.identity if is_local(spark) and view.storage is not None else {}
-        remote = RemoteFiles(
-            system=system, root=root, files=view.files, schema=view.schema, constants=view.constants, identity=lent
-        )
+        remote = RemoteFiles(place=place, files=view.files, schema=view.schema, constants=view.constants, identity=lent)
         return remote_frame(spark, remote, key)
     reader = spark.read.schema(_java_schema(view.schema))
     if view.constants is not None:

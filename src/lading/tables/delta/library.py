@@ -11,6 +11,7 @@ from deltalake.exceptions import DeltaError, DeltaProtocolError
 from deltalake.exceptions import TableNotFoundError as DeltaTableNotFoundError
 
 from lading.errors import ConfigError, NotATableError, StorageError, TableNotFoundError, TableVersionError
+from lading.net.gate import gate_address
 from lading.tables.delta.actions import LOG, Metadata, TableProtocol
 from lading.tables.storage import Storage, StorageOptions
 
@@ -38,6 +39,9 @@ def library_options(options: StorageOptions) -> dict[str, str]:
         "AWS_VIRTUAL_HOSTED_STYLE_REQUEST": "false" if options.path_style else "",
         "aws_conditional_put": "etag",
     }
+    if options.endpoint:
+        # reqwest follows redirects, and looks names up by itself.
+        given["proxy_url"] = gate_address(options.endpoint, options.addresses).url
     return {key: value for key, value in given.items() if value}
 
 

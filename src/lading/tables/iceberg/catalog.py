@@ -15,6 +15,7 @@ from sqlalchemy import event
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import OperationalError
 
+from lading.net.gate import gate_address
 from lading.tables.iceberg.faults import translated, wrong_setting
 from lading.tables.storage import StorageOptions
 
@@ -114,6 +115,9 @@ def file_io_properties(options: StorageOptions) -> dict[str, str]:
     }
     if options.path_style:
         given["s3.force-virtual-addressing"] = "false"
+    if options.endpoint:
+        # curl in pyarrow follows redirects, and looks names up by itself. The proxy is of this process.
+        given["s3.proxy-uri"] = gate_address(options.endpoint, options.addresses).url
     return {key: value for key, value in given.items() if value}
 
 
