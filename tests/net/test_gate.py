@@ -7,7 +7,7 @@ import multiprocessing
 import pickle
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from urllib.parse import urlsplit
 
 import deltalake
@@ -51,7 +51,7 @@ def write(system: pafs.FileSystem, path: str) -> None:
         stream.write(b"content")
 
 
-CALLS = {
+CALLS: dict[str, Callable[[pafs.FileSystem, str], object]] = {
     "head": lambda system, bucket: system.get_file_info(f"{bucket}/k"),
     "read": lambda system, bucket: system.open_input_stream(f"{bucket}/k").read(),
     "list": lambda system, bucket: system.get_file_info(pafs.FileSelector(f"{bucket}/k", recursive=True)),

@@ -20,7 +20,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from urllib.parse import unquote, urlsplit
-from urllib.request import getproxies_environment, proxy_bypass_environment
+from urllib.request import getproxies, proxy_bypass
 
 from lading.net.addresses import AddressRules, literal_address_or_none, plain_host
 from lading.net.proxy_http import Head, MalformedError, Request, parse_authority, read_head, relay_body, splice
@@ -68,7 +68,7 @@ class Route:
         """The route to an S3 endpoint: a URL, or a host that is reached with TLS."""
         parts = urlsplit(endpoint if "://" in endpoint else f"https://{endpoint}")
         host, scheme = plain_host(parts.hostname or ""), parts.scheme.lower()
-        via = "" if proxy_bypass_environment(host) else getproxies_environment().get(scheme, "")
+        via = "" if proxy_bypass(host) else getproxies().get(scheme, "")
         return cls(host=host, port=parts.port or _PORTS.get(scheme, 443), rules=rules, via=via)
 
     def leads_to(self, host: str, port: int) -> bool:
