@@ -81,7 +81,7 @@ class Shelf:
         # Dies after this: keys for a table that has no name, which the next CREATE TABLE writes over.
         self.keep_reach(database, name, reach)
         try:
-            self._make(statement, database, location, self.storage_options(database, name))
+            self._make(statement, database, location, self.storage_options(database, name, location))
         except TableExistsError as error:
             if not self._is_own_place(location, database, name) or not self._is_rest(statement, database, location):
                 todo = f"{error.todo} {_IF_LOST}"
@@ -95,7 +95,7 @@ class Shelf:
             created_at=self._clock.now(),
         )
         # Dies after this: a table that knows its name, and a store that does not; `lading recover` would give it to it.
-        leave_card(open_storage(location, self.storage_options(database, name)), card)
+        leave_card(open_storage(location, self.storage_options(database, name, location)), card)
         self.adopt(card, location)
 
     def adopt(self, card: TableCard, location: str) -> None:
@@ -135,7 +135,7 @@ class Shelf:
 
         Raises ConfigError when the table of that name is at another place.
         """
-        options = self.options_for(reach)
+        options = replace(self.options_for(reach), within=location)
         name = f"{card.database}.{card.name}"
         if card.format == "delta":
             yield self._open(card.format, location, name, options)
@@ -175,12 +175,16 @@ class Shelf:
 
         return open_iceberg_table(sqlite_catalog(self._home.path), name, options)
 
-    def storage_options(self, database: str, name: str) -> StorageOptions:
-        """How the files of a table are reached. References to secrets are followed each time."""
+    def storage_options(self, database: str, name: str, location: str | None = None) -> StorageOptions:
+        """How the files of a table are reached. References to secrets are followed each time.
+
+        `location` is for a table that has no name yet.
+        """
         kept = self._store.read_setting(_reach_key(database, name))
         reach = open_secrets(self._vault, kept, job=f"{database}.{name}") if kept else {}
         rules = self._endpoints.rules_for(table_subject(database, name), endpoints_of(reach))
-        return self._with_rules(reach, rules)
+        place = location if location is not None else self.entry(database, name).location
+        return replace(self._with_rules(reach, rules), within=place)
 
     def entry(self, database: str, name: str) -> TableEntry:
         """What is known of a table by its name."""
@@ -258,7 +262,8 @@ class Shelf:
     def _is_rest(self, statement: CreateTable, database: str, location: str) -> bool:
         """Whether the table that is there is what a CREATE TABLE like this one left when it was killed."""
         name = statement.name.name
-        lake = self._open(statement.format, location, f"{database}.{name}", self.storage_options(database, name))
+        options = self.storage_options(database, name, location)
+        lake = self._open(statement.format, location, f"{database}.{name}", options)
         wanted = arrow_schema(statement.spec)
         if statement.format == "iceberg":
             # Iceberg has no whole numbers of less than four bytes.

@@ -10,9 +10,10 @@ from urllib.parse import unquote, urlsplit
 
 import pyarrow.fs as pafs
 
-from lading.errors import ConfigError
+from lading.errors import ConfigError, StorageError
 from lading.net.addresses import EVERY_PRIVATE, AddressRules
 
+_S3 = ("s3", "s3a", "s3n")
 _REGION = re.compile(r"[A-Za-z0-9-]{0,63}")
 
 
@@ -61,6 +62,12 @@ class StorageOptions:
     path_style: bool = False
     addresses: AddressRules = EVERY_PRIVATE
     """What the endpoint may lead to."""
+    within: str = ""
+    """Where the table is. Others can write its files, so what these name elsewhere is opened only within limits."""
+
+    def allows(self, uri: str) -> bool:
+        """Whether a place that the files of a table name may be opened."""
+        return is_allowed(uri, self.within, has_own_keys=bool(self.access_key))
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> StorageOptions:
@@ -84,15 +91,43 @@ class StorageOptions:
         )
 
 
+def is_allowed(uri: str, within: str, *, has_own_keys: bool) -> bool:
+    """Whether a table at a place may name another. In a bucket: never files of this machine; other places in buckets
+    with keys of its own, because the service's identity can read more than the table's owner.
+    """
+    root = _bucket_path(within)
+    if root is None:
+        return True
+    place = _bucket_path(uri)
+    if place is None or ".." in place.split("/"):
+        return False
+    return has_own_keys or f"{place}/".startswith(f"{root.rstrip('/')}/")
+
+
+def _bucket_path(uri: str) -> str | None:
+    scheme, _, path = uri.partition("://")
+    return path if scheme in _S3 else None
+
+
+def require_allowed(uri: str, within: str, *, has_own_keys: bool) -> None:
+    """Raises StorageError."""
+    if not is_allowed(uri, within, has_own_keys=has_own_keys):
+        msg = f"The table at {within} names {uri}, which is not a place that it may name"
+        todo = "Restore the table's metadata, or make the table again; see docs/security.md."
+        raise StorageError(msg, left="Nothing was read or written there.", todo=todo, unknown=False)
+
+
 def open_storage(uri: str, options: StorageOptions | None = None) -> Storage:
     """Open a root by its URI: a path, `file://…`, or `s3://bucket/…`."""
+    if options is not None:
+        require_allowed(uri, options.within, has_own_keys=bool(options.access_key))
     # Imported here so that local use does not pay for boto3, which takes a quarter of a second to import.
     parts = urlsplit(uri)
     if parts.scheme in ("", "file"):
         from lading.tables.storage_local import LocalStorage
 
         return LocalStorage(unquote(parts.path) if parts.scheme else uri)
-    if parts.scheme in ("s3", "s3a", "s3n"):
+    if parts.scheme in _S3:
         from lading.tables.storage_s3 import S3Storage
 
         return S3Storage(parts.netloc, parts.path.strip("/"), options or StorageOptions())

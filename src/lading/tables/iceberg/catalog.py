@@ -17,6 +17,8 @@ from sqlalchemy.exc import OperationalError
 
 from lading.net.gate import gate_address
 from lading.tables.iceberg.faults import translated, wrong_setting
+from lading.tables.iceberg.fileio import WITHIN
+from lading.tables.iceberg.guard import guard_catalog
 from lading.tables.storage import StorageOptions
 
 BUSY_TIMEOUT_S = 60
@@ -69,7 +71,7 @@ def open_catalog(spec: CatalogSpec, options: StorageOptions) -> Catalog:
             raise wrong_setting(what, error) from error
     if isinstance(catalog, SqlCatalog):
         event.listen(catalog.engine, "checkin", _end_transaction)
-    return catalog
+    return guard_catalog(catalog, options)
 
 
 def _end_transaction(connection: Any, _record: object) -> None:
@@ -115,6 +117,7 @@ def file_io_properties(options: StorageOptions) -> dict[str, str]:
     }
     if options.path_style:
         given["s3.force-virtual-addressing"] = "false"
+    given[WITHIN] = options.within
     if options.endpoint:
         # curl in pyarrow follows redirects, and looks names up by itself. The proxy is of this process.
         given["s3.proxy-uri"] = gate_address(options.endpoint, options.addresses).url

@@ -1,7 +1,10 @@
-"""PyIceberg's file access, with one law added: on a local disk a closed file is on the disk.
+"""PyIceberg's file access, with two laws added: a closed file is on the disk, and a table opens only what it may name.
 
 The catalog's own database is fsynced when it commits. Metadata and manifests that were only in the page cache could
 be gone after a power cut while the catalog already names them, and the table with them.
+
+Metadata and manifests in a bucket can be written by others than Lading, and name files by their whole URI: to read, and
+to delete. Files of this machine must not be among them.
 """
 
 from __future__ import annotations
@@ -11,15 +14,46 @@ from types import TracebackType
 from typing import Any
 
 import pyarrow.fs as pafs
+from pyiceberg.io import InputFile, OutputFile
 from pyiceberg.io.pyarrow import PyArrowFile, PyArrowFileIO
 
+from lading.errors import StorageError
+from lading.tables.storage import is_allowed, require_allowed
 from lading.tables.storage_local import sync_file
+
+WITHIN = "lading.within"
+"""The place of the table, among the properties of the catalog."""
+_KNOWN = ("file", "s3", "s3a", "s3n")
 
 
 class DurableFileIO(PyArrowFileIO):
-    """PyArrowFileIO whose local outputs are synced when they are closed."""
+    """PyArrowFileIO whose local outputs are synced when they are closed, for one table."""
+
+    def new_input(self, location: str) -> PyArrowFile:
+        self._check(location)
+        return super().new_input(location)
+
+    def delete(self, location: str | InputFile | OutputFile) -> None:
+        self._check(location if isinstance(location, str) else location.location)
+        super().delete(location)
+
+    def _initialize_fs(self, scheme: str, netloc: str | None = None) -> pafs.FileSystem:
+        # Scans ask for the file system alone, and then open paths in it.
+        if scheme not in _KNOWN or not is_allowed(f"{scheme}://", self._within, has_own_keys=True):
+            msg = f"A table names a file with {scheme}://, which it must not"
+            todo = "Restore the table's metadata, or make the table again; see docs/security.md."
+            raise StorageError(msg, left="Nothing was read or written there.", todo=todo, unknown=False)
+        return super()._initialize_fs(scheme, netloc)
+
+    @property
+    def _within(self) -> str:
+        return str(self.properties.get(WITHIN, ""))
+
+    def _check(self, location: str) -> None:
+        require_allowed(location, self._within, has_own_keys=bool(self.properties.get("s3.access-key-id")))
 
     def new_output(self, location: str) -> PyArrowFile:
+        self._check(location)
         file = super().new_output(location)
         if not isinstance(file._filesystem, pafs.LocalFileSystem):  # noqa: SLF001 - there is no public way to ask
             return file

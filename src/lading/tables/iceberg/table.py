@@ -24,6 +24,7 @@ from lading.tables.iceberg.catalog import CatalogSpec, ensure_namespace, make_ho
 from lading.tables.iceberg.commit import commit_append
 from lading.tables.iceberg.ended import astray_jobs, end_job
 from lading.tables.iceberg.faults import translated
+from lading.tables.iceberg.guard import check_new_properties
 from lading.tables.iceberg.handle import FORMAT_VERSION, Handle, version_of
 from lading.tables.iceberg.head import end_of, find_anchor, has_token, is_astray, rolled_back
 from lading.tables.iceberg.moved import Place, bring_bills, location_of
@@ -43,7 +44,7 @@ from lading.tables.iceberg.writer import iceberg_writer_spec
 from lading.tables.probe import check_put_if_absent
 from lading.tables.removals import Removals
 from lading.tables.snapshot import Snapshot
-from lading.tables.storage import StorageOptions
+from lading.tables.storage import StorageOptions, require_allowed
 
 _DELETES_METADATA = "write.metadata.delete-after-commit.enabled"
 _CREATION_DEFAULTS = {
@@ -125,6 +126,7 @@ class IcebergTable:
 
     def scan(self) -> pa.Table:
         table = self._load()
+        self.files()  # Scans open data files by their paths, without asking whether they may be opened.
         with translated(self._handle.what):
             rows = table.scan().to_arrow()
         return rows.cast(plain_arrow_schema(table.metadata.schema()))
@@ -133,7 +135,12 @@ class IcebergTable:
         table = self._load()
         with translated(self._handle.what):
             tasks = list(table.scan().plan_files())
-        return [relative_path(self._location, task.file.file_path) for task in tasks]
+        return [self._checked_path(task.file.file_path) for task in tasks]
+
+    def _checked_path(self, path: str) -> str:
+        options = self._handle.options
+        require_allowed(path, options.within, has_own_keys=bool(options.access_key))
+        return relative_path(self._location, path)
 
     def snapshot(self) -> Snapshot:
         table = self._load()
@@ -143,7 +150,7 @@ class IcebergTable:
             msg = f"The Iceberg {self._handle.what} has delete files, which Lading does not apply when it reads"
             todo = "Read it with another engine, or rewrite its data files (rewrite_data_files)."
             raise TableVersionError(msg, left="Nothing was changed.", todo=todo)
-        files = tuple(relative_path(self._location, task.file.file_path) for task in tasks)
+        files = tuple(self._checked_path(task.file.file_path) for task in tasks)
         schema = numbered_arrow_schema(table.metadata.schema())
         return Snapshot(files=files, schema=schema, is_plain=not has_reused_names(table.metadata))
 
@@ -205,6 +212,7 @@ def create_iceberg_table(
     clock: Clock | None = None,
 ) -> IcebergTable:
     """Make a table, and its namespace when that is missing, and open it."""
+    check_new_properties(spec.properties)
     properties = {**_CREATION_DEFAULTS, **spec.properties}
     if properties.get(GC_ENABLED, "").lower() == "false":
         # Old metadata files may be another table's, too; Iceberg deletes them by this setting alone.

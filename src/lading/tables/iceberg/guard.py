@@ -1,0 +1,66 @@
+"""What the properties of an Iceberg table must not do: name Python classes, or places.
+
+PyIceberg imports and calls what `py-io-impl` and `write.py-location-provider.impl` name, and lets properties of a table
+choose the endpoint and the keys of its files. Properties come from CREATE TABLE, and from metadata files that everybody
+who may write to the bucket can change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pyiceberg.catalog import Catalog
+from pyiceberg.io import FileIO, load_file_io
+from pyiceberg.table import Table
+from pyiceberg.table.metadata import TableMetadata
+
+from lading.errors import ConfigError, TableVersionError
+from lading.tables.storage import StorageOptions, require_allowed
+
+_PLACES = frozenset(
+    ("write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path")
+)
+
+
+def check_new_properties(properties: Mapping[str, str]) -> None:
+    """Refuse properties of a new table. Raises ConfigError."""
+    for name in properties:
+        if _names_class(name) or name.lower() in _PLACES:
+            what = "a Python class" if _names_class(name) else "a place for files"
+            msg = f"A table cannot have the property {name}: it names {what}"
+            raise ConfigError(msg, left="Nothing was made.", todo="Leave it out. LOCATION says where a table is.")
+
+
+def guard_catalog(catalog: Catalog, options: StorageOptions) -> Catalog:
+    """The same catalog. Tables that it loads are checked each time, also by its own commits; files are reached as the
+    options say, whatever a table says.
+    """
+    load_table = catalog.load_table
+
+    def load_checked(identifier: Any) -> Table:
+        table = load_table(identifier)
+        _check(table.metadata, options)
+        return table
+
+    def load_io(properties: object = None, location: str | None = None) -> FileIO:
+        del properties
+        return load_file_io(catalog.properties, location)
+
+    # PyIceberg has no other way: these are what it calls before it uses the properties of a table.
+    catalog.load_table = load_checked  # type: ignore[method-assign]
+    catalog._load_file_io = load_io  # type: ignore[attr-defined]  # noqa: SLF001
+    return catalog
+
+
+def _check(metadata: TableMetadata, options: StorageOptions) -> None:
+    named = sorted(name for name in metadata.properties if _names_class(name))
+    if named:
+        msg = f"The Iceberg table at {metadata.location} names a Python class in its property {named[0]}"
+        todo = "Lading runs no code that a table names. Remove the property with another engine."
+        raise TableVersionError(msg, left="Nothing was changed.", todo=todo)
+    require_allowed(metadata.location, options.within, has_own_keys=bool(options.access_key))
+
+
+def _names_class(name: str) -> bool:
+    return name.lower().endswith("impl")
