@@ -11,7 +11,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from lading.http.app import create_app
-from lading.service.access import ROOT
+from lading.service.access import ROOT, Privilege
 from lading.service.facade import Lading
 from lading.testing.clock import ManualClock
 from lading.testing.marked import secret
@@ -148,3 +148,51 @@ def test_a_token_that_expires_leaves_nothing_that_outlives_it(door: Door) -> Non
     assert door.rows("CREATE TOKEN FOR ann EXPIRES IN 1 DAYS", token)[0][2] == "2026-01-02 00:00:00+00:00"
     refused = door.ask("ALTER USER ann IDENTIFIED BY 'another sentence'", token)
     assert (refused.status_code, "the token expires" in refused.json()["error"]["message"]) == (403, True)
+
+
+ACCOUNTS = [
+    f"CREATE USER eve IDENTIFIED BY '{secret('eve')}'",
+    f"ALTER USER ann IDENTIFIED BY '{secret('other')}'",
+    "GRANT ADMIN ON *.* TO ann",
+    "REVOKE LOAD ON shop.* FROM ann",
+    "CREATE ROLE loaders",
+    "CREATE TOKEN FOR ann",
+    "DROP USER ann",
+]
+
+
+def test_a_token_with_a_scope_changes_no_accounts_even_with_admin_on_everything(door: Door) -> None:
+    """It made users with passwords and ADMIN, which its scope and its end did not hold."""
+    token = door.token("SCOPE (ADMIN ON *.*)", "root")
+    for text in ACCOUNTS:
+        refused = door.ask(text, token)
+        assert refused.status_code == 403, text
+        assert "the token has a scope" in refused.json()["error"]["message"]
+    assert {row[0] for row in door.rows("SHOW USERS", token)} == {"ann", "root"}
+    assert door.rows("CREATE DATABASE mine; SHOW DATABASES", token)
+    free = door.token("", "root")
+    for text in ACCOUNTS:
+        assert door.ask(text, free).status_code == 200, text
+
+
+def test_an_expression_on_spark_needs_a_table_that_may_be_read(door: Door) -> None:
+    """Spark was anybody's who had one privilege on anything, also with a token whose scope had none of it."""
+    everything, some = door.token(), door.token("SCOPE (LOAD ON shop.orders)")
+    for token in (everything, some):
+        assert door.rows("SELECT 1", token) == [[1]]
+        for text in ("SELECT repeat('a', 10)", "SELECT a FROM (SELECT explode(sequence(1, 9)) AS a) AS t"):
+            refused = door.ask(text, token)
+            assert refused.status_code == 403, refused.text
+            assert "without a table runs on Spark" in refused.json()["error"]["message"]
+    assert door.ask("SELECT id FROM shop.orders", some).status_code == 403
+
+
+def test_what_is_read_at_all_depends_on_the_scope_of_the_token(door: Door) -> None:
+    """A long statement, or one that takes long to read, is refused by its first words."""
+    text = "SELECT id FROM shop.orders WHERE " + " OR ".join(f"id = {number}" for number in range(20_000))
+    refused = door.ask(text, door.token("SCOPE (LOAD ON shop.clicks, SELECT ON hr)"))
+    assert refused.json()["error"]["left"] == "The statement was not read."
+    for scope in ("READ ONLY", "(SELECT ON shop)", "(SELECT ON *.*)", "(SELECT ON shop.orders)"):
+        rights = door.lading.access.rights(door.lading.access.check_token(door.token(f"SCOPE {scope}")))
+        assert rights.allow_anywhere(Privilege.SELECT)
+        assert not rights.allow_anywhere(Privilege.ADMIN)

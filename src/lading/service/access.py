@@ -114,7 +114,7 @@ class Access(Login):
 
     def create_user(self, name: str, password: str | None = None, *, by: Identity, if_not_exists: bool = False) -> bool:
         """Make a user; without a password, one that has only tokens. Says whether the user is new."""
-        self._require_admin(by)
+        self._require_account_admin(by)
         check_user_name(name)
         entry = UserEntry(name=name, created_at=self._clock.now())
         if password is not None:
@@ -145,7 +145,7 @@ class Access(Login):
 
     def drop_user(self, name: str, *, by: Identity, if_exists: bool = False) -> bool:
         """Forget a user with all grants and tokens. Says whether there was one."""
-        self._require_admin(by)
+        self._require_account_admin(by)
         if name == ROOT_NAME:
             msg = f"User '{ROOT_NAME}' cannot be dropped"
             raise ConfigError(msg, left=_LEFT, todo="Set another password if somebody knows it.")
@@ -156,14 +156,14 @@ class Access(Login):
 
     def grant(self, user: str, privileges: Sequence[Privilege], scope: Scope, *, by: Identity) -> None:
         """Give privileges."""
-        self._require_admin(by)
+        self._require_account_admin(by)
         refuse_root(user)
         statement = Grant(privileges=tuple(privileges), scope=scope, user=user)
         self._store.grant(grant_entries(user, privileges, scope), audit=self._audit(by, user, statement))
 
     def revoke(self, user: str, privileges: Sequence[Privilege], scope: Scope, *, by: Identity) -> None:
         """Take privileges back. Raises ConfigError when one of them was not given for exactly this scope."""
-        self._require_admin(by)
+        self._require_account_admin(by)
         refuse_root(user)
         self._load(user)
         statement = Revoke(privileges=tuple(privileges), scope=scope, user=user)
@@ -199,7 +199,7 @@ class Access(Login):
 
     def change_roles(self, statement: CreateRole | DropRole | GrantRole | RevokeRole, *, by: Identity) -> bool:
         """Make, drop, give or take roles. Says whether anything changed."""
-        self._require_admin(by)
+        self._require_account_admin(by)
         match statement:
             case CreateRole():
                 return self._roles.create(statement, by=by)
@@ -216,7 +216,7 @@ class Access(Login):
 
     def change_role_grants(self, statement: Grant | Revoke, *, by: Identity) -> None:
         """Give privileges to a role, or take them back."""
-        self._require_admin(by)
+        self._require_account_admin(by)
         if isinstance(statement, Grant):
             self._roles.grant(statement, by=by)
         else:
@@ -294,6 +294,11 @@ class Access(Login):
 
     def _require_admin(self, by: Identity) -> None:
         self.require(by, Privilege.ADMIN)
+
+    def _require_account_admin(self, by: Identity) -> None:
+        """ADMIN on everything, and no token with a scope: accounts and grants would outlive it, and reach further."""
+        self._require_admin(by)
+        check_token_may_manage(by)
 
     def _require_own(self, by: Identity, name: str) -> None:
         """One's own, or ADMIN on everything; what is root's own, only root."""

@@ -73,11 +73,6 @@ class Rights:
         )
 
     @property
-    def is_any(self) -> bool:
-        """Whether the user has any privilege on anything."""
-        return self.identity.is_root or bool(self.grants)
-
-    @property
     def is_read_only(self) -> bool:
         """Whether nothing may be changed, whatever the privileges are."""
         return self.identity.scope is not None and self.identity.scope.is_read_only
@@ -125,9 +120,21 @@ class Rights:
         )
 
     def allow_anywhere(self, privilege: Privilege) -> bool:
-        """Whether the privilege holds for anything at all."""
+        """Whether the privilege holds for anything at all, within the scope of the token."""
         named = (privilege.value, Privilege.ADMIN.value)
-        return self.identity.is_root or any(grant.privilege in named for grant in self.grants)
+        return self.identity.is_root or any(
+            grant.privilege in named and self._scope_meets(privilege, grant) for grant in self.grants
+        )
+
+    def _scope_meets(self, privilege: Privilege, grant: GrantEntry) -> bool:
+        """Whether the scope leaves anything of a grant."""
+        scope = self.identity.scope
+        if scope is None or scope.is_read_only:
+            return self._in_scope(privilege, None, None)
+        return any(
+            (privilege in part.privileges or Privilege.ADMIN in part.privileges) and _overlap(part.scope, grant)
+            for part in scope.parts
+        )
 
     def allow_identity(self) -> bool:
         """Whether statements of the user may use the cloud identity of the service."""
@@ -162,6 +169,15 @@ def _is_within(place: Scope, database: str | None, table: str | None) -> bool:
     if place.database is None:
         return True
     return place.database == database and (place.table is None or place.table == table)
+
+
+def _overlap(place: Scope, grant: GrantEntry) -> bool:
+    if place.identity is not None:
+        return _covers(grant, _IDENTITY, place.identity)
+    if not grant.database or place.database is None:
+        return True
+    same_table = not grant.table or place.table is None or grant.table == place.table
+    return grant.database == place.database and same_table
 
 
 def denied(

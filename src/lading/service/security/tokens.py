@@ -85,12 +85,13 @@ def end_of_life(limits: TokenLimits, *, by: Identity, now: datetime, default_day
 def check_token_may_manage(by: Identity, *, password_of: str = "") -> None:
     """Refuse what would outlive the token that somebody showed. Raises DeniedError.
 
-    A token with a scope makes no tokens and sets no passwords; one that expires does not set its user's password.
+    A token with a scope changes no users, roles, grants, tokens or passwords; one that expires does not set its user's
+    password.
     """
     if by.token is None:
         return
     if by.token.scope is not None:
-        msg = f"Passwords and tokens are denied to user '{by.user}': the token has a scope"
+        msg = f"Accounts, passwords, grants and tokens are denied to user '{by.user}': the token has a scope"
     elif password_of == by.user and by.token.expires_at is not None:
         msg = f"A new password is denied to user '{by.user}': the token expires, and the password would not"
     else:

@@ -49,7 +49,7 @@ def guard_catalog(catalog: Catalog, options: StorageOptions) -> Catalog:
 
     # PyIceberg has no other way: these are what it calls before it uses the properties of a table.
     catalog.load_table = load_checked  # type: ignore[method-assign]
-    catalog._load_file_io = load_io  # type: ignore[attr-defined]  # noqa: SLF001
+    catalog._load_file_io = load_io  # type: ignore[method-assign]  # noqa: SLF001
     return catalog
 
 
