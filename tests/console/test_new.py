@@ -40,7 +40,7 @@ def test_what_was_typed_comes_back_unless_a_secret_is_in_it(page: Page, service:
 
 def test_what_was_made_before_a_failure_is_said(page: Page, service: Service) -> None:
     page.goto(f"{service.url}/new")
-    first, second = service.statement(LONG), service.statement("second").replace(str(service.inbox), "/dev/null/no-folder")
+    first, second = service.statement(LONG), service.statement("second").replace(str(service.inbox), "/dev/null/in")
     type_statement(page, f"{first}\n{second.replace('id, city, amount', 'nosuch, city, amount')}")
     expect(page.get_by_role("button", name="Create job")).to_be_enabled()
     page.get_by_role("button", name="Create job").click()
