@@ -99,7 +99,7 @@ def test_a_table_that_cannot_be_looked_after_has_its_rows(
 
     monkeypatch.setattr(DeltaLakeTable, "look_after", fail)
     runner = local.runner(local.job("j").job_id)
-    runner._caretaker = Caretaker(CarePolicy(every_commits=1), local.clock)
+    runner._caretaker = Caretaker(CarePolicy(every_commits=1), local.clock, local.store)
     runner.run_once()
     assert ids(local) == [1, 2]
     assert runner.record().state is not JobState.PAUSED

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from lading.errors import JobChangedError, JobExistsError, JobNotFoundError, JobStateError
+from lading.errors import JobChangedError, JobExistsError, JobNotFoundError
 from lading.ids import JobId
 from lading.jobs.events import PausedByUser, Stopped
 from lading.jobs.record import JobKind, JobName, JobRecord
@@ -145,28 +145,17 @@ def test_jobs_are_listed_oldest_first_by_kind_and_database(store: Store) -> None
     assert [found.record.name for found in store.list_jobs(database="sales")] == ["c", "b"]
 
 
-def test_only_final_jobs_can_be_forgotten_with_all_that_was_derived(store: Store) -> None:
-    record = job()
-    store.create_job(record, tasks=[task(record.job_id, 1)])
-    store.follow(bill(3, record.job_id))
-    with pytest.raises(JobStateError, match="PENDING"):
-        store.forget_job(record.job_id)
-    store.save_job(stop(record), 1)
-    store.forget_job(record.job_id)
-    assert (store.list_jobs(include_final=True), store.list_tasks()) == ([], [])
-    assert store.followed_seq(record.job_id) is None
-    with pytest.raises(JobNotFoundError):
-        store.forget_job(record.job_id)
-
-
 def test_jobs_that_ended_long_ago_are_forgotten(store: Store) -> None:
     ended, alive = job("ended"), job("alive")
     for record in (ended, alive):
-        store.create_job(record)
+        store.create_job(record, tasks=[task(record.job_id, 1)])
+        store.follow(bill(3, record.job_id))
     store.save_job(stop(ended), 1)
     assert store.forget_jobs_ended_before(START) == []
     assert store.forget_jobs_ended_before(START + timedelta(seconds=1)) == [ended.job_id]
     assert [found.record.name for found in store.list_jobs(include_final=True)] == ["alive"]
+    assert [found.job_id for found in store.list_tasks()] == [alive.job_id]
+    assert [store.followed_seq(record.job_id) for record in (ended, alive)] == [None, 3]
 
 
 def test_text_that_databases_dislike_comes_back_unchanged(store: Store) -> None:

@@ -16,9 +16,8 @@ from lading.errors import (
 )
 from lading.ids import JobId
 from lading.model.table import Column, PartitionField, TableSpec
-from lading.store.bills import KEPT_SAMPLES
 from lading.store.protocols import MetadataStore
-from lading.store.records import AuditEntry, DatabaseEntry, ErrorSample, TableEntry, entry_of
+from lading.store.records import AuditEntry, DatabaseEntry, TableEntry, entry_of
 from lading.store.store import Store
 from lading.testing.clock import ManualClock
 from tests.jobs.story import START
@@ -63,22 +62,6 @@ def test_the_index_is_read_in_pages_and_trimmed(store: Store) -> None:
     assert store.trim_bills(JOB_ID, keep=0) == 3
     assert store.followed_seq(JOB_ID) == 9
     assert store.trim_bills(JobId("nobody"), keep=1) == 0
-
-
-def sample(number: int) -> ErrorSample:
-    return ErrorSample(partition="p", position=str(number), reason="bad", raw=HARD_TEXT, at=START)
-
-
-def test_bad_rows_are_kept_once_and_old_ones_make_room(store: Store) -> None:
-    store.add_samples(JOB_ID, 1, [sample(1), sample(2)])
-    store.add_samples(JOB_ID, 1, [sample(1), sample(2)])
-    store.add_samples(JOB_ID, 2, [sample(3)])
-    kept = store.list_samples(JOB_ID)
-    assert [(found.seq, found.sample.position) for found in kept] == [(2, "3"), (1, "1"), (1, "2")]
-    assert kept[0].sample == sample(3)
-    store.add_samples(JOB_ID, 3, [sample(number) for number in range(KEPT_SAMPLES + 5)])
-    assert {found.seq for found in store.list_samples(JOB_ID, limit=5000)} == {3}
-    assert len(store.list_samples(JOB_ID, limit=5000)) == KEPT_SAMPLES
 
 
 def table(name: str = "orders", database: str = "sales") -> TableEntry:

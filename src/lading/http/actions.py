@@ -18,6 +18,7 @@ from lading.service import rollbacks
 from lading.service.edits import edit_positions, plan_edit
 from lading.service.moves import EditPlan, check_partitions
 from lading.service.rollbacks import RollbackView
+from lading.service.routine import after_change
 from lading.service.security.recording import Request, recorded
 from lading.service.seen import changed_since
 from lading.service.session import Session
@@ -60,7 +61,10 @@ def position(desk: TheDesk, caller: TheCaller, name: TheName, body: PositionRequ
         if body.dry_run:
             return plan_edit(session, name, body.positions)
         with recorded(session, Request.to_move(name, body.positions)):
-            return edit_positions(session, name, body.positions, reason=body.reason, seen=body.seen)
+            plan = edit_positions(session, name, body.positions, reason=body.reason, seen=body.seen)
+        after_change(session, record)
+        desk.lading.changed()
+        return plan
     except PartitionLostError as error:
         # Here it is the request that names a partition which is not there, and not the source that lost one.
         raise ConfigError(error.what, left=error.left, todo=error.todo) from error

@@ -25,6 +25,7 @@ from lading.pipeline.environment import cloud_identity
 from lading.pipeline.pools import pool_of
 from lading.plan.planner import Planner
 from lading.service.access import Access
+from lading.service.caretaker import forget_ended
 from lading.service.compile_files import FilesContext, compile_files
 from lading.service.compile_routine import compile_routine
 from lading.service.compiled import Compiled
@@ -115,6 +116,7 @@ class Lading:
         )
         self.shelf.create_database("default", if_not_exists=True)
         self._end_lost_tasks()
+        forget_ended(self.store, self.clock)
 
     # What people use.
 

@@ -79,7 +79,7 @@ class JobRunner:
         self._open_job: _Open | None = None
         self.was_full = False
         """Whether the last batch was cut off by a limit, so that more is there."""
-        self._caretaker = Caretaker(tools.care, tools.clock)
+        self._caretaker = Caretaker(tools.care, tools.clock, tools.store)
         self._known: JobRecord | None = None
         """The record as this incarnation last read it."""
         self._is_noted = False

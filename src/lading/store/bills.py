@@ -1,8 +1,6 @@
-"""The index of bills, and samples of bad rows. Both are derived from bills and may be lost."""
+"""The index of bills. It is derived from them and may be lost."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 from sqlalchemy import delete, func, select
 
@@ -11,11 +9,8 @@ from lading.model.bill import Bill
 from lading.model.tally import Tally
 from lading.store.bodies import parse_body, render_body
 from lading.store.database import Database
-from lading.store.records import BillEntry, ErrorSample, KeptSample, entry_of
-from lading.store.schema import BILLS, SAMPLES
-
-KEPT_SAMPLES = 1000
-"""How many bad rows of a job are at hand. The quarantine files have all of them."""
+from lading.store.records import BillEntry, entry_of
+from lading.store.schema import BILLS
 
 
 class SqlBills:
@@ -74,28 +69,3 @@ class SqlBills:
                 return 0
             old = (BILLS.c.job_id == job_id) & (BILLS.c.seq < oldest)
             return connection.execute(delete(BILLS).where(old)).rowcount
-
-    def add_samples(self, job_id: JobId, seq: int, samples: Sequence[ErrorSample]) -> None:
-        """Keep bad rows of one commit. The same again changes nothing; the oldest make room."""
-        with self._database.write(f"Keeping bad rows of job {job_id}") as connection:
-            for number, sample in enumerate(samples[:KEPT_SAMPLES]):
-                row = {"job_id": job_id, "seq": seq, "number": number, "body": render_body(sample)}
-                self._database.insert_new(connection, SAMPLES, row)
-            mine = select(SAMPLES.c.seq).where(SAMPLES.c.job_id == job_id)
-            ordered = mine.order_by(SAMPLES.c.seq.desc(), SAMPLES.c.number)
-            oldest = connection.execute(ordered.offset(KEPT_SAMPLES).limit(1)).scalar_one_or_none()
-            if oldest is not None and oldest < seq:
-                too_old = (SAMPLES.c.job_id == job_id) & (SAMPLES.c.seq <= oldest)
-                connection.execute(delete(SAMPLES).where(too_old))
-
-    def list_samples(self, job_id: JobId, *, limit: int = 100) -> list[KeptSample]:
-        """Bad rows, those of the newest commit first."""
-        query = select(SAMPLES).where(SAMPLES.c.job_id == job_id)
-        ordered = query.order_by(SAMPLES.c.seq.desc(), SAMPLES.c.number).limit(limit)
-        with self._database.read(f"Reading bad rows of job {job_id}") as connection:
-            rows = connection.execute(ordered).all()
-        where = f"A bad row of job {job_id}"
-        return [
-            KeptSample(job_id=job_id, seq=row.seq, sample=parse_body(ErrorSample, row.body, where=where))
-            for row in rows
-        ]

@@ -8,15 +8,15 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, delete, select, update
 
-from lading.errors import JobChangedError, JobExistsError, JobNotFoundError, JobStateError
+from lading.errors import JobChangedError, JobExistsError, JobNotFoundError
 from lading.ids import JobId
-from lading.jobs.record import FINAL_STATES, JobKind, JobName, JobRecord
+from lading.jobs.record import JobKind, JobName, JobRecord
 from lading.jobs.tasks import KEPT_TASKS, TaskRecord
 from lading.store.audit import append_entry
 from lading.store.bodies import parse_body, render_body
 from lading.store.database import Database
 from lading.store.records import AuditEntry, StoredJob
-from lading.store.schema import BILLS, JOBS, SAMPLES, TASKS
+from lading.store.schema import BILLS, JOBS, TASKS
 
 
 class SqlJobs:
@@ -98,19 +98,8 @@ class SqlJobs:
         with self._database.read("Listing jobs") as connection:
             return [_stored(row) for row in connection.execute(query)]
 
-    def forget_job(self, job_id: JobId) -> None:
-        """Remove a final job and everything that was derived from its bills. The table and its bills stay."""
-        with self._database.write(f"Forgetting job {job_id}") as connection:
-            state = connection.execute(select(JOBS.c.state).where(JOBS.c.job_id == job_id)).scalar_one_or_none()
-            if state is None:
-                raise _unknown(job_id)
-            if state not in {final.value for final in FINAL_STATES}:
-                msg = f"Job {job_id} is {state} and cannot be forgotten"
-                raise JobStateError(msg, left="Nothing was changed.", todo="Stop it first.", job_id=job_id)
-            _forget(connection, [job_id])
-
     def forget_jobs_ended_before(self, at: datetime) -> list[JobId]:
-        """Remove final jobs that ended before this time."""
+        """Remove final jobs that ended before this time, with all that was derived from their bills."""
         ended = select(JOBS.c.job_id).where(JOBS.c.live_key.is_(None), JOBS.c.ended_at < at)
         with self._database.write("Forgetting old jobs") as connection:
             job_ids = [JobId(job_id) for job_id in connection.execute(ended).scalars()]
@@ -167,7 +156,7 @@ def _stored(row: Any) -> StoredJob:
 
 
 def _forget(connection: Connection, job_ids: Sequence[JobId]) -> None:
-    for table in (TASKS, BILLS, SAMPLES, JOBS):
+    for table in (TASKS, BILLS, JOBS):
         connection.execute(delete(table).where(table.c.job_id.in_(job_ids)))
 
 

@@ -180,4 +180,11 @@ ROLES = Migration(
     ),
 )
 
-ALL_MIGRATIONS: tuple[Migration, ...] = (FIRST, USERS, ROLES)
+NO_SAMPLES = Migration(
+    version=4,
+    name="no samples",
+    # Nothing ever wrote them: bad rows are read from the quarantine files that bills name.
+    statements=("DROP TABLE lading_error_samples",),
+)
+
+ALL_MIGRATIONS: tuple[Migration, ...] = (FIRST, USERS, ROLES, NO_SAMPLES)

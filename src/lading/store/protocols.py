@@ -23,9 +23,7 @@ from lading.store.records import (
     AuditEntry,
     BillEntry,
     DatabaseEntry,
-    ErrorSample,
     GrantEntry,
-    KeptSample,
     Lease,
     RoleEntry,
     StoredJob,
@@ -64,8 +62,6 @@ class Jobs(Protocol):
         self, *, kind: JobKind | None = None, database: str | None = None, include_final: bool = False
     ) -> list[StoredJob]: ...
 
-    def forget_job(self, job_id: JobId) -> None: ...
-
     def forget_jobs_ended_before(self, at: datetime) -> list[JobId]: ...
 
     def list_tasks(self, job_id: JobId | None = None) -> list[TaskRecord]: ...
@@ -83,10 +79,6 @@ class BillIndex(Protocol):
     def read_totals(self) -> dict[JobId, Tally]: ...
 
     def trim_bills(self, job_id: JobId, keep: int) -> int: ...
-
-    def add_samples(self, job_id: JobId, seq: int, samples: Sequence[ErrorSample]) -> None: ...
-
-    def list_samples(self, job_id: JobId, *, limit: int = 100) -> list[KeptSample]: ...
 
 
 class Catalog(Protocol):

@@ -85,28 +85,6 @@ def entry_of(bill: Bill) -> BillEntry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ErrorSample:
-    """One bad row, as people want to see it at once. All of them are in the quarantine files."""
-
-    partition: str
-    position: str
-    reason: str
-    raw: str
-    """The beginning of the raw record."""
-    quarantine_path: str = ""
-    at: datetime
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeptSample:
-    """An error sample and the commit it belongs to."""
-
-    job_id: JobId
-    seq: int
-    sample: ErrorSample
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AuditEntry:
     """One change that a person asked for."""
 

@@ -95,15 +95,6 @@ BILLS = Table(
     Column("body", Text, nullable=False),
 )
 
-SAMPLES = Table(
-    "lading_error_samples",
-    METADATA,
-    Column("job_id", Text, primary_key=True),
-    Column("seq", BigInteger, primary_key=True),
-    Column("number", Integer, primary_key=True),
-    Column("body", Text, nullable=False),
-)
-
 AUDIT = Table(
     "lading_audit",
     METADATA,
