@@ -27,6 +27,11 @@ _NAMES = frozenset(
 _BEGINNINGS = ("LC_", "SPARK_", "PYSPARK_")
 _SECRET = re.compile(r"SECRET|PASSW|TOKEN|CREDENTIAL|KEY|AUTH", re.IGNORECASE)
 _NEVER = ("LADING_", "AWS_", "_SPARK_AUTH")
+_WAY = re.compile(
+    r"(?:https?|all|no)_proxy|AWS_(?:DEFAULT_)?REGION|AWS_CA_BUNDLE|AWS_ENDPOINT_URL\w*|AWS_USE_\w+|AWS_RETRY_MODE"
+    r"|AWS_MAX_ATTEMPTS|AWS_STS_REGIONAL_ENDPOINTS|AWS_EC2_METADATA_DISABLED",
+    re.IGNORECASE,
+)
 _IDENTITY = re.compile(r"AWS_.*|(?:https?|all|no)_proxy", re.IGNORECASE)
 
 
@@ -47,6 +52,11 @@ def spark_environment(environment: Mapping[str, str]) -> dict[str, str]:
 def cloud_identity(environment: Mapping[str, str]) -> dict[str, str]:
     """Variables by which the libraries of a task prove to a cloud who they are: lent to tasks, sealed."""
     return {name: value for name, value in environment.items() if _IDENTITY.fullmatch(name)}
+
+
+def without_identity(lent: Mapping[str, str]) -> dict[str, str]:
+    """What of it a task with keys of its own needs: the way to the network, the region, and nobody's identity."""
+    return {name: value for name, value in lent.items() if _WAY.fullmatch(name)}
 
 
 def _more(environment: Mapping[str, str]) -> list[str]:

@@ -21,6 +21,7 @@ from lading.ids import NewToken
 from lading.model.batch import BatchPlan, Report, Split
 from lading.model.codec import decode
 from lading.pipeline.checked import CheckedSelect
+from lading.pipeline.environment import without_identity
 from lading.pipeline.faults import cause_of
 from lading.pipeline.mapping import NOTE, RowMapping, select_lists
 from lading.pipeline.reading import LONG_ROWS, read_task
@@ -50,6 +51,15 @@ class Stage:
     pool: str = "default"
     shares_tasks: bool = False
     """One task may read several splits, side by side: as many tasks as Spark can run at once. Else a task each."""
+    reads_as_service: bool = False
+    """The source has no keys of its own: it is read with the identity of the service."""
+    writes_as_service: bool = False
+    """The same for the files of the table."""
+
+    def shares(self, tools: TaskTools) -> tuple[TaskTools, TaskTools]:
+        """What those who read and those who write are given: the service's identity only where it is needed."""
+        own = replace(tools, identity=without_identity(tools.identity))
+        return tools if self.reads_as_service else own, tools if self.writes_as_service else own
 
 
 class SparkStager:
@@ -114,10 +124,10 @@ class SparkStager:
         # Executors elsewhere have an identity of their own.
         lent = tools if is_local(self._spark) else replace(tools, identity={})
         key = new_key()
-        sealed = Sealed.of(lent, key)
-        rows = numbers.mapInArrow(partial(_read, sealed, schema), from_arrow_schema(schema))
+        to_read, to_write = (Sealed.of(share, key) for share in self._stage.shares(lent))
+        rows = numbers.mapInArrow(partial(_read, to_read, schema), from_arrow_schema(schema))
         rows = self._select(rows, select_lists(self._stage.mapping, tuple(self._stage.source.names)))
-        written = rows.mapInArrow(partial(_write, sealed), "report string")
+        written = rows.mapInArrow(partial(_write, to_write), "report string")
         with with_key(session, key):
             return written.collect()  # type: ignore[return-value]
 

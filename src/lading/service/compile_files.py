@@ -21,7 +21,7 @@ from lading.pipeline.quarantine import QuarantineFile
 from lading.pipeline.stager import Stage
 from lading.pipeline.tasks import TaskTools
 from lading.service.column_defaults import with_defaults
-from lading.service.compiled import Compiled
+from lading.service.compiled import Compiled, with_identity
 from lading.service.file_surveys import told_survey
 from lading.service.files_spec import files_spec_of
 from lading.service.partition_nulls import with_partition_nulls
@@ -95,7 +95,11 @@ def compile_files(
     return Compiled(
         job=job,
         source=source,
-        stage=None if known is None else _stage(definition, known, table, entry, quarantine),
+        stage=None
+        if known is None
+        else with_identity(
+            _stage(definition, known, table, entry, quarantine), statement.insert.source, table.writer_spec()
+        ),
         interval_s=properties.max_interval_s,
         show_position=offset_of,
         survey=lambda positions: told_survey(source.partition, source.survey(positions), spec.settle_s),

@@ -15,7 +15,7 @@ from lading.pipeline.quarantine import QuarantineFile
 from lading.pipeline.stager import Stage
 from lading.pipeline.tasks import TaskTools
 from lading.service.column_defaults import with_defaults
-from lading.service.compiled import Compiled
+from lading.service.compiled import Compiled, with_identity
 from lading.service.partition_nulls import with_partition_nulls
 from lading.service.routine_mapping import Mapped, map_rows
 from lading.service.streams import Stream, metadata_of, open_stream, progress_text
@@ -66,11 +66,8 @@ def compile_routine(
             on_data_loss=definition.source.on_data_loss,
         ),
         source=stream.source,
-        stage=Stage(
-            mapping=mapping,
-            source=stream.schema,
-            tools=tools,
-            shares_tasks=True,
+        stage=with_identity(
+            Stage(mapping=mapping, source=stream.schema, tools=tools, shares_tasks=True), statement.source, target
         ),
         interval_s=float(definition.properties.max_batch_interval_s),
         show_position=partial(progress_text, stream),

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lading.model.bill import Bill
 from lading.model.job import Job
 from lading.model.positions import Positions
 from lading.pipeline.stager import Stage
 from lading.plan.planner import Source
+from lading.service.security.identity import uses_service_identity
+from lading.sql.file_properties import is_s3_uri
+from lading.sql.parts import SourceFunction
+from lading.tables.base import WriterSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,3 +58,9 @@ class Compiled:
     acknowledge: Callable[[Bill], None] = lambda bill: None
     """Tell the source what was committed. Best effort: it may not raise, and nothing is ever read back."""
     close: Callable[[], None] = lambda: None
+
+
+def with_identity(stage: Stage, source: SourceFunction, target: WriterSpec) -> Stage:
+    """The stage, which is lent the service's cloud identity where the source or the table has no keys of its own."""
+    is_written = is_s3_uri(target.location) and not target.options.access_key
+    return replace(stage, reads_as_service=uses_service_identity(source), writes_as_service=is_written)

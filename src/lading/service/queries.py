@@ -15,7 +15,7 @@ from lading.errors import ConfigError, NotSupportedError
 from lading.jobs.record import JobKind
 from lading.jobs.routine_views import SCHEMA_COLUMNS
 from lading.jobs.views import JOB_COLUMNS, TASK_COLUMNS, render_jobs, render_tasks
-from lading.pipeline.environment import cloud_identity
+from lading.pipeline.environment import cloud_identity, without_identity
 from lading.service.bounded_sqlite import SmallTables
 from lading.service.result import Result
 from lading.service.routine_views import schema_rows
@@ -109,7 +109,7 @@ def _tables(session: Session, query: Query) -> Result:
     request = QueryRequest(
         text=checked.render({name: names[place] for name, place in owned.items()}, _new_name),
         views=views,
-        identity=cloud_identity(environment()) if any(view.storage for view in views) else {},
+        identity=_lent([view.storage for view in views if view.storage is not None]),
     )
     try:
         return session.lading.queries.ask(
@@ -120,6 +120,14 @@ def _tables(session: Session, query: Query) -> Result:
         if not any(view in error.what for view in shown):
             raise
         raise type(error)(_without_names(error.what, shown), left=error.left, todo=error.todo) from error
+
+
+def _lent(places: Sequence[StorageOptions]) -> Mapping[str, str]:
+    """The identity of the service, where a table has no keys of its own."""
+    if not places:
+        return {}
+    lent = cloud_identity(environment())
+    return lent if any(not place.access_key for place in places) else without_identity(lent)
 
 
 def _new_name() -> str:

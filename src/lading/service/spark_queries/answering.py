@@ -24,6 +24,7 @@ from pyspark.util import _local_iterator_from_socket
 
 from lading.errors import LadingError
 from lading.pipeline.checked import checked_query
+from lading.pipeline.environment import without_identity
 from lading.pipeline.remote import RemoteFiles, empty_frame, remote_frame
 from lading.pipeline.sealing import new_key, with_key
 from lading.pipeline.session import is_local
@@ -139,6 +140,8 @@ def _frame(spark: SparkSession, view: View, request: QueryRequest, key: str) -> 
     if view.storage is not None or not view.is_plain:
         place = StoragePlace(uri=view.root, options=view.storage)
         lent = request.identity if is_local(spark) and view.storage is not None else {}
+        if view.storage is not None and view.storage.access_key:
+            lent = without_identity(lent)
         remote = RemoteFiles(place=place, files=view.files, schema=view.schema, constants=view.constants, identity=lent)
         return remote_frame(spark, remote, key)
     reader = spark.read.schema(_java_schema(view.schema))
