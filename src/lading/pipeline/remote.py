@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Protocol
 import pyarrow as pa
 
 from lading.errors import TableVersionError
+from lading.model.field_ids import field_id
 from lading.pipeline.sealing import Sealed, identity
-from lading.tables.snapshot import field_id
 
 if TYPE_CHECKING:
     import pyarrow.fs as pafs

@@ -6,9 +6,6 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-FIELD_ID = b"PARQUET:field_id"
-"""Where Arrow keeps the number by which a file knows a column, whatever it is called since."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
@@ -23,9 +20,3 @@ class Snapshot:
     is_plain: bool = True
     """Spark reads it right by itself: the names of folders say the same as the constants, and no column has the name
     that another one had (its quick reader takes the old one for it, whatever their numbers)."""
-
-
-def field_id(field: pa.Field) -> int | None:
-    """The number of a column."""
-    raw = (field.metadata or {}).get(FIELD_ID)
-    return int(raw) if raw is not None else None

@@ -23,6 +23,7 @@ from pyspark.sql.types import DataType, StructField, StructType
 from pyspark.util import _local_iterator_from_socket
 
 from lading.errors import LadingError
+from lading.model.field_ids import field_id
 from lading.pipeline.checked import checked_query
 from lading.pipeline.environment import without_identity
 from lading.pipeline.remote import RemoteFiles, empty_frame, remote_frame
@@ -42,7 +43,6 @@ from lading.service.spark_queries.wire import (
     read_frame,
     send_frame,
 )
-from lading.tables.snapshot import field_id
 from lading.tables.storage import StoragePlace
 
 KEPT = ("spark.sql.ansi.enabled", "spark.sql.session.timeZone")

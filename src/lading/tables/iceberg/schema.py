@@ -34,8 +34,8 @@ from pyiceberg.types import (
 )
 
 from lading.errors import ConfigError, SchemaMismatchError
+from lading.model.field_ids import FIELD_ID
 from lading.model.table import Column, TableSpec
-from lading.tables.snapshot import FIELD_ID
 from lading.tables.types import arrow_type
 
 _BY_ARROW: dict[pa.DataType, IcebergType] = {
