@@ -108,6 +108,7 @@ class FilesSource:
         self._clock = clock or SystemClock()
         self._is_local = spec.place.scheme == "file"
         self._settling = Settling(spec.settle_s if self._is_local else 0.0, self._clock)
+        self._unpacked: tuple[Mapping[str, str], Window] | None = None
         self._look: _Look | None = None
         self._look_took_s = 0.0
         self._look_due_s = float("-inf")
@@ -128,7 +129,7 @@ class FilesSource:
         state = ready.get(self.partition)
         if state is None:
             return ()
-        window = read_window(state, self._clock.now())
+        window = self._window_of(state)
         is_once = self._spec.ingestion is Ingestion.ONCE
         start, found = self._next_files(state, window, limits)
         is_whole = start <= window.floor or not self._loads_late
@@ -156,7 +157,7 @@ class FilesSource:
         return self._sorted(lambda: self._survey(positions.partitions[self.partition]))
 
     def _survey(self, state: PartitionState) -> Survey:
-        window = read_window(state, self._clock.now())
+        window = self._window_of(state)
         counts = {name: FileCount() for name in ("pending", "late", "changed", "unsettled")}
         forgotten, settles_in_s = 0, 0.0
         is_missing = window.is_untouched and self._is_missing()
@@ -189,6 +190,12 @@ class FilesSource:
     @property
     def _loads_late(self) -> bool:
         return self._spec.late_files is LateFiles.LOAD
+
+    def _window_of(self, state: PartitionState) -> Window:
+        """The window of a state. An idle job asks again and again, always with the same marks."""
+        if self._unpacked is None or self._unpacked[0] is not state.marks or not state.marks:
+            self._unpacked = (state.marks, read_window(state, self._clock.now()))
+        return self._unpacked[1]
 
     def _is_wanted(self, file: ObjectInfo, status: FileStatus) -> bool:
         """Whether a file is to be loaded, once it has settled."""
@@ -228,7 +235,8 @@ class FilesSource:
     def _find(self, start: str, at: str, window: Window, limits: Limits) -> _Found:
         late, fresh, size, last, has_unsettled = list[ObjectInfo](), list[ObjectInfo](), 0, start, False
         for file in self._matching(start, may_be_missing=window.is_untouched):
-            if self._is_wanted(file, window.status_of(file, at)):
+            # Known keys are most of what there is: whether such a file has changed is for a survey.
+            if file.key not in window.keys and self._is_wanted(file, window.status_of(file, at)):
                 if self._settling.remaining_s(file):
                     if not self._loads_late:
                         # Order is kept: what sorts after a file that is still written would make that file late.
