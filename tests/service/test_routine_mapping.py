@@ -26,7 +26,7 @@ def mapped(clauses: str = "", properties: str = "", table: pa.Schema = TABLE) ->
 
 def double(column: str) -> str:
     """How a text is read as a number."""
-    return f"TRY_CAST(REGEXP_REPLACE(`{column}`, '[0-9.][dDfF]|[xX]', '?') AS DOUBLE)"
+    return f"TRY_CAST(CASE WHEN `{column}` RLIKE '[0-9.][dDfF]|[xX]' THEN NULL ELSE `{column}` END AS DOUBLE)"
 
 
 def expressions(found: Mapped) -> dict[str, str | None]:

@@ -78,7 +78,10 @@ def operand_of(cast: exp.Expr) -> exp.Expr:
     """The value that a cast of `read_as` reads."""
     inner: exp.Expr = cast.this
     while is_guard(inner):
-        inner = inner.expressions[0] if isinstance(inner, exp.Anonymous) else inner.this
+        if isinstance(inner, exp.Case):
+            inner = inner.args["default"]
+        else:
+            inner = inner.expressions[0] if isinstance(inner, exp.Anonymous) else inner.this
     return inner
 
 
@@ -98,8 +101,16 @@ def has_columns(node: exp.Expr) -> bool:
 
 
 def _guarded(node: exp.Expr, pattern: str) -> exp.Expr:
-    """The text, spoilt where Spark would read it too kindly. It is written once: casts stand in casts."""
-    made = call("regexp_replace", node, exp.Literal.string(pattern), exp.Literal.string("?"))
+    """The text, or none where Spark would read it too kindly.
+
+    A look costs a quarter of a replacement, but writes the text twice: casts that stand in casts would grow for ever.
+    """
+    made: exp.Expr
+    if any(IMPLICIT in part.meta for part in node.walk()):
+        made = call("regexp_replace", node, exp.Literal.string(pattern), exp.Literal.string("?"))
+    else:
+        found = exp.RegexpLike(this=node.copy(), expression=exp.Literal.string(pattern))
+        made = exp.Case(ifs=[exp.If(this=found, true=exp.Null())], default=node)
     made.meta[_GUARD] = True
     return made
 

@@ -137,7 +137,9 @@ class _Reader:
 
 def _hides(node: exp.Expr) -> bool:
     """Whether a part may give a value though one of its own is NULL."""
-    if isinstance(node, exp.Anonymous) and not is_guard(node):
+    if is_guard(node):
+        return False
+    if isinstance(node, exp.Anonymous):
         count = len(node.expressions)
         return not (number_places(node.name.lower(), count) or time_places(node.name.lower(), count))
     return isinstance(node, exp.Case | exp.Is | exp.NullSafeEQ | exp.NullSafeNEQ | exp.Concat)
