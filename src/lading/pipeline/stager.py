@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from threading import Timer
 
 import pyarrow as pa
 from py4j.protocol import Py4JError, Py4JJavaError
@@ -51,6 +52,8 @@ class Stage:
     pool: str = "default"
     shares_tasks: bool = False
     """One task may read several splits, side by side: as many tasks as Spark can run at once. Else a task each."""
+    timeout_s: float = 0.0
+    """How long a batch may take; 0: as long as it likes."""
     reads_as_service: bool = False
     """The source has no keys of its own: it is read with the identity of the service."""
     writes_as_service: bool = False
@@ -73,6 +76,7 @@ class SparkStager:
         self._session: SparkSession | None = None
         self._select = CheckedSelect()
         self._group = f"lading-{new_token():016x}"
+        self._is_late = False
 
     def cancel(self) -> None:
         """Cut off the batch that runs, if one does. Its `stage` raises."""
@@ -80,6 +84,22 @@ class SparkStager:
             self._spark.sparkContext.cancelJobGroup(self._group)
 
     def stage(self, plan: BatchPlan) -> Sequence[Report]:
+        self._is_late = False
+        timer = Timer(self._stage.timeout_s, self._end_late) if self._stage.timeout_s else None
+        if timer is not None:
+            timer.daemon = True
+            timer.start()
+        try:
+            return self._stage_in_time(plan)
+        finally:
+            if timer is not None:
+                timer.cancel()
+
+    def _end_late(self) -> None:
+        self._is_late = True
+        self.cancel()
+
+    def _stage_in_time(self, plan: BatchPlan) -> Sequence[Report]:
         # Split numbers index the tuple that tasks are given.
         splits = tuple(sorted(plan.splits, key=lambda split: split.number))
         try:
@@ -91,7 +111,7 @@ class SparkStager:
             # Twice as much room as these rows take: others may be longer. Less each time, and one is never too many.
             self._max_records = min(self._max_records - 1, records_for(2 * int(found[2]) // int(found[1])))
             self._session = None
-            return self.stage(plan)
+            return self._stage_in_time(plan)
         return [decode(Report, json.loads(row[0]), where="a task's report") for row in rows]
 
     def _tools(self, splits: tuple[Split, ...]) -> TaskTools:
@@ -132,6 +152,10 @@ class SparkStager:
             return written.collect()  # type: ignore[return-value]
 
     def _failed(self, error: Exception) -> StageError:
+        if self._is_late:
+            msg = f"The batch took longer than {self._stage.timeout_s:g} seconds, which is its session.insert_timeout"
+            todo = "Give it more time, or make its batches smaller (s3.max_batch_files, s3.max_batch_bytes)."
+            return StageError(msg, left="Nothing of it was committed.", todo=todo)
         cause = cause_of(error)
         msg = f"The batch could not be staged: {cause}"
         return StageError(

@@ -25,6 +25,7 @@ from lading.service.compiled import Compiled, with_identity
 from lading.service.file_surveys import told_survey
 from lading.service.files_spec import files_spec_of
 from lading.service.partition_nulls import with_partition_nulls
+from lading.service.routine_mapping import zoned
 from lading.service.source_types import source_type
 from lading.sources.files.packing import SplitSizing
 from lading.sources.files.reader import output_schema, read_splits
@@ -163,7 +164,14 @@ def _stage(
         splits=(),
         columns=tuple(table.schema().names),
     )
-    return Stage(mapping=mapping, source=source, tools=tools)
+    session = definition.properties.session
+    # As in Doris, which gives an INSERT the longer of the two.
+    return Stage(
+        mapping=mapping,
+        source=source,
+        tools=tools,
+        timeout_s=max(session.insert_timeout_s, session.query_timeout_s),
+    )
 
 
 def _mapping(definition: StreamingJobDefinition, source: pa.Schema, target: pa.Schema, entry: TableEntry) -> RowMapping:
@@ -187,7 +195,7 @@ def _mapping(definition: StreamingJobDefinition, source: pa.Schema, target: pa.S
         exact = _exact_columns(filled, target)
         where = type_expression(definition.where, replace(scope, exact_columns=exact), is_condition=True)
     return RowMapping(
-        columns=tuple(_column(field, filled.get(field.name), scope, lengths) for field in target),
+        columns=tuple(_column(field, filled.get(field.name), scope, lengths, session.time_zone) for field in target),
         where=where.text if where else None,
         where_unread=where.unread if where else None,
         where_tells_by_null=where is not None and where.tells_by_null,
@@ -212,16 +220,19 @@ def _exact_columns(filled: Mapping[str, SparkExpression], target: pa.Schema) -> 
 
 
 def _column(
-    field: pa.Field, expression: SparkExpression | None, scope: Scope, lengths: Mapping[str, str]
+    field: pa.Field, expression: SparkExpression | None, scope: Scope, lengths: Mapping[str, str], zone: str
 ) -> TargetColumn:
     length = lengths.get(LENGTH_PROPERTY + field.name)
     exact = exact_for(source_type(field.type))
     made = type_expression(expression, replace(scope, exact=exact)) if expression is not None else None
+    text, kind = made.text if made else None, spark_type(field.type)
+    if made is not None and expression is not None and expression.is_column and made.type == TEXT and zone:
+        text = zoned(made.text, kind, zone)
     return TargetColumn(
         name=field.name,
-        type=spark_type(field.type),
+        type=kind,
         nullable=field.nullable,
-        expression=made.text if made else None,
+        expression=text,
         max_length=int(length) if length else None,
         is_text=made is not None and made.type == TEXT,
         unread=made.unread if made else None,

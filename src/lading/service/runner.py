@@ -80,6 +80,7 @@ class JobRunner:
         self.was_full = False
         """Whether the last batch was cut off by a limit, so that more is there."""
         self._caretaker = Caretaker(tools.care, tools.clock, tools.store)
+        self._scale = 1.0
         self._known: JobRecord | None = None
         """The record as this incarnation last read it."""
         self._is_noted = False
@@ -178,6 +179,9 @@ class JobRunner:
             return False
         if record.is_waiting:
             self._let_go()  # It was resumed: it is opened anew, from what the table says.
+        if self._open_job is not None and self._scale != record.batch_scale:
+            self.goodbye()  # Batches are smaller from here on, or larger again.
+            record = self._known = self.record()
         try:
             opened = self._open_job or self._open(record)
             return self._batch(opened)
@@ -260,6 +264,7 @@ class JobRunner:
 
     def _open(self, record: JobRecord) -> _Open:
         compiled, table = self._tools.compile(record)
+        self._scale = record.batch_scale
         try:
             planner = Planner(compiled.source, self._tools.clock, on_data_loss=compiled.job.on_data_loss)
             stager = self._tools.make_stager(compiled)

@@ -1,0 +1,79 @@
+"""session.* of a job that loads files: each does what its page says."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lading.errors import StageError
+from lading.model.batch import BatchPlan
+from tests.console.local import LocalLading, LocalStager
+from tests.service.conftest import Desk
+
+
+def test_times_without_a_zone_are_of_the_zone_of_the_job(desk: Desk) -> None:
+    desk.sql("CREATE TABLE t (id BIGINT, at TIMESTAMP) USING delta")
+    desk.put("a.csv", ["1,2026-01-01 12:00:00", "2,2026-01-01 12:00:00+00:00"], header="id,at")
+    desk.sql(
+        "CREATE JOB j PROPERTIES('session.time_zone'='Asia/Shanghai') ON STREAMING DO INSERT INTO t SELECT id, at "
+        f'FROM FILE("uri"="{desk.inbox}/*.csv", "format"="csv_with_names", "column_separator"=",")'
+    )
+    desk.run()
+    rows = desk.lading.shelf.open_table("shop", "t").scan().sort_by("id").to_pylist()
+    noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    assert [row["at"].replace(tzinfo=UTC) for row in rows] == [noon - timedelta(hours=8), noon]
+
+
+def test_a_batch_that_takes_too_long_is_ended_and_says_why(desk: Desk) -> None:
+    desk.table()
+    desk.put_orders("a.csv", 0, 60_000)
+    slow = "size(filter(sequence(1, 2000 + cast(id AS int) % 2), x -> md5(cast(x AS string)) = 'x'))"
+    desk.create(
+        properties="'session.insert_timeout'='1', 'session.query_timeout'='1'",
+        select=f"id, city, if({slow} > 0, 1, 2)",
+    )
+    runner = desk.lading.runner(desk.lading.job("j").job_id)
+    runner.run_once()
+    assert "took longer than 1 seconds, which is its session.insert_timeout" in str(runner.record())
+    assert desk.ids() == []
+
+
+class Dying(LocalStager):
+    """Spark that ends in the first two batches."""
+
+    deaths = 0
+
+    def stage(self, plan: BatchPlan) -> Any:
+        if Dying.deaths < 2:
+            Dying.deaths += 1
+            msg = "Spark ended while the batch ran"
+            raise StageError(msg, left="Nothing was committed.", todo="")
+        return super().stage(plan)
+
+
+class DyingLading(LocalLading):
+    def _stager(self, compiled: Any) -> Any:
+        return Dying(compiled.stage) if compiled.stage is not None else super()._stager(compiled)
+
+
+def test_a_batch_that_died_twice_is_halved_until_it_lives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lading.service.runner.retry_delay_s", lambda failures: 0.0, raising=False)
+    inbox = tmp_path / "in"
+    inbox.mkdir()
+    for number in range(8):
+        (inbox / f"{number}.csv").write_text(f"id\n{number}\n")
+    with DyingLading(tmp_path / "home") as lading:
+        lading.sql(
+            "CREATE TABLE t (id BIGINT) USING delta;"
+            "CREATE JOB j PROPERTIES('s3.max_batch_files'='4') ON STREAMING DO INSERT INTO t SELECT id "
+            f'FROM FILE("uri"="{inbox}/*.csv", "format"="csv_with_names", "column_separator"=",")'
+        )
+        runner = lading.runner(lading.job("j").job_id)
+        for _ in range(12):
+            runner.run_once()
+        loads = [bill.tally.source_files for bill in lading.bills(lading.job("j"), 20) if bill.files]
+        assert loads == [2, 2, 2, 2]
+        assert lading.shelf.open_table("default", "t").scan().num_rows == 8
