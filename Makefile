@@ -37,7 +37,7 @@ audit: setup ## Ask for known vulnerabilities of everything that is locked (need
 	@$(BIN)/python -m pip_audit --version >/dev/null 2>&1 || { \
 	  echo "NOT AUDITED: pip-audit is not in $(VENV). Install it ($(INSTALL) pip-audit) and run this again;" >&2; \
 	  echo "docs/dependencies.md has the versions and their dates." >&2; exit 1; }
-	@$(BIN)/python -m pip_audit --requirement requirements.txt --require-hashes --disable-pip --progress-spinner off || { \
+	@$(BIN)/python -m pip_audit --strict --requirement requirements.txt --require-hashes --disable-pip --progress-spinner off || { \
 	  echo "NOT CLEAN, OR NOT AUDITED: above are the vulnerabilities, or why they could not be asked for." >&2; exit 1; }
 
 demo: setup ## Load two million rows on Spark, kill the loader in the middle of commits, start again, count

@@ -26,8 +26,9 @@ _INTRO = """# What does it depend on?
 
 Every package that is installed, from `uv.lock`, with the day on which that version was published. Packages are
 installed by hash (`requirements.txt`, `deploy/requirements.txt`). Known vulnerabilities are asked for with
-`make audit`, which needs pip-audit and the network. This page is written by `python -m tests.meta.dependencies`; a test
-compares it with the lock.
+`make audit`, which needs pip-audit and the network, and fails when a package could not be asked for (pip-audit alone
+says then that it found nothing). It has not been run for these versions: the data on vulnerabilities could not be
+reached when this page was written. `python -m tests.meta.dependencies` writes it; a test compares it with the lock.
 
 | package | version | published | for | licence |
 | --- | --- | --- | --- | --- |

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -192,3 +195,21 @@ def test_names_of_the_provider_get_a_prefix_and_users_are_made_when_asked_for(la
     with pytest.raises(AuthError, match="not verified"):
         by_mail._identity(claimed, may_create=True)
     assert by_mail._identity({**claimed, "email_verified": True}, may_create=True).user == "dora@example.com"
+
+
+def test_a_missing_library_is_refused_by_the_name_of_the_extra(tmp_path: Path) -> None:
+    """As on a machine where `lading[oidc]` was not installed."""
+    code = "import sys; sys.modules['jwt'] = None; from lading.cli.main import main; main()"
+    arguments = ["serve", "--home", str(tmp_path / "home"), "--mysql-port", "0", "--http-port", "0"]
+    environment = {**os.environ, **GIVEN}
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert "pip install 'lading[oidc]'" in done.stderr + done.stdout
+    assert "Traceback" not in done.stderr

@@ -10,6 +10,11 @@ import pytest
 from lading.errors import JobExistsError, JobNotFoundError, JobStateError, LadingError, SqlError
 from lading.jobs.routine_views import ROUTINE_COLUMNS
 from lading.service.routine_views import views_of
+from lading.tables.base import LakeTable
+from lading.tables.delta.resume import LogFolderCopies
+from lading.tables.delta.table import DeltaLakeTable
+from lading.tables.iceberg.ended import PREFIX as ENDED
+from lading.tables.iceberg.table import IcebergTable
 from tests.service.routine_fakes import Desk, bench
 from tests.service.routine_words import KAFKA, KINESIS, LOGIN, SECRET1, create, paused, progress
 
@@ -84,6 +89,28 @@ def test_a_name_is_used_once_in_a_database_until_its_job_has_ended(bench: Desk) 
     states = [row[8] for row in bench.sql("SHOW ALL ROUTINE LOAD FOR j")]
     assert states == ["STOPPED", "NEED_SCHEDULE"]
     assert len(bench.sql("SHOW ROUTINE LOAD FOR j")) == 1
+
+
+@pytest.mark.parametrize("form", ["delta", "iceberg"])
+def test_stop_says_in_the_table_that_the_job_has_ended(bench: Desk, form: str) -> None:
+    """Else the head of a job that nobody runs holds up the care of the table, for ever after a rollback."""
+    bench.sql("CREATE DATABASE other; CREATE TABLE other.t (id BIGINT, city STRING) USING " + form)
+    create(bench, name="other.j")
+    bench.run()
+    job_id = bench.lading.any_job("other.j").job_id
+    table = bench.lading.shelf.open_table("other", "t")
+    assert table.job_ids() == {job_id}
+    assert ended_jobs(table) == set()
+    bench.sql("STOP ROUTINE LOAD FOR other.j")
+    assert ended_jobs(bench.lading.shelf.open_table("other", "t")) == {job_id}
+
+
+def ended_jobs(table: LakeTable) -> set[str]:
+    if isinstance(table, DeltaLakeTable):
+        return set(LogFolderCopies(table.storage).ended())
+    assert isinstance(table, IcebergTable)
+    names = table.handle.load().metadata.properties
+    return {name.removeprefix(ENDED) for name in names if name.startswith(ENDED)}
 
 
 def test_the_number_of_jobs_can_be_bounded(bench: Desk) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import deltalake
 import pyarrow as pa
 import pytest
 
@@ -308,3 +309,13 @@ def test_files_without_a_column_that_was_added_since_still_fit(tmp_path: Path) -
     assert isinstance(put_and_commit(table, load(job, first, writer.close())), Landed)
     assert table.scan().column("added").to_pylist() == [None, None]
     assert table.schema().names == ["id", "name", "added"]
+
+
+def test_a_table_without_the_feature_invariants_gets_it_as_the_changelog_says(tmp_path: Path) -> None:
+    """Older tables of Lading with NOT NULL and DATETIME columns; Spark opens them only with it."""
+    fields = [pa.field("id", pa.int64(), nullable=False), pa.field("at", pa.timestamp("us"))]
+    deltalake.DeltaTable.create(str(tmp_path), schema=deltalake.Schema.from_arrow(pa.schema(fields)))
+    assert deltalake.DeltaTable(str(tmp_path)).protocol().writer_features == ["timestampNtz"]
+    deltalake.DeltaTable(str(tmp_path)).alter.add_feature(deltalake.TableFeatures.Invariants)
+    assert "invariants" in (deltalake.DeltaTable(str(tmp_path)).protocol().writer_features or ())
+    assert open_delta_table(str(tmp_path)).schema().names == ["id", "at"]
