@@ -15,6 +15,7 @@ from lading.model.positions import (
     Positions,
     merge_listing,
     move_positions,
+    passed_partitions,
     ready_partitions,
 )
 
@@ -100,3 +101,16 @@ def test_a_partition_given_up_counts_as_finished_where_it_stands() -> None:
 def test_moving_a_partition_that_is_not_read_is_refused_and_says_which_are() -> None:
     with pytest.raises(PartitionLostError, match=r"does not read partition z.*It reads: a"):
         move_positions(positions(a=PartitionState(at="3")), {"z": "1"})
+
+
+def test_a_finished_partition_is_passed_once_its_children_are_being_read() -> None:
+    merging = {
+        "a": PartitionState(at="9", finished=True),
+        "b": PartitionState(at="3"),
+        "child": PartitionState(at="", parents=("a", "b")),
+        "lonely": PartitionState(at="5", finished=True),
+        "left": PartitionState(at="5", finished=True, given_up=True),
+    }
+    assert passed_partitions(Positions(partitions=merging)) == {"left"}
+    merged = {**merging, "b": PartitionState(at="9", finished=True)}
+    assert passed_partitions(Positions(partitions=merged)) == {"a", "b", "left"}

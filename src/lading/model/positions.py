@@ -145,6 +145,18 @@ def _is_behind(base: Positions, merged: Positions, parent: str) -> bool:
     return parent not in merged.partitions
 
 
+def passed_partitions(positions: Positions) -> set[str]:
+    """Finished partitions that nobody needs to hear of: what comes after them is being read, or they were given up."""
+    known = positions.partitions
+    read_after = {
+        parent
+        for state in known.values()
+        if all(parent not in known or known[parent].finished for parent in state.parents)
+        for parent in state.parents
+    }
+    return {name for name, state in known.items() if state.finished and (state.given_up or name in read_after)}
+
+
 def move_positions(positions: Positions, changes: Mapping[str, str | None]) -> Positions:
     """Set partitions to new positions, as an operator asked. A moved partition is no longer finished.
 

@@ -186,7 +186,8 @@ class Loader:
             assert split.start == partitions[split.partition].at
             assert int(end.end) <= int(split.end or 0)
             assert end.rows + end.skipped <= int(end.end) - int(split.start or 0)
-            partitions[split.partition] = replace(partitions[split.partition], at=end.end)
+            before = partitions[split.partition]
+            partitions[split.partition] = replace(before, at=end.end, marks={**before.marks, **end.marks})
         self.positions = replace(plan.positions, partitions=partitions)
         self.rows += got.rows
         self.batches += 1

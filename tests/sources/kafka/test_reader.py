@@ -8,13 +8,15 @@ from datetime import UTC, datetime
 import pytest
 
 from lading.errors import StageError, TrimmedError
+from lading.sources.files.spec import CsvOptions, JsonOptions
 from lading.sources.kafka import reader
 from lading.sources.kafka.reader import read_splits
 from lading.sources.kafka.spec import METADATA
+from lading.sources.records.spec import RecordFormat, RecordKind
 from lading.sources.streams import StreamEnd
 from lading.testing.clock import ManualClock
 from lading.testing.kafka_broker import MockKafka
-from tests.sources.kafka.support import new_name, read, row, spec_of, split_of
+from tests.sources.kafka.support import FORMAT, new_name, read, row, spec_of, split_of
 
 
 def fill(mock: MockKafka, count: int, partition: int = 0, topic: str = "") -> str:
@@ -74,6 +76,25 @@ def test_records_without_a_value_are_counted_and_passed(mock: MockKafka) -> None
     got = read(spec_of(mock.bootstrap, name), [split_of(0, 0, 5)])
     assert got.numbers == [1, 2]
     assert (got.ends[0].end, got.ends[0].rows, got.ends[0].skipped) == ("5", 2, 3)
+
+
+@pytest.mark.parametrize(
+    "format",
+    [
+        FORMAT,
+        RecordFormat(kind=RecordKind.JSON, columns=("k", "n"), json=JsonOptions(strip_outer_array=True)),
+        RecordFormat(kind=RecordKind.CSV, columns=("k", "n"), csv=CsvOptions(column_separator=",")),
+    ],
+)
+def test_a_record_of_white_space_counts_as_every_other(mock: MockKafka, format: RecordFormat) -> None:
+    name, is_csv = new_name(), format.kind is RecordKind.CSV
+    good = b"a,1" if is_csv else b'{"k": "a", "n": 1}'
+    good = b"[" + good + b"]" if format.json.strip_outer_array else good
+    for value in (good, b"\n" if is_csv else b" \n\t ", good, b"" if is_csv else b"  "):
+        mock.producer.produce(name, value, partition=0)
+    mock.producer.flush(10)
+    got = read(spec_of(mock.bootstrap, name, format=format), [split_of(0, 0, 4)])
+    assert (got.ends[0].end, got.ends[0].rows, got.ends[0].skipped) == ("4", 2, 2)
 
 
 def test_metadata_stands_beside_the_columns(mock: MockKafka) -> None:

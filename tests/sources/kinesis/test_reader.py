@@ -198,6 +198,13 @@ def test_a_shard_that_is_gone_is_an_error_and_never_an_end(fake: FakeKinesis) ->
         read_one(make_spec(), split_of(shard(9), ""), fake)
 
 
+def test_records_of_white_space_are_skipped_and_counted(fake: FakeKinesis) -> None:
+    for data in (row("k", 0), b" \n ", b"\t"):
+        fake.put(data, shard=shard(0))
+    rows, end = read_one(make_spec(), split_of(ZERO, ""), fake)
+    assert (numbers(rows), end.rows, end.skipped) == ([0], 1, 2)
+
+
 def test_empty_records_are_skipped_and_counted(fake: FakeKinesis) -> None:
     put(fake, 1)
     fake.put(b"", shard=ZERO)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -301,7 +302,7 @@ def test_the_sight_shows_lag_shards_and_the_time_that_is_left(clock: ManualClock
     assert sight.lag == {shard(0): 0, shard(2): 0, shard(3): 0}
     assert sight.seconds_to_trim is None
     assert sight.open_partitions == (shard(0), shard(2), shard(3))
-    assert sight.closed_partitions == (shard(1),)
+    assert sight.closed_partitions == (), "it was read to its end, and its children are being read"
 
 
 def test_a_throttled_look_gives_a_lag_that_is_not_known(fake: FakeKinesis, clock: ManualClock) -> None:
@@ -309,3 +310,31 @@ def test_a_throttled_look_gives_a_lag_that_is_not_known(fake: FakeKinesis, clock
     job.open("TRIM_HORIZON")
     fake.fail("get_records", "ProvisionedThroughputExceededException", times=100)
     assert job.source.sight(job.positions).lag == {ZERO: None}
+
+
+def test_a_pinned_end_is_reached_though_the_stream_goes_on(clock: ManualClock, fake: FakeKinesis) -> None:
+    fake.put(row("k", 0), shard=shard(0))
+    job = Job(fake, clock)
+    job.open("TRIM_HORIZON")
+    clock.sleep(5)
+    is_reached = job.source.pin(job.positions)
+    clock.sleep(5)
+    fake.put(row("k", 1), shard=shard(0))
+    assert not is_reached(job.positions)
+    job.limits = replace(job.limits, rows=1)
+    job.batch()
+    assert (job.numbers, is_reached(job.positions)) == ([0], True)
+
+
+def test_a_pinned_end_of_a_closed_shard_is_its_end_and_of_its_children_too(
+    clock: ManualClock, fake: FakeKinesis
+) -> None:
+    fake.put(row("k", 0), shard=shard(0))
+    fake.split(shard(0))
+    clock.sleep(5)
+    job = Job(fake, clock)
+    job.open("TRIM_HORIZON")
+    is_reached = job.source.pin(job.positions)
+    assert not is_reached(job.positions)
+    job.batch()
+    assert is_reached(job.positions), "the children are empty"

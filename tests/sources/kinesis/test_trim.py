@@ -214,3 +214,94 @@ def test_a_shard_that_is_read_just_before_it_is_trimmed_is_read_with_care(
     assert '"verify":true' in split.payload
     job.drain()
     assert job.numbers == [0, 1, 2]
+
+
+@FORMS
+def test_retention_that_was_lowered_and_raised_while_the_job_was_paused_is_noticed(
+    fake: FakeKinesis, clock: ManualClock, form: str
+) -> None:
+    fake.set_retention(168)
+    job = read_some(fake, clock)
+    for n in range(2, 50):
+        clock.sleep(HOUR)
+        fake.put(row("k", n), shard=ZERO)
+    fake.set_retention(24)
+    clock.sleep(600)
+    fake.set_retention(168)
+    fake.trimmed_as = form
+    job.crash()
+    with pytest.raises(TrimmedError, match="lowered and raised again"):
+        job.plan()
+    assert job.numbers == [0, 1]
+
+
+def test_behind_a_dip_of_the_retention_a_job_that_may_go_on_writes_the_gap_down(
+    fake: FakeKinesis, clock: ManualClock
+) -> None:
+    fake.set_retention(168)
+    job = read_some(fake, clock)
+    for n in range(2, 50):
+        clock.sleep(HOUR)
+        fake.put(row("k", n), shard=ZERO)
+    fake.set_retention(24)
+    fake.set_retention(168)
+    job.on_data_loss = "CONTINUE"
+    job.crash()
+    job.drain()
+    assert (job.numbers[:3], job.numbers[-1], len(job.gaps)) == ([0, 1, 25], 49, 1)
+
+
+def test_a_dip_that_took_everything_is_noticed_also_in_a_shard_that_is_empty_since(
+    fake: FakeKinesis, clock: ManualClock
+) -> None:
+    fake.set_retention(168)
+    job = read_some(fake, clock)
+    clock.sleep(HOUR)
+    fake.put(row("k", 2), shard=ZERO)
+    clock.sleep(30 * HOUR)
+    fake.set_retention(24)
+    fake.set_retention(168)
+    job.crash()
+    with pytest.raises(TrimmedError, match="lowered and raised again"):
+        job.plan()
+
+
+def test_a_dip_while_the_job_is_running_is_noticed_behind_a_record_that_was_old_itself(
+    fake: FakeKinesis, clock: ManualClock
+) -> None:
+    """The record before the position has passed the retention; that the stream was idle was seen since."""
+    fake.set_retention(48)
+    job = read_some(fake, clock)
+    for _ in range(6):
+        clock.sleep(10 * HOUR)
+        job.batch()
+    fake.put(row("k", 2), shard=ZERO)
+    clock.sleep(30 * HOUR)
+    fake.set_retention(24)
+    job.source.list_partitions()
+    job.source.plan({}, Limits())
+    fake.set_retention(48)
+    fake.put(row("k", 3), shard=ZERO)
+    with pytest.raises(TrimmedError):
+        job.plan()
+
+
+def test_raising_the_retention_stops_nothing(fake: FakeKinesis, clock: ManualClock) -> None:
+    job = read_some(fake, clock)
+    fake.set_retention(168)
+    clock.sleep(HOUR)
+    fake.put(row("k", 2), shard=ZERO)
+    job.crash()
+    job.drain()
+    assert job.numbers == [0, 1, 2]
+
+
+def test_an_idle_shard_is_asked_for_its_last_record_once(fake: FakeKinesis, clock: ManualClock) -> None:
+    job = read_some(fake, clock)
+    job.crash()
+    fake.calls.clear()
+    for _ in range(3):
+        clock.sleep(10)
+        job.plan()
+    asked = [arguments for method, arguments in fake.calls if method == "get_shard_iterator"]
+    assert len([1 for each in asked if each["ShardIteratorType"] == "AT_SEQUENCE_NUMBER"]) == 1

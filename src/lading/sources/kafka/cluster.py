@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from lading.clock import Clock
 from lading.errors import ListingError
 from lading.net.resolve import Names
 from lading.sources.kafka.client import Complaints, open_admin, without_secrets
+from lading.sources.kafka.epochs import check_not_cut
 from lading.sources.kafka.faults import closed_broker, topic_missing, unreachable
 from lading.sources.kafka.spec import KafkaSpec
 
@@ -57,6 +58,8 @@ class Bounds:
     """The first that is left."""
     end: Mapping[int, int]
     """The next after the last that is decided: behind it are open transactions, or nothing yet."""
+    epoch: Mapping[int, int] = field(default_factory=dict)
+    """Which leader said so, counted in elections. Brokers before 2.1 do not tell."""
 
 
 class Cluster:
@@ -87,18 +90,27 @@ class Cluster:
     def bounds(self, partitions: Iterable[int]) -> Bounds:
         """Lows and ends of partitions, asked at the same time."""
         numbers = tuple(partitions)
-        low, end = self._offsets(dict.fromkeys(numbers, _EARLIEST), dict.fromkeys(numbers, _LATEST))
-        return Bounds(low=low, end=end)
+        low, end = self._answers(dict.fromkeys(numbers, _EARLIEST), dict.fromkeys(numbers, _LATEST))
+        epochs = {number: told.leader_epoch for number, told in end.items()}
+        return Bounds(
+            low=_offsets(low),
+            end=_offsets(end),
+            epoch={number: epoch for number, epoch in epochs.items() if epoch is not None and epoch >= 0},
+        )
 
     def high_watermarks(self, partitions: Iterable[int]) -> dict[int, int]:
         """Ends of partitions, open transactions included."""
-        (ends,) = self._offsets(dict.fromkeys(partitions, _LATEST), committed=False)
-        return ends
+        (ends,) = self._answers(dict.fromkeys(partitions, _LATEST), committed=False)
+        return _offsets(ends)
 
     def at_times(self, times: Mapping[int, datetime]) -> dict[int, int | None]:
         """The first offset at or after a time, per partition; None when no record is that new."""
-        (found,) = self._offsets({number: int(time.timestamp() * 1000) for number, time in times.items()})
-        return {number: None if offset < 0 else offset for number, offset in found.items()}
+        (found,) = self._answers({number: int(time.timestamp() * 1000) for number, time in times.items()})
+        return {number: None if offset < 0 else offset for number, offset in _offsets(found).items()}
+
+    def check_not_cut(self, places: Mapping[int, tuple[int, int]]) -> None:
+        """By partition, an offset and the epoch of the leader that had everything before it. Raises LogCutError."""
+        check_not_cut(self._spec, self._clock, places, self._timeout_s)
 
     def _check_brokers(self, described: Any) -> None:
         """Refuse brokers that the cluster tells of and that the job must not reach, before one of them is read from."""
@@ -116,15 +128,14 @@ class Cluster:
             self._admin, self._complaints = open_admin(self._spec)
         return self._admin
 
-    def _offsets(self, *questions: Mapping[int, int], committed: bool = True) -> list[dict[int, int]]:
-        """Offsets of places. A leader that is just being chosen is asked again while there is time."""
+    def _answers(self, *questions: Mapping[int, int], committed: bool = True) -> list[dict[int, Any]]:
+        """What is told of places. A leader that is just being chosen is asked again while there is time."""
         until_s = self._clock.monotonic_s() + self._timeout_s
         while True:
             asked = [self._ask(wanted, committed=committed) for wanted in questions]
             try:
                 return [
-                    {number: self._answer(future, number).offset for number, future in futures.items()}
-                    for futures in asked
+                    {number: self._answer(future, number) for number, future in futures.items()} for futures in asked
                 ]
             except ListingError as error:
                 if error.facts.get("reason") not in _PASSING or self._clock.monotonic_s() >= until_s:
@@ -164,3 +175,7 @@ class Cluster:
         # Complaints are delivered only when the client is polled.
         self._client().poll(0)
         return self._complaints.explain(what) if self._complaints is not None else what
+
+
+def _offsets(answers: Mapping[int, Any]) -> dict[int, int]:
+    return {number: told.offset for number, told in answers.items()}

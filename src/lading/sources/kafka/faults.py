@@ -2,6 +2,7 @@
 
     SourceError
     └── BeyondEndError    the position is behind the end of the partition
+        └── LogCutError   records that were read are gone, and others stand in their place
 
 Foreign errors of librdkafka are translated here, nowhere else.
 """
@@ -23,6 +24,10 @@ _STANDS = "Nothing was read; the position stands."
 
 class BeyondEndError(SourceError):
     """A position is behind the end of its partition: the log was cut, or the position was set wrongly."""
+
+
+class LogCutError(BeyondEndError):
+    """The log of a partition was cut before the position, and written again: an unclean election of its leader."""
 
 
 def unreachable(topic: str, brokers: str, why: object, reason: str = "") -> ListingError:
@@ -74,6 +79,16 @@ def beyond_end(topic: str, partition: int, at: int, latest: int) -> BeyondEndErr
     msg = f"Offset {at} of partition {partition} of topic {topic} is greater than kafka latest offset {latest}"
     todo = "Find out whether the log was cut; then move the partition with ALTER."
     return BeyondEndError(msg, left=_STANDS, todo=todo, partition=str(partition), at=str(at), latest=str(latest))
+
+
+def log_cut(topic: str, partition: int, at: int, why: str) -> LogCutError:
+    """Records up to the position were read from a log that is no longer there."""
+    msg = (
+        f"The log of partition {partition} of topic {topic} was cut before offset {at}, up to which it was read; "
+        f"records that came since then may have offsets before it and were not loaded ({why})"
+    )
+    todo = "Move the partition with ALTER to where the log was cut; rows that were loaded before stay in the table."
+    return LogCutError(msg, left=_STANDS, todo=todo, partition=str(partition), at=str(at))
 
 
 def replaced_while_reading(topic: str, was: str, now: str) -> SourceReplacedError:

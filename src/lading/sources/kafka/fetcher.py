@@ -56,6 +56,7 @@ class Run:
         "closed",
         "end",
         "keeps_messages",
+        "leader_epoch",
         "max_bytes",
         "messages",
         "number",
@@ -67,12 +68,22 @@ class Run:
         "waiting_bytes",
     )
 
-    def __init__(self, *, number: int, start: int, end: int, max_bytes: int, keeps_messages: bool) -> None:
+    def __init__(
+        self,
+        *,
+        number: int,
+        start: int,
+        end: int,
+        max_bytes: int,
+        keeps_messages: bool,
+        leader_epoch: int | None = None,
+    ) -> None:
         self.number = number
         self.start = start
         self.end = end
         self.max_bytes = max_bytes
         self.keeps_messages = keeps_messages
+        self.leader_epoch = leader_epoch
         self.at = start
         """Everything before it was added."""
         self.closed = start >= end

@@ -14,6 +14,8 @@ class Payload:
     """The offset that the start stands for; a partition's beginning is a number only once somebody has asked."""
     incarnation: str = ""
     """The topic's id. Empty: the brokers have none."""
+    leader_epoch: int | None = None
+    """Of the leader that told the end. None: the brokers tell none."""
 
 
 def render_payload(payload: Payload) -> str:

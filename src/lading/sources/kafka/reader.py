@@ -12,6 +12,7 @@ from lading.clock import Clock, SystemClock
 from lading.model.batch import Split
 from lading.sources.files.rows import HIDDEN
 from lading.sources.kafka.cluster import Cluster
+from lading.sources.kafka.epochs import epoch_marks
 from lading.sources.kafka.faults import read_failed, replaced_while_reading
 from lading.sources.kafka.fetcher import Fetcher, Run
 from lading.sources.kafka.payload import Payload, parse_payload
@@ -99,7 +100,8 @@ class _Reading:
                 raise self._stuck(run)
             self._keep_fetching(run, later)
             self._fetcher.pull()
-        return StreamEnd(end=str(run.at), rows=rows, skipped=run.skipped, received_bytes=run.size)
+        marks = epoch_marks(run.leader_epoch)
+        return StreamEnd(end=str(run.at), rows=rows, skipped=run.skipped, received_bytes=run.size, marks=marks)
 
     def _keep_fetching(self, run: Run, later: Sequence[Run]) -> None:
         is_too_much = sum(other.waiting_bytes for other in later) > _AHEAD_BYTES
@@ -111,7 +113,9 @@ class _Reading:
         if values:
             place = f"{self._spec.topic}/{run.number}"
             meta = {name: _metadata(name, run.number, offsets, messages) for name in self._spec.metadata}
+            before = self._parser.without_rows
             yield from self._parser.parse(RecordBlock(values=values, places=place, numbers=offsets, meta=meta))
+            run.skipped += self._parser.without_rows - before
 
     def _stuck(self, run: Run) -> Exception:
         what = f"nothing came for {self._spec.patience_s:g} seconds, and the range goes on to {run.end}"
@@ -134,6 +138,7 @@ def _run(split: Split, payload: Payload, keeps_messages: bool) -> Run:
         end=payload.first if split.end is None else int(split.end),
         max_bytes=split.limits.size_bytes,
         keeps_messages=keeps_messages,
+        leader_epoch=payload.leader_epoch,
     )
 
 

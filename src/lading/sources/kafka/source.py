@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from lading.clock import Clock
@@ -10,6 +10,7 @@ from lading.model.batch import Limits, Split
 from lading.model.positions import BEGINNING, ListedPartition, Listing, PartitionState, Positions
 from lading.sources.kafka.client import check_settings
 from lading.sources.kafka.cluster import Bounds, Cluster, Topic
+from lading.sources.kafka.epochs import epoch_marks, epoch_or_none
 from lading.sources.kafka.faults import beyond_end, not_an_offset, partition_missing, trimmed
 from lading.sources.kafka.payload import Payload, render_payload
 from lading.sources.kafka.shares import share_bytes, share_rows
@@ -37,6 +38,8 @@ class KafkaSource:
         self._spec = spec
         self._cluster = Cluster(spec, clock, timeout_s=timeout_s)
         self._incarnation: str | None = None
+        self._whole: dict[int, tuple[int, int]] = {}
+        """By partition: up to where its log is known to be whole, and under which leader. Saves asking again."""
 
     def open(self, start: str) -> Positions:
         """Concrete offsets for all partitions there are now, from what `render_start` wrote."""
@@ -46,11 +49,16 @@ class KafkaSource:
         for number in (*self._spec.partitions, *begin.partitions):
             if number not in numbers:
                 raise partition_missing(self._spec.topic, number)
-        offsets = self._resolve({number: begin.partitions.get(number, begin.default) for number in numbers})
-        return Positions(
-            incarnation=topic.incarnation,
-            partitions={str(number): PartitionState(at=str(offset)) for number, offset in offsets.items()},
-        )
+        places = {number: begin.partitions.get(number, begin.default) for number in numbers}
+        bounds = self._cluster.bounds(places)
+        states = {
+            # Behind the end nobody has the records yet, so no leader can vouch for them.
+            str(number): PartitionState(
+                at=str(at), marks=epoch_marks(bounds.epoch.get(number) if at <= bounds.end[number] else None)
+            )
+            for number, at in self._resolve(places, bounds).items()
+        }
+        return Positions(incarnation=topic.incarnation, partitions=states)
 
     def list_partitions(self) -> Listing:
         """All partitions, or the pinned ones that exist. The topic's id tells it from another of the same name."""
@@ -68,6 +76,7 @@ class KafkaSource:
         bounds = self._cluster.bounds(sorted(states))
         starts = {number: self._start(number, state, bounds) for number, state in sorted(states.items())}
         self._check_ends([number for number, at in starts.items() if at > bounds.end[number]], starts)
+        self._check_logs(states, starts, bounds)
         rows = share_rows(
             {number: bounds.end[number] - at for number, at in starts.items() if at < bounds.end[number]}, limits.rows
         )
@@ -81,7 +90,9 @@ class KafkaSource:
                 end=str(starts[number] + rows[number]),
                 may_end_early=True,
                 limits=replace(limits, rows=rows[number], size_bytes=sizes[number]),
-                payload=render_payload(Payload(first=starts[number], incarnation=identity)),
+                payload=render_payload(
+                    Payload(first=starts[number], incarnation=identity, leader_epoch=bounds.epoch.get(number))
+                ),
             )
             for place, number in enumerate(sorted(rows))
         )
@@ -95,6 +106,20 @@ class KafkaSource:
             at = bounds.low[number] if state.at == BEGINNING else offset_or_none(state.at)
             lag[str(number)] = None if at is None else max(0, bounds.end[number] - at)
         return StreamSight(lag=lag, open_partitions=tuple(lag))
+
+    def pin(self, positions: Positions) -> Callable[[Positions], bool]:
+        """Remember the ends of this moment; the answer says of positions whether all of them were reached."""
+        bounds = self._cluster.bounds(self._chosen(self._topic()))
+        ends = {str(number): end for number, end in bounds.end.items() if end > bounds.low[number]}
+
+        def is_reached(now: Positions) -> bool:
+            states = {name: now.partitions.get(name) for name in ends}
+            return all(
+                state is not None and (state.finished or (offset_or_none(state.at) or 0) >= ends[name])
+                for name, state in states.items()
+            )
+
+        return is_reached
 
     def close(self) -> None:
         """Drop the connection."""
@@ -110,8 +135,7 @@ class KafkaSource:
             return topic.partitions
         return tuple(number for number in topic.partitions if number in self._spec.partitions)
 
-    def _resolve(self, places: Mapping[int, str]) -> dict[int, int]:
-        bounds = self._cluster.bounds(places)
+    def _resolve(self, places: Mapping[int, str], bounds: Bounds) -> dict[int, int]:
         offsets = {number: offset for number, place in places.items() if (offset := offset_or_none(place)) is not None}
         words = {OFFSET_BEGINNING: bounds.low, OFFSET_END: bounds.end}
         symbols = {number: words[place][number] for number, place in places.items() if place in words}
@@ -123,12 +147,24 @@ class KafkaSource:
 
     def _start(self, number: int, state: PartitionState, bounds: Bounds) -> int:
         low = bounds.low[number]
-        at = low if state.at == BEGINNING else offset_or_none(state.at)
+        # A partition that was found later began at 0. What is gone of it was never read.
+        at = 0 if state.at == BEGINNING else offset_or_none(state.at)
         if at is None:
             raise not_an_offset(str(number), state.at)
         if at < low:
             raise trimmed(self._spec.topic, number, at, low)
         return at
+
+    def _check_logs(self, states: Mapping[int, PartitionState], starts: Mapping[int, int], bounds: Bounds) -> None:
+        """After an election the new leader is asked whether it has what was read under the old one."""
+        places = dict[int, tuple[int, int]]()
+        for number, state in states.items():
+            was, now, at = epoch_or_none(state), bounds.epoch.get(number), starts[number]
+            if was is not None and now is not None and was != now and self._whole.get(number) != (at, now):
+                places[number] = at, was
+        if places:
+            self._cluster.check_not_cut(places)
+            self._whole.update({number: (at, bounds.epoch[number]) for number, (at, _) in places.items()})
 
     def _check_ends(self, suspects: Iterable[int], starts: Mapping[int, int]) -> None:
         """A position may be among open transactions, where an operator put it; it may not be behind the log."""

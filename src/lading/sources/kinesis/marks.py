@@ -23,6 +23,12 @@ def render_marks(*, arrival: datetime | None, current: datetime | None, lag_ms: 
     return marks
 
 
+def arrival_or_none(state: PartitionState) -> datetime | None:
+    """When the last record before the position arrived, where that is known."""
+    text = state.marks.get(ARRIVAL)
+    return datetime.fromisoformat(text) if text else None
+
+
 def known_until_or_none(state: PartitionState) -> datetime | None:
     """The latest moment of which it is known that every record up to it is behind the position."""
     times = [datetime.fromisoformat(state.marks[name]) for name in (ARRIVAL, CURRENT) if state.marks.get(name)]

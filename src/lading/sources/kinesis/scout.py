@@ -12,7 +12,7 @@ from lading.clock import Clock
 from lading.errors import StageError
 from lading.sources.kinesis.client import Client, call, server_date_or_none
 from lading.sources.kinesis.faults import EXPIRED_ITERATOR, INVALID, NOT_FOUND, Foreign, code_of, translated
-from lading.sources.kinesis.position import HORIZON, Position, parse_position
+from lading.sources.kinesis.position import HORIZON, Position, at_sequence, parse_position, render_position
 from lading.sources.kinesis.spec import KinesisSpec
 
 ITERATOR_LIFE_S = 240.0
@@ -76,6 +76,17 @@ class Scout:
     def peek_oldest(self, shard: str) -> Peek:
         """The oldest record that is kept."""
         return self._peek(shard, HORIZON.kind.value)
+
+    def peek_record(self, shard: str, number: int) -> Peek:
+        """The record with a number; another one, or none, when that is gone. Knows nothing when the shard is busy."""
+        at, asked_at = render_position(at_sequence(number)), self._clock.now()
+        self._iterators.pop((shard, at), None)
+        try:
+            return self._peek(shard, at)
+        except StageError:
+            return Peek(asked_at=asked_at)
+        finally:
+            self._iterators.pop((shard, at), None)
 
     def try_position(self, shard: str, at: str) -> Peek:
         """Only whether the service takes a position."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from lading.model.positions import Positions
+from lading.model.positions import Positions, passed_partitions
 from lading.sources.kinesis.listing import StreamView
 from lading.sources.kinesis.scout import Peek
 from lading.sources.kinesis.shards import open_shards
@@ -23,7 +23,7 @@ def stream_sight(view: StreamView, positions: Positions, peeks: Mapping[str, Pee
     }
     known = [value for value in lag.values() if value is not None]
     still_open = open_shards(view.shards)
-    tracked = sorted(set(positions.partitions) & set(view.shards))
+    tracked = sorted((set(positions.partitions) & set(view.shards)) - passed_partitions(positions))
     opened = tuple(name for name in tracked if name in still_open)
     closed = tuple(name for name in tracked if name not in still_open)
     left = [seconds for peek in peeks.values() if (seconds := _seconds_left_or_none(peek, view, now)) is not None]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from functools import cache
 
 from lading.clock import Clock
 from lading.model.batch import Limits, Split
-from lading.model.positions import ListedPartition, Listing, PartitionState, Positions
+from lading.model.positions import BEGINNING, ListedPartition, Listing, PartitionState, Positions
 from lading.sources.kinesis.client import Client, open_client
 from lading.sources.kinesis.faults import start_refused
 from lading.sources.kinesis.listing import Lister, StreamView
@@ -46,6 +46,10 @@ class KinesisSource:
         self._idle: dict[tuple[str, str], tuple[datetime, datetime]] = {}
         """Per shard and position: since when and until when nothing was unread."""
         self._turn = 0
+        self._trimmed_to: datetime | None = None
+        """The latest horizon that a listing showed: what was trimmed by a lower retention does not come back."""
+        self._looked_at: set[tuple[str, str]] = set()
+        """Positions that were found whole since this process began."""
         # A face may look while the job plans: what looking remembers is apart.
         self._looking = threading.Lock()
         self._watcher = Scout(spec, self._client, clock)
@@ -89,10 +93,14 @@ class KinesisSource:
         view = self._view or self._look()
         peeks = self._peeks(view, ready)
         self._note_idle(ready, peeks)
+        horizon = view.latest_now - view.retention
+        self._trimmed_to = max(horizon, self._trimmed_to or horizon)
         sight = TrimSight(
             now=view.latest_now,
             retention=view.retention,
+            horizon=self._trimmed_to,
             peek_oldest=self._scout.peek_oldest,
+            peek_record=self._scout.peek_record,
             open_at_horizon=cache(self._lister.open_at_horizon),
         )
         ways = dict[str, Way]()
@@ -103,8 +111,10 @@ class KinesisSource:
                 state=state,
                 peek=peeks[name],
                 known_until=self._idle.get((name, state.at), (None, None))[1],
+                is_first_look=(name, state.at) not in self._looked_at,
             )
             ways[name] = find_way(standing, sight)
+        self._looked_at = {(name, state.at) for name, state in ready.items()}
         seen = {name: ways[name].oldest or peek for name, peek in peeks.items()}
         self._note_idle(ready, seen)
         chosen = [name for name in sorted(ready) if self._is_wanted(view, name, ready[name], seen[name])]
@@ -126,6 +136,27 @@ class KinesisSource:
         self._watcher.forget_all_but(unread)
         peeks = self._watcher.peek_all(unread, max_age_s=_PEEK_AGE_S)
         return stream_sight(view, positions, peeks, now=self._clock.now())
+
+    def pin(self, positions: Positions) -> Callable[[Positions], bool]:
+        """Remember this moment; the answer says of positions whether every record that arrived before it was read."""
+        with self._looking:
+            view = self._lister.view()
+            left = {name for name in self._spec.shards or view.shards if name in view.shards}
+
+        def is_reached(now: Positions) -> bool:
+            with self._looking:
+                left.difference_update({name for name in left if self._is_past(name, now, view.seen_at)})
+            return not left
+
+        return is_reached
+
+    def _is_past(self, name: str, positions: Positions, moment: datetime) -> bool:
+        """Whether the first record that is not read yet, if there is one, arrived at a moment or later."""
+        state = positions.partitions.get(name) or PartitionState(at=BEGINNING)
+        if state.finished:
+            return True
+        peek = self._watcher.peek(name, state.at)
+        return peek.is_caught_up or (peek.arrival is not None and peek.arrival >= moment)
 
     def _look(self) -> StreamView:
         self._view = self._lister.view()

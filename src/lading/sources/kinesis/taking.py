@@ -108,9 +108,11 @@ class Taking:
             PARTITION_KEY: block.keys,
         }
         places = [f"{shard}:{sequence}" for sequence in block.sequences]
+        before = self._parser.without_rows
         for batch in self._parser.parse(RecordBlock(block.values, places, block.subs, meta)):
             self._rows += batch.num_rows
             yield batch
+        self._skipped += self._parser.without_rows - before
 
     def end(self) -> StreamEnd:
         """Only after `flush`."""

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from lading.errors import TrimmedError
 from lading.model.positions import PartitionState
 from lading.sources.kinesis.faults import trimmed
-from lading.sources.kinesis.marks import known_until_or_none
+from lading.sources.kinesis.marks import arrival_or_none, known_until_or_none
 from lading.sources.kinesis.position import Kind, Position, from_horizon, parse_position, render_position
 from lading.sources.kinesis.scout import Peek
 
@@ -25,12 +25,12 @@ class TrimSight:
 
     now: datetime
     retention: timedelta
+    horizon: datetime
+    """What arrived before it may be gone. Later than `now - retention` after a lower retention was seen."""
     peek_oldest: Callable[[str], Peek]
+    peek_record: Callable[[str, int], Peek]
+    """The record with a number, or what stands there in its place."""
     open_at_horizon: Callable[[], set[str]]
-
-    @property
-    def horizon(self) -> datetime:
-        return self.now - self.retention
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +56,8 @@ class Standing:
     peek: Peek
     known_until: datetime | None = None
     """Later than what the marks say, when this process saw the shard without unread records since."""
+    is_first_look: bool = False
+    """Nothing is known of what happened to the stream since the position was committed."""
 
     @property
     def position(self) -> Position:
@@ -78,14 +80,18 @@ def find_way(standing: Standing, sight: TrimSight) -> Way:
     4. A shard that was found after the start and never read: its rows may be gone if it is older than all that is
        kept, which the service tells (AT_TRIM_HORIZON). Then as 6.
     5. `known_until` is later than the horizon: every unread record arrived after it and is still kept. The service
-       may place an iterator silently at the horizon; nothing is lost by it.
+       may place an iterator silently at the horizon; nothing is lost by it. Unless the retention was lowered and raised
+       again while nobody looked: that trims at once, and brings nothing back. So a record that was read and must still
+       be kept is asked for before what follows it is believed. Where it is gone, rows behind it may be, too.
     6. The oldest record that is kept decides. It is the one before the position or an older one: nothing is gone. It
        is a later one: the records between may be gone. There is none, and the shard is open and has caught up: it is
        idle, and that is not a loss. There is none, and the shard is closed or stuck: nobody can tell any more that
        it had been read to its end, so it may be gone.
 
     Not seen: rows that were written and trimmed, all of them, while no service looked for longer than the retention,
-    in a shard that stayed empty afterwards. While a service looks, it keeps `known_until` fresh in the bills.
+    in a shard that stayed empty afterwards; and rows that were trimmed by a retention that was lowered and raised while
+    no service looked, behind a record that had itself passed the retention. While a service looks, it keeps
+    `known_until` fresh in the bills, and remembers the lowest retention that it saw.
     """
     state, peek, position = standing.state, standing.peek, standing.position
     if position.sub and peek.sequence is not None and peek.sequence != position.sequence:
@@ -98,6 +104,8 @@ def find_way(standing: Standing, sight: TrimSight) -> Way:
             raise _gone(standing, sight, "the stream refuses this position")
         return PLAIN
     if known_until > sight.horizon + EDGE:
+        if _must_be_kept(standing, sight):
+            return _ask_record(standing, sight)
         if peek.refused or (position.has_sequence and _is_stuck(peek, sight)):
             return _around(standing, sight)
         near = known_until <= sight.horizon + NEAR and position.kind is Kind.AFTER
@@ -105,6 +113,31 @@ def find_way(standing: Standing, sight: TrimSight) -> Way:
     kept_for = f"{sight.retention.total_seconds() / 3600:g} h"
     why = f"it was read up to {known_until.isoformat(timespec='seconds')}, and records are kept for {kept_for}"
     return _ask_oldest(standing, sight, why)
+
+
+def _must_be_kept(standing: Standing, sight: TrimSight) -> bool:
+    """Whether the record before the position is younger than the retention, and something depends on it.
+
+    A shard in which nothing is unread is asked once: what is trimmed while this process looks, it sees.
+    """
+    arrival = arrival_or_none(standing.state)
+    if standing.position.kind is not Kind.AFTER or arrival is None or arrival <= sight.horizon + EDGE:
+        return False
+    return standing.is_first_look or standing.is_closed or not standing.peek.is_caught_up
+
+
+def _ask_record(standing: Standing, sight: TrimSight) -> Way:
+    number = standing.position.sequence
+    found = sight.peek_record(standing.shard, number)
+    if found.sequence == number:
+        return Way(verify=True)
+    if found.sequence is None and not (found.refused or found.ended or found.is_caught_up or _is_stuck(found, sight)):
+        return PLAIN  # The shard had no capacity for the question.
+    why = (
+        "the last record that was read is gone, and is younger than the retention of "
+        f"{sight.retention.total_seconds() / 3600:g} h: the retention was lowered and raised again"
+    )
+    raise _gone(standing, sight, why)
 
 
 def _around(standing: Standing, sight: TrimSight) -> Way:

@@ -45,6 +45,8 @@ class RecordParser:
         self._max_bytes = format.max_record_bytes
         self._decoder = _decoder(format, fast=fast)
         self._columns = len(format.columns)
+        self.without_rows = 0
+        """Records so far that hold no row: white space, an array without elements. Whoever reads counts them."""
         self.schema = pa.schema([*(pa.field(name, pa.string()) for name in format.columns), *meta, *HIDDEN])
 
     def parse(self, block: RecordBlock) -> Iterator[pa.RecordBatch]:
@@ -64,6 +66,7 @@ class RecordParser:
         beside = self._beside(block)
         at = 0
         for taken in self._taken(block.values):
+            self.without_rows += taken.records - (taken.rows if taken.owners is None else len(set(taken.owners)))
             yield from self._batches(taken, [column.slice(at, taken.records) for column in beside])
             at += taken.records
 

@@ -9,7 +9,7 @@ import bisect
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
 
@@ -44,6 +44,7 @@ class FakeKinesis:
         self.clock = clock
         self.stream = stream
         self.retention_hours = retention_hours
+        self._trimmed_to = datetime.min.replace(tzinfo=UTC)
         self.created = clock.now()
         self.shards: dict[str, FakeShard] = {}
         self.calls: list[tuple[str, dict[str, Any]]] = []
@@ -284,8 +285,14 @@ class FakeKinesis:
         """By the service's own clock."""
         return self.clock.now() + self.server_ahead
 
+    def set_retention(self, hours: int) -> None:
+        """To lower it trims at once; to raise it brings nothing back."""
+        self._trimmed_to = self._horizon()
+        self.retention_hours = hours
+        self._trimmed_to = self._horizon()
+
     def _horizon(self) -> datetime:
-        return self.clock.now() - timedelta(hours=self.retention_hours)
+        return max(self._trimmed_to, self.clock.now() - timedelta(hours=self.retention_hours))
 
     def _is_expired(self, shard: FakeShard) -> bool:
         return self.trims and shard.closed is not None and shard.closed < self._horizon()
