@@ -52,8 +52,30 @@ class Service:
         self._reader.start()
         assert self._ready.wait(60), self.lines
         self.ready_s = time.monotonic() - began
-        self.http = json.loads((home / "service.json").read_text())["http"]
-        self.mysql_port = json.loads((home / "service.json").read_text())["mysql_port"]
+        self.look()
+
+    def look(self) -> None:
+        """Where it listens now: a service that was started again has other ports."""
+        beacon = json.loads((self.home / "service.json").read_text())
+        self.pid, self.http, self.mysql_port = beacon["pid"], beacon["http"], beacon["mysql_port"]
+        self.token = beacon["token"]
+
+    def abort(self) -> None:
+        """What a failed assertion in a library does; then wait until it is back."""
+        old = self.pid
+        os.kill(old, signal.SIGABRT)
+
+        def is_back() -> bool:
+            self.look()
+            return bool(self.pid != old)
+
+        until(is_back, "the service after SIGABRT")
+
+    def metric(self, name: str) -> float:
+        request = urllib.request.Request(f"{self.http}/metrics", headers={"Authorization": f"Bearer {self.token}"})
+        with urllib.request.urlopen(request) as answer:
+            lines = answer.read().decode().splitlines()
+        return float(next(line for line in lines if line.startswith(f"{name} ")).split()[-1])
 
     def _read(self) -> None:
         assert self.process.stdout is not None
@@ -134,6 +156,13 @@ def test_a_service_lives_through_kills_and_says_goodbye_when_asked(tmp_path: Pat
     put(inbox, "b.csv", 100, 50)
     until(lambda: loaded(second) == 150, "the second file")
     assert second.ask("SELECT count(*), count(DISTINCT id) FROM shop.orders") == [(150, 150)]
+    assert second.metric("lading_service_crashes_total") == 0
+    second.abort()
+    put(inbox, "c.csv", 150, 50)
+    until(lambda: loaded(second) == 200, "the third file, after a library aborted the process")
+    assert second.ask("SELECT count(*), count(DISTINCT id) FROM shop.orders") == [(200, 200)]
+    assert second.metric("lading_service_crashes_total") == 1
+    assert any("started again after SIGABRT" in line for line in second.lines)
     assert second.end(signal.SIGTERM) == 0
     assert not (home / "service.json").exists()
     logged = [json.loads(line) for line in second.lines if line.startswith("{")]

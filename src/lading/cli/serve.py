@@ -17,6 +17,8 @@ import typer
 from lading.cli.sql import HOME, STORE
 from lading.errors import ConfigError
 from lading.service.logs import LogFormat
+from lading.service.supervisor import Life
+from lading.service.supervisor import supervise as supervise_process
 
 if TYPE_CHECKING:
     from lading.http.door import DoorRules
@@ -73,6 +75,10 @@ def serve(
     ] = None,
     log_format: Annotated[LogFormat, typer.Option(help="How logs look.")] = LogFormat.TEXT,
     grace: Annotated[float, typer.Option(help="Seconds that running batches get at the end.")] = 60.0,
+    supervise: Annotated[
+        bool,
+        typer.Option(help="Start the service again when a library aborts its process, from a small parent process."),
+    ] = True,
 ) -> None:
     """Run the jobs and answer MySQL clients, HTTP and browsers, until SIGTERM."""
     from lading.pipeline.private_memory import hide_memory
@@ -80,11 +86,14 @@ def serve(
     from lading.service.open_files import allow_many_open_files
     from lading.service.security.log_output import close_stdout, keep_crashes
 
+    hide_memory()
+    life = _begin(log_format) if supervise else Life()
     set_up_logs(log_format, is_service=True)
     allow_many_open_files()
-    hide_memory()
     log = logging.getLogger("lading.serve")
-    ending = _Signals()
+    if life.restarts:
+        log.error("started again after %s, for the %d. time since the start", life.last_signal, life.restarts)
+    ending = _Signals(life)
     if (tls_cert is None) != (tls_key is None):
         msg = "A certificate and its key go together"
         raise ConfigError(msg, left="Nothing was started.", todo="Give --tls-cert and --tls-key, or neither.")
@@ -118,7 +127,7 @@ def serve(
         keep_crashes(lading.home.path)
         access = lading.access
         root = ensure_root_password(access, home, root_password_file)
-        told = Metrics(lading.store, lading.clock, audit=lading.audit)
+        told = Metrics(lading.store, lading.clock, audit=lading.audit, crashes=life.restarts)
         lading.watches.extend((told, LogWatch()))
         scheduler = Scheduler(lading)
         rules = DoorRules(access=access, open_metrics=metrics, hosts=hosts, oidc=open_oidc(environment(), lading))
@@ -140,6 +149,14 @@ def serve(
         ending.wait()
         log.info("ending: running batches may finish; another signal ends at once")
     log.info("ended")
+
+
+def _begin(log_format: LogFormat) -> Life:
+    """From here on this is the child, each time that it is started. Nothing was opened yet."""
+    from lading.service.logs import set_up_logs
+
+    set_up_logs(log_format)
+    return supervise_process()
 
 
 def _show_password(root: RootPassword, log: logging.Logger) -> None:
@@ -218,12 +235,14 @@ def _shown(host: str) -> str:
 class _Signals:
     """The first signal asks for an orderly end, the second ends the process as it is: every step allows that."""
 
-    def __init__(self) -> None:
+    def __init__(self, life: Life) -> None:
         self._asked = threading.Event()
+        self._life = life
         signal.signal(signal.SIGTERM, self._take)
         signal.signal(signal.SIGINT, self._take)
 
     def _take(self, number: int, frame: FrameType | None) -> None:
+        self._life.note_signal()
         if self._asked.is_set():
             os._exit(128 + number)
         self._asked.set()

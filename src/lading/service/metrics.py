@@ -46,6 +46,7 @@ class Metrics:
         audit: AuditLog | None = None,
         most_jobs: int = MOST_JOBS,
         health: StoreHealth | None = None,
+        crashes: int = 0,
     ) -> None:
         self.health = health or StoreHealth(store, clock)
         self.lookout = Lookout()
@@ -60,6 +61,11 @@ class Metrics:
             registry.register(metric)
         if audit is not None:
             registry.register(AuditCollector(audit))
+        Counter(
+            "lading_service_crashes",
+            "How often a library ended the process of the service and it was started again, since its parent began.",
+            registry=registry,
+        ).inc(crashes)
         self._batch = Histogram(
             "lading_batch_seconds",
             "How long batches take, by their end.",
