@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -91,6 +92,27 @@ def test_a_kill_while_a_job_is_opened_and_again_while_it_is_opened_anew(
     check_kill(tmp_path, form, (failpoint, failpoint))
 
 
+def test_ctrl_c_ends_a_run_once_after_the_commit_that_is_running(tmp_path: Path) -> None:
+    inbox, home = make_job(tmp_path, "delta")
+    for number in range(FILES, 60):
+        (inbox / f"{number}.csv").write_text(f"id,city,amount\n{100_000 + number},essen,1.50\n")
+    command = [sys.executable, "-c", "from lading.cli.main import main; main()", "run", "--home", str(home)]
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    while len(list((home / "warehouse").rglob("_lading/*/*.json"))) < 2:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            running.wait(0.05)
+        assert running.returncode is None, "it ended before the first commit"
+    running.send_signal(signal.SIGINT)
+    said, _ = running.communicate(timeout=60)
+    assert running.returncode == 128 + signal.SIGINT, said
+    assert said.count("Ending after the running commit") == 1
+    assert "Traceback" not in said
+    loaded = count_orders(home)[0]
+    assert 0 < loaded < FILES * (ROWS - 1) + 60 - FILES
+    assert lading(home, "run").returncode == 0
+    assert count_orders(home) == (FILES * (ROWS - 1) + 60 - FILES,) * 2
+
+
 def check_alter(tmp_path: Path, form: str, failpoints: tuple[str, ...]) -> None:
     """Go back to the middle: the later half is loaded again by intent, once, whenever the ALTER was cut off."""
     inbox, home = make_job(tmp_path, form)
@@ -111,6 +133,22 @@ def check_alter(tmp_path: Path, form: str, failpoints: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("form", ["delta"])
 def test_a_kill_in_the_middle_of_an_alter(tmp_path: Path, form: str) -> None:
     check_alter(tmp_path, form, ("commit.after=kill",))
+
+
+def test_an_alter_that_dies_after_its_commit_is_in_the_audit_after_the_next_start(tmp_path: Path) -> None:
+    inbox, home = make_job(tmp_path, "delta")
+    pause, alter = ALTER.format(key=inbox / "2.csv").split("; ")
+    assert lading(home, "sql", "-e", pause).returncode == 0
+    assert lading(home, "sql", "-e", alter, failpoints="edit.after=kill").returncode == -signal.SIGKILL
+    shown = lading(home, "sql", "--format", "json", "-e", "SHOW LOAD AUDIT FOR j")
+    entries = [json.loads(line) for line in shown.stdout.splitlines()]
+    assert [entry["Action"] for entry in entries] == ["ALTER", "PAUSE", "CREATE"], shown.stderr
+    taken_back = lading(home, "sql", "-e", "UNDO ALTER JOB j")
+    assert taken_back.returncode == 0, taken_back.stderr
+    with Lading(home) as opened:
+        bills = opened.bills(opened.job("j"), 9)
+        assert [bill.kind.value for bill in bills if bill.epoch] == ["edit", "takeover", "edit"]
+        assert bills[0].positions == bills[-1].positions
 
 
 @pytest.mark.slow

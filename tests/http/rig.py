@@ -92,7 +92,7 @@ class Rig:
         world = World(
             table=table,
             bills=table.bills,
-            planner=Planner(_Folder(self.inbox), self.lading.clock),
+            planner=Planner(_Folder(self.inbox, self.lading.bills(record, 1)[0].positions), self.lading.clock),
             stager=_Quarantining(CsvStager(self.inbox, open_writer, incarnation), self),
             clock=self.lading.clock,
             new_token=new_token,
@@ -101,7 +101,7 @@ class Rig:
         self._folder = self.lading.home.quarantine(record.job_id)
         job = Job(job_id=record.job_id, name=record.name, limits=Limits(files=1), definition=record.definition)
         coordinator, runner = Coordinator(job, world, incarnation), self.lading.runner(record.job_id)
-        opened = run_steps(coordinator.start(last_seen=record.last_seen))
+        opened = run_steps(coordinator.start(last_seen=record.last_seen, said_goodbye=record.goodbye))
         runner.apply(Opened(head=opened.head, totals=opened.totals, at=self.lading.clock.now()))
         bills: list[Bill] = []
         while True:
@@ -177,9 +177,9 @@ class Rig:
 class _Folder:
     """The files of a folder, with the partition and the positions that a job of files has."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, positions: Positions) -> None:
         self._folder = folder
-        self._partition = f"file://{folder}/"
+        self._partition = next(iter(positions.partitions))
 
     def open(self, start: str) -> Positions:
         return Positions(partitions={self._partition: PartitionState(at=BEGINNING)})

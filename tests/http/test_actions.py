@@ -131,7 +131,7 @@ def test_a_job_that_never_ran_is_not_moved_by_a_wrong_partition(rig: Rig) -> Non
         refused = client.post("/api/jobs/orders/position", json=body)
         assert (refused.status_code, refused.json()["error"]["code"]) == (400, "Config"), refused.text
         assert partition in refused.json()["error"]["todo"]
-    assert client.get("/api/jobs/orders").json()["epoch"] is None
+    assert client.get("/api/jobs/orders").json()["epoch"] == 0
     moved = client.post("/api/jobs/orders/position", json={"positions": {partition: f"{rig.inbox}/a.csv"}})
     assert (moved.status_code, moved.json()["moves"][0]["partition"]) == (200, partition), moved.text
 

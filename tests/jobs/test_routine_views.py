@@ -32,6 +32,8 @@ SCHEMA_HEADER = (
     "ERROR_LOG_URLS, USER_NAME, CURRENT_ABORT_TASK_NUM, IS_ABNORMAL_PAUSE, COMPUTE_GROUP, FIRST_ERROR_MSG"
 )
 FACTS = RoutineFacts(
+    rows_per_s=3.9,
+    bytes_per_s=25.0,
     source_type="KINESIS",
     progress={"s1": "7"},
     lag={"s1": -1},
@@ -69,11 +71,11 @@ def test_the_statistic_counts_what_the_bills_count() -> None:
         "errorRowsAfterResumed": 2,
         "committedTaskNum": 1,
         "loadedRows": 18,
-        "loadRowsRate": 9,
+        "loadRowsRate": 3,
         "abortedTaskNum": 0,
         "totalRows": 20,
         "unselectedRows": 0,
-        "receivedBytesRate": 70,
+        "receivedBytesRate": 25,
         "taskExecuteTimeMs": 2000,
         "openShardNum": 1,
     }

@@ -10,6 +10,7 @@ import pytest
 from lading.jobs.events import BatchFailed
 from lading.jobs.reasons import Failure, Reason, ReasonCode
 from lading.service import edits
+from lading.service.begun_edits import drop_begun
 from lading.testing.marked import secret
 from tests.service.routine_fakes import Desk
 
@@ -71,7 +72,9 @@ def during_the_edit(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], None]
     monkeypatch.setattr(edits, "_commit_move", then)
 
 
-def kill_during(job: Desk, monkeypatch: pytest.MonkeyPatch, statement: str) -> None:
+def kill_during(job: Desk, monkeypatch: pytest.MonkeyPatch, statement: str, *, is_known: bool = True) -> None:
+    """The process dies between commit and record. `is_known`: the store still has what was begun."""
+
     def die() -> None:
         raise Killed
 
@@ -79,4 +82,6 @@ def kill_during(job: Desk, monkeypatch: pytest.MonkeyPatch, statement: str) -> N
         during_the_edit(patch, die)
         with pytest.raises(Killed):
             job.sql(statement)
+    if not is_known:
+        drop_begun(job.lading.store, job.lading.any_job("shop.j").job_id)
     job.restart()

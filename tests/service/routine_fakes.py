@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -83,6 +83,10 @@ class FakeKafka:
         known = {name: state for name, state in positions.partitions.items() if name in ends}
         return StreamSight(lag={name: ends[name] - int(state.at) for name, state in known.items()})
 
+    def pin(self, positions: Positions) -> Callable[[Positions], bool]:
+        ends = self._ends()
+        return lambda now: all(int(now.partitions[name].at or 0) >= end for name, end in ends.items())
+
 
 class FakeKinesis:
     def __init__(self, world: World, spec: Any) -> None:
@@ -122,6 +126,9 @@ class FakeKinesis:
             open_partitions=("b", "c"),
             closed_partitions=("a",),
         )
+
+    def pin(self, positions: Positions) -> Callable[[Positions], bool]:
+        return lambda now: True
 
 
 class Desk:

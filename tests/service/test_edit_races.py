@@ -10,7 +10,7 @@ import pytest
 
 from lading.commit.coordinator import Coordinator, World
 from lading.commit.steps import run_steps
-from lading.errors import JobChangedError, JobStateError, StoreError
+from lading.errors import JobChangedError, JobStateError, StorageError, StoreError
 from lading.ids import Incarnation, new_token
 from lading.jobs.events import Tick
 from lading.jobs.record import JobState
@@ -19,6 +19,7 @@ from lading.model.tally import RowCounts
 from lading.plan.planner import Planner
 from lading.service import edits
 from lading.service.cut_off import check_not_cut_off
+from lading.service.undo import prepare_undo
 from tests.service.edit_rig import (
     ALTER,
     MOVE,
@@ -26,6 +27,7 @@ from tests.service.edit_rig import (
     OLD,
     OTHER,
     UNDO,
+    Killed,
     actions,
     at,
     during_the_edit,
@@ -80,7 +82,7 @@ def test_a_batch_that_lands_after_undo_looked_is_not_loaded_again(job: Desk, mon
     steps = batch.run_batch()
     while next(steps) != "commit.before":
         pass
-    looked = edits.prepare_undo(lading.session("bob", "shop"), record)
+    looked = prepare_undo(lading.session("bob", "shop"), record)
     run_steps(steps)
     with pytest.raises(JobChangedError, match="has loaded 10 rows since it was looked at"):
         edits.commit_edit(lading.session("bob", "shop"), looked)
@@ -91,9 +93,9 @@ def test_a_batch_that_lands_after_undo_looked_is_not_loaded_again(job: Desk, mon
 def test_an_edit_of_what_another_one_changed_meanwhile_is_refused(job: Desk) -> None:
     session, record = job.lading.session("bob", "shop"), job.lading.any_job("shop.j")
     with pytest.raises(JobStateError, match="There is no change"):
-        edits.prepare_undo(session, record)
+        prepare_undo(session, record)
     job.sql(MOVE)
-    looked = edits.prepare_undo(session, record)
+    looked = prepare_undo(session, record)
     job.sql(f'{ALTER} PROPERTIES("max_error_number"="3")')
     with pytest.raises(JobChangedError, match="was altered since it was looked at"):
         edits.commit_edit(session, looked)
@@ -155,8 +157,9 @@ def test_a_record_that_cannot_be_saved_is_told_as_it_is(job: Desk, monkeypatch: 
             job.sql(OTHER)
     assert "Nothing was changed" not in str(caught.value)
     assert password(job) == OLD
-    job.sql(OTHER)
+    job.sql("RESUME ROUTINE LOAD FOR j; PAUSE ROUTINE LOAD FOR j")
     assert (password(job), at(job)) == (NEW, {"0": "7"})
+    assert actions(job)[:3] == ["PAUSE", "RESUME", "ALTER"]
     job.sql(UNDO)
     assert (password(job), at(job)) == (OLD, {"0": "0", "1": "0"})
 
@@ -164,10 +167,62 @@ def test_a_record_that_cannot_be_saved_is_told_as_it_is(job: Desk, monkeypatch: 
 # The end of the process.
 
 
+@pytest.mark.parametrize(("statement", "there"), [(MOVE, {"0": "40", "1": "0"}), (OTHER, {"0": "7"})])
+def test_an_alter_that_was_cut_off_is_finished_at_the_next_start_and_can_be_taken_back(
+    job: Desk, monkeypatch: pytest.MonkeyPatch, statement: str, there: dict[str, str]
+) -> None:
+    kill_during(job, monkeypatch, statement)
+    assert (actions(job)[0], at(job)) == ("ALTER", there)
+    assert password(job) == (NEW if statement is OTHER else OLD)
+    entry = job.lading.store.list_audit(job_id=job.lading.any_job("shop.j").job_id)[0]
+    assert (entry.user, entry.facts["epoch"]) == ("ann", "1")
+    assert "finished at the next start" in entry.facts["finished"]
+    assert not [key for key in job.lading.store.list_settings() if key.startswith("edit/")]
+    job.sql(UNDO)
+    assert (password(job), at(job)) == (OLD, {"0": "0", "1": "0"})
+    job.sql("RESUME ROUTINE LOAD FOR j")
+    job.run()
+    assert job.show()["State"] == "RUNNING"
+
+
+def test_an_alter_that_died_before_its_commit_leaves_nothing(job: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def die(*parts: Any) -> Any:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(edits, "_commit_move", die)
+        with pytest.raises(Killed):
+            job.sql(MOVE)
+    job.restart()
+    assert (actions(job)[0], at(job)) == ("PAUSE", {"0": "0", "1": "0"})
+    job.sql("RESUME ROUTINE LOAD FOR j")
+    job.run()
+    kinds = [bill.kind.value for bill in job.lading.bills(job.lading.any_job("shop.j"), 9)]
+    assert kinds[0] == "takeover", "a commit that is still under way can no longer land"
+    assert not [key for key in job.lading.store.list_settings() if key.startswith("edit/")]
+
+
+def test_a_table_that_cannot_be_asked_at_the_start_is_asked_before_the_job_runs(
+    job: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(*parts: Any) -> Any:
+        msg = "The bucket is gone"
+        raise StorageError(msg)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("lading.service.begun_edits.cut_off_edit", gone)
+        kill_during(job, monkeypatch, MOVE)
+        assert actions(job)[0] == "PAUSE"
+        with pytest.raises(StorageError, match="The bucket is gone"):
+            job.sql("RESUME ROUTINE LOAD FOR j")
+    job.sql("RESUME ROUTINE LOAD FOR j")
+    assert (actions(job)[:2], at(job)["0"]) == (["RESUME", "ALTER"], "40")
+
+
 def test_an_alter_that_was_cut_off_is_noticed_before_the_old_definition_runs(
     job: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kill_during(job, monkeypatch, OTHER)
+    kill_during(job, monkeypatch, OTHER, is_known=False)
     lading, record = job.lading, job.lading.any_job("shop.j")
     assert (record.state, password(job), at(job)) == (JobState.PAUSED, OLD, {"0": "7"})
     coordinator, compiled = lading.coordinator(record)
@@ -180,7 +235,7 @@ def test_an_alter_that_was_cut_off_is_noticed_before_the_old_definition_runs(
 def test_a_job_whose_alter_was_cut_off_is_paused_until_somebody_decides(
     job: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kill_during(job, monkeypatch, OTHER)
+    kill_during(job, monkeypatch, OTHER, is_known=False)
     for _ in range(2):
         job.sql("RESUME ROUTINE LOAD FOR j")
         job.run()
@@ -195,7 +250,7 @@ def test_a_job_whose_alter_was_cut_off_is_paused_until_somebody_decides(
 
 def test_an_alter_that_was_cut_off_can_be_taken_back(job: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     job.sql(MOVE)
-    kill_during(job, monkeypatch, OTHER)
+    kill_during(job, monkeypatch, OTHER, is_known=False)
     job.sql(UNDO)
     assert (password(job), at(job)) == (OLD, {"0": "40", "1": "0"})
     assert "which was cut off" in str(job.sql("SHOW LOAD AUDIT FOR shop.j")[0][4])
@@ -207,7 +262,7 @@ def test_an_alter_that_was_cut_off_can_be_taken_back(job: Desk, monkeypatch: pyt
 def test_an_alter_that_was_cut_off_can_be_done_again_and_then_taken_back(
     job: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kill_during(job, monkeypatch, OTHER)
+    kill_during(job, monkeypatch, OTHER, is_known=False)
     job.sql(OTHER)
     assert (password(job), at(job)) == (NEW, {"0": "7"})
     job.sql(UNDO)

@@ -48,7 +48,7 @@ def recover(
         typer.echo(
             "Read the definition of each job, then RESUME it, or drop it if it was stopped or dropped before. Not in "
             "the tables, and lost with the store: users and grants, the audit, keys that stood in statements (give "
-            "them with ALTER), changes of a job after its last commit, and jobs that had not yet begun."
+            "them with ALTER), and changes of a job after its last commit."
         )
     if lost_key:
         typer.echo(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import typer
 from rich.console import Console
@@ -41,7 +44,7 @@ def run(
     """Load everything that is there now.
 
     Exit status 0: caught up; 3: a job paused on an error; 4: caught up, and files are there that are not loaded; 5: the
-    time was over before all was loaded.
+    time was over before all was loaded; 130: Ctrl-C.
     """
     from lading.cli.remote import find_remote
     from lading.service.facade import Lading
@@ -60,15 +63,43 @@ def run(
             SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=console
         ) as progress:
             board = _Board(progress, names, lambda record: lading.runner(record.job_id).behind())
-            records = lading.run(names, timeout=timeout, on_progress=board.note)
+            with _Interrupts(console) as interrupts:
+                records = lading.run(names, timeout=timeout, on_progress=board.note, stop=interrupts.stop)
             board.finish(records)
         has_left_out = _tell_surveys(lading, records, console)
         is_cut_off = _tell_cut_off(lading, records, console)
     paused = [record for record in records.values() if record.state is JobState.PAUSED]
     for record in paused:
         console.print(f"{record.full_name} is PAUSED: {render_reason(record.reason)}", style="red", markup=False)
+    if interrupts.number:
+        raise typer.Exit(128 + interrupts.number)
     if paused or has_left_out or is_cut_off:
         raise typer.Exit(PAUSED_EXIT if paused else CUT_OFF_EXIT if is_cut_off else LEFT_OUT_EXIT)
+
+
+class _Interrupts:
+    """The first Ctrl-C or SIGTERM lets the running commit end, the second ends at once: every step allows that."""
+
+    def __init__(self, console: Console) -> None:
+        self.stop = threading.Event()
+        self.number = 0
+        self._console = console
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> Self:
+        self._before = {number: signal.signal(number, self._take) for number in (signal.SIGINT, signal.SIGTERM)}
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _take(self, number: int, frame: FrameType | None) -> None:
+        if self.stop.is_set():
+            os._exit(128 + number)
+        self.number = number
+        self.stop.set()
+        self._console.print("Ending after the running commit; once more ends at once.")
 
 
 def _tell_cut_off(lading: Lading, records: dict[str, JobRecord], console: Console) -> bool:

@@ -75,21 +75,25 @@ class Coordinator:
         self.bill: Bill | None = None
         self._world = world
 
-    def start(self, *, last_seen: Head | None = None, said_goodbye: Head | None = None) -> Steps[Bill]:
+    def start(
+        self, *, last_seen: Head | None = None, said_goodbye: Head | None = None, created_at: Positions | None = None
+    ) -> Steps[Bill]:
         """Open the job, or take it over. Nothing else may be called before this has returned.
 
         `last_seen` is the newest head the metadata store remembers: a table that is behind it was rolled back.
         `said_goodbye` is the head at which the last incarnation ended cleanly: if the table still has it, nobody is
-        left to fence. Both are hints that may be lost.
+        left to fence. Both are hints that may be lost. `created_at` are the positions of the moment of CREATE: a job
+        that has no head yet begins there, whenever that is, and not where its start would lead by now.
         """
         yield "start.before"
         world = self._world
         planned_at = world.clock.now()
         head = self._read_start_head(last_seen)
         if head is None:
-            # Dies before the commit: there is no head, the job is not open, and the start is resolved again.
+            # Dies before the commit: there is no head, the job is not open, and the next start does this again, with
+            # the same positions as long as the store has those of CREATE.
             # Dies after it: the start is pinned for ever, also when no row is ever read.
-            positions = world.planner.open(self.job.start)
+            positions = world.planner.open(self.job.start) if created_at is None else created_at
             bill = draft_opening(self.job, positions, self._stamp(planned_at))
             yield from self._commit(bill, ())
         else:

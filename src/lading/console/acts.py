@@ -11,13 +11,14 @@ from lading.console.desk import Console, Visitor
 from lading.errors import ConfigError, LadingError
 from lading.jobs.record import JobKind, JobRecord
 from lading.service import rollbacks
-from lading.service.edits import check_seen, edit_positions, plan_edit, plan_of, prepare_undo
+from lading.service.edits import check_seen, edit_positions, plan_edit, plan_of
 from lading.service.moves import EditPlan
 from lading.service.rollbacks import RollbackView
 from lading.service.routine import after_change
 from lading.service.security.recording import Request, recorded
 from lading.service.seen import changed_since
 from lading.service.turns import turn_of
+from lading.service.undo import prepare_undo
 from lading.sql.parts import QualifiedName
 from lading.sql.statements import (
     AcceptRollback,

@@ -15,6 +15,7 @@ from lading.jobs.events import (
     Halt,
     NothingToDo,
     Opened,
+    OpeningCommitted,
     Retry,
     SaveTask,
 )
@@ -48,6 +49,12 @@ def on_opened(record: JobRecord, event: Opened) -> Change:
         return seen, (*actions, Halt())
     opened = _check_window(replace(seen, state=JobState.RUNNING), event.at)
     return opened, (*actions, *_halt_if_paused(opened))
+
+
+def on_opening_committed(record: JobRecord, event: OpeningCommitted) -> Change:
+    """The job waits to be run, as before, and now the table knows it."""
+    seen = _take_in(record, event.head, event.totals)
+    return replace(seen, goodbye=event.head, current_offset=event.current_offset or seen.current_offset), ()
 
 
 def on_batch_started(record: JobRecord, event: BatchStarted) -> Change:

@@ -100,6 +100,16 @@ class Opened:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OpeningCommitted:
+    """CREATE has committed the opening bill. Nobody works for the job yet, so nobody is left to fence."""
+
+    head: Head
+    totals: Tally
+    current_offset: str = ""
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BatchStarted:
     """A batch was planned and is about to be staged. Refused unless the job is RUNNING."""
 
@@ -212,6 +222,7 @@ Event = (
     | Altered
     | RollbackAccepted
     | Opened
+    | OpeningCommitted
     | BatchStarted
     | BatchCommitted
     | BatchFailed

@@ -31,6 +31,7 @@ from lading.jobs.events import (
     Interrupted,
     NothingToDo,
     Opened,
+    OpeningCommitted,
     PausedByUser,
     Resumed,
     RollbackAccepted,
@@ -79,6 +80,8 @@ def transition(record: JobRecord, event: Event) -> Change:
             return _accept_rollback(record, event)
         case Opened():
             return batches.on_opened(record, event)
+        case OpeningCommitted():
+            return batches.on_opening_committed(record, event)
         case BatchStarted():
             return batches.on_batch_started(record, event)
         case BatchCommitted():

@@ -55,8 +55,13 @@ TASK_COLUMNS: tuple[str, ...] = (
 )
 
 
-def render_job(record: JobRecord, totals: Tally | None, *, zone: tzinfo = UTC) -> dict[str, str]:
-    """One row of jobs(). `totals` are those of the head's bill; None shows the copy in the record."""
+def render_job(
+    record: JobRecord, totals: Tally | None, *, lag: int | None = None, zone: tzinfo = UTC
+) -> dict[str, str]:
+    """One row of jobs(). `totals` are those of the head's bill; None shows the copy in the record.
+
+    `lag` are the files that are still to be loaded; None where nobody has counted them.
+    """
     values = (
         record.job_id,
         record.name,
@@ -76,19 +81,24 @@ def render_job(record: JobRecord, totals: Tally | None, *, zone: tzinfo = UTC) -
         render_job_statistic(totals or record.totals),
         render_error(record.reason),
         record.runtime_message,
-        "",
+        "" if lag is None else str(lag),
         render_time(record.last_success_at, zone),
     )
     return dict(zip(JOB_COLUMNS, values, strict=True))
 
 
 def render_jobs(
-    records: Iterable[JobRecord], totals: Mapping[str, Tally], *, zone: tzinfo = UTC
+    records: Iterable[JobRecord],
+    totals: Mapping[str, Tally],
+    *,
+    lags: Mapping[str, int] | None = None,
+    zone: tzinfo = UTC,
 ) -> list[dict[str, str]]:
-    """All rows of jobs(): streaming jobs that were not dropped, oldest first. `totals` are by job id."""
+    """All rows of jobs(): streaming jobs that were not dropped, oldest first. `totals` and `lags` are by job id."""
     shown = [job for job in records if job.kind is JobKind.STREAMING and job.state is not JobState.STOPPED]
     ordered = sorted(shown, key=lambda job: (job.created_at, job.job_id))
-    return [render_job(job, totals.get(job.job_id), zone=zone) for job in ordered]
+    known = lags or {}
+    return [render_job(job, totals.get(job.job_id), lag=known.get(job.job_id), zone=zone) for job in ordered]
 
 
 def render_task(task: TaskRecord, *, zone: tzinfo = UTC) -> dict[str, str]:

@@ -14,6 +14,7 @@ from lading.service.moves import PartitionMove, way_between
 from lading.store.records import AuditEntry
 
 if TYPE_CHECKING:
+    from lading.service.facade import Lading
     from lading.service.session import Session
 
 EDITS = ("ALTER", "UNDO ALTER")
@@ -25,9 +26,9 @@ def last_edit(entries: Sequence[AuditEntry]) -> AuditEntry | None:
     return next((found for found in entries if found.action in EDITS), None)
 
 
-def _lineage(session: Session, record: JobRecord) -> Iterator[Bill]:
+def _lineage(lading: Lading, record: JobRecord) -> Iterator[Bill]:
     """The bills of a job as far as they are kept, newest first, each read when it is wanted."""
-    table = session.lading.open_target(record)
+    table = lading.open_target(record)
     head = table.read_head_unchecked(record.job_id)
     while head is not None:
         try:
@@ -43,10 +44,10 @@ def name_of(bill: Bill) -> str:
     return bill.head.bill_name.removesuffix(".json")
 
 
-def cut_off_edit(session: Session, record: JobRecord, saved: Collection[str]) -> Bill | None:
+def cut_off_edit(lading: Lading, record: JobRecord, saved: Collection[str]) -> Bill | None:
     """The last change, when it moved the position and never came into the record and the audit."""
-    newest = next(_lineage(session, record), None)
-    edited = last_change(session.lading.open_target(record).bills, newest) if newest is not None else None
+    newest = next(_lineage(lading, record), None)
+    edited = last_change(lading.open_target(record).bills, newest) if newest is not None else None
     return edited if edited is not None and name_of(edited) not in saved else None
 
 
@@ -56,7 +57,7 @@ def positions_before(session: Session, record: JobRecord, head: str, saved: Coll
     Edits before it that were cut off never became part of the definition that is put back: they are passed over.
     """
     newest, edited, loads = None, None, list[Bill]()
-    for bill in _lineage(session, record):
+    for bill in _lineage(session.lading, record):
         newest = newest or bill
         if edited is not None and not _is_passed_over(bill, saved):
             _refuse_loaded(record, loads)

@@ -73,6 +73,7 @@ def compile_routine(
         show_position=partial(progress_text, stream),
         remark=partial(lag_remark, stream),
         behind=partial(lag_remark, stream),
+        pin=stream.source.pin,
         acknowledge=stream.acknowledge,
         close=stream.close,
     )

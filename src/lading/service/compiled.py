@@ -52,6 +52,9 @@ class Compiled:
     """Count what is there, where the source counts files. May be slow: it lists everything."""
     look_everywhere: Callable[[], None] = lambda: None
     """Have the next batch look for everything there is, however long that takes."""
+    pin: Callable[[Positions], Callable[[Positions], bool]] | None = None
+    """Remember where the source ends now; the answer says of later positions whether they are there. None: a source
+    that is read until it has nothing more."""
     is_once: bool = False
     can_learn_columns: Callable[[], bool] = lambda: True
     """Whether something has come since from which the columns can be learned, when `stage` is None."""

@@ -12,13 +12,14 @@ from lading.model.bill import Bill, BillKind, Head
 from lading.model.job import Job
 
 
-def check_not_cut_off(job: Job, bills: Bills, newest: Bill, last_seen: Head | None) -> None:
+def check_not_cut_off(job: Job, bills: Bills, newest: Bill, last_seen: Head | None, *, is_begun: bool = False) -> None:
     """Raise JobStateError when the head is an edit that the record does not know and that has another definition.
 
-    `last_seen` is the newest head of the record: every edit that was saved is known to it.
+    `last_seen` is the newest head of the record: every edit that was saved is known to it. `is_begun`: the store knows
+    of an edit that was not finished, so that one with the same definition is not overlooked either.
     """
     edited = last_change(bills, newest)
-    if edited is None or edited.definition == job.definition:
+    if edited is None or (edited.definition == job.definition and not is_begun):
         return
     if last_seen is not None and last_seen.seq >= edited.seq:
         return
@@ -26,7 +27,7 @@ def check_not_cut_off(job: Job, bills: Bills, newest: Bill, last_seen: Head | No
     raise JobStateError(
         msg,
         left="The position has moved and the definition is the old one; nothing was read.",
-        todo="Pause it and run the same ALTER again, or UNDO ALTER.",
+        todo="RESUME it to finish the ALTER; if that is refused, run the same ALTER again. UNDO ALTER takes it back.",
         job_id=job.job_id,
         seq=edited.seq,
     )

@@ -5,11 +5,13 @@ An edit is prepared (`Edit`), shown (`plan_of`) and done (`commit_edit`):
 1. keep the new secrets, in a slot of their own. Dies here: nobody reads them; the old definition uses the old ones.
 2. compile the new definition against table and stream. Nothing durable.
 3. where the position is moved, pause a job that would go on by itself. Dies here: it waits for RESUME.
-4. move the position: one commit of the table, without files, that raises the epoch, on the head that was looked at.
-   Dies here: the position has moved and the record has the old definition. The bill has the new one, so that the job
-   is not run with the old one (`cut_off`); the same statement does the rest, and UNDO takes the position back.
-5. save the record, which names the slot of the secrets, and the audit, both or neither.
-6. forget the secrets of before the last edit but one. Dies here: they stay, sealed.
+4. where the position is moved, keep what steps 5 and 6 will write (`begun_edits`). Dies here: no bill fits it.
+5. move the position: one commit of the table, without files, that raises the epoch, on the head that was looked at.
+   Dies here: the position has moved and the record has the old definition. The next start does the rest. If the store
+   lost what step 4 kept, the bill still has the new definition, so that the job is not run with the old one
+   (`cut_off`); the same statement does the rest, and UNDO takes the position back.
+6. save the record, which names the slot of the secrets, and the audit, both or neither; forget what step 4 kept.
+7. forget the secrets of before the last edit but one. Dies here: they stay, sealed.
 
 All of it in the job's turn: another statement waits, or finds the job changed.
 """
@@ -23,15 +25,16 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from lading.commit.steps import run_steps
-from lading.errors import ConfigError, JobStateError, LadingError
+from lading.errors import ConfigError, JobStateError, LadingError, UnknownOutcomeError
 from lading.ids import JobId, new_token
 from lading.jobs.events import Altered, PausedByUser
-from lading.jobs.record import JobKind, JobRecord, JobState, WindowLimits
+from lading.jobs.record import JobRecord, JobState, WindowLimits
 from lading.jobs.transition import transition
 from lading.model.bill import Bill, BillKind, Head
 from lading.model.positions import Positions
 from lading.service.audit import apply, audit, compact
-from lading.service.before import EDITS, cut_off_edit, last_edit, moves_back, name_of, positions_before
+from lading.service.before import EDITS, last_edit
+from lading.service.begun_edits import BegunEdit, drop_begun, head_facts, keep_begun, settled
 from lading.service.changes import changed_parts, has_new_secrets, has_secrets
 from lading.service.compile_routine import window_of
 from lading.service.lookout import forget_lag
@@ -160,20 +163,29 @@ def _commit_in_turn(session: Session, edit: Edit) -> EditPlan:
         if edit.is_move:
             _hold(session, record)
             lading.forget_runner(job_id)
+            begun = BegunEdit(event=event, entry=_audit(session, edit), reason=_reason(session, edit), at=event.at)
+            keep_begun(lading.store, job_id, begun)
             bill, shown = _commit_move(session, edit, _with(_unchanged(session, edit), event))
             forget_lag(lading.watches, job_id)
             event = replace(event, moved=bill.head, current_offset=shown)
+    except UnknownOutcomeError:
+        raise  # It may have landed, and is finished then: with its secrets.
     except Exception:
+        with suppress(LadingError):
+            drop_begun(lading.store, job_id)
         if changed.secrets_slot != record.secrets_slot:
             with suppress(LadingError):  # What went wrong first is told; sealed secrets that nobody names do no harm.
                 lading.drop_secrets(job_id, changed.secrets_slot)
         raise
-    entry = _audit(session, edit, bill)
+    entry = _audit(session, edit)
+    if bill is not None:
+        entry = replace(entry, facts={**entry.facts, **head_facts(bill)})
     older = last_edit(lading.store.list_audit(job_id=job_id))
     try:
         apply(session, record, event, entry)
     except LadingError as error:
         raise (_half_done(record, bill, error) if bill is not None else error) from error
+    drop_begun(lading.store, job_id)
     if older is not None:
         _forget(lading, job_id, older.facts.get("slot_before", ""), {record.secrets_slot, changed.secrets_slot})
     plan = replace(plan_of(edit), is_done=True)
@@ -245,7 +257,7 @@ def _half_done(record: JobRecord, bill: Bill, error: LadingError) -> JobStateErr
     return JobStateError(
         msg,
         left=f"The table has bill {bill.seq}; definition and secrets are the old ones.",
-        todo="Run the same statement again, or UNDO ALTER.",
+        todo="RESUME finishes it; UNDO ALTER takes it back.",
         job_id=record.job_id,
         seq=bill.seq,
     )
@@ -265,7 +277,7 @@ def _window(statement: AnyJob) -> WindowLimits | None:
     return window_of(define_routine_load(statement).properties) if isinstance(statement, CreateRoutineLoad) else None
 
 
-def _audit(session: Session, edit: Edit, bill: Bill | None) -> AuditEntry:
+def _audit(session: Session, edit: Edit) -> AuditEntry:
     facts = {"definition_before": edit.record.definition, **edit.facts}
     if edit.record.secrets_slot:
         facts["slot_before"] = edit.record.secrets_slot
@@ -276,84 +288,9 @@ def _audit(session: Session, edit: Edit, bill: Bill | None) -> AuditEntry:
         facts["changed"] = compact(changed)
     if edit.moves:
         facts["positions"] = compact({move.partition: [move.start, move.end] for move in edit.moves})
-    if bill is not None:
-        facts["head"] = bill.head.bill_name.removesuffix(".json")
-        facts["epoch"] = str(bill.epoch)
     if has_new_secrets(edit.old, edit.new):
         facts["secrets"] = "changed"
     return audit(session, edit.record, edit.action, statement=edit.statement, facts=facts)
-
-
-# Taking back.
-
-
-def prepare_undo(session: Session, record: JobRecord, *, reason: str = "", statement: Statement | None = None) -> Edit:
-    """Take back the last edit: definition and position. An undo is an edit too, and can be taken back.
-
-    Refused when rows were loaded since a position was moved: going back would load them twice, or leave rows out.
-    """
-    check_paused(record, session)
-    entries = session.lading.store.list_audit(job_id=record.job_id)
-    saved = {found.facts["head"] for found in entries if "head" in found.facts}
-    cut_off = cut_off_edit(session, record, saved)
-    if cut_off is not None:
-        return _undo_cut_off(session, record, cut_off, saved, reason=reason, statement=statement)
-    entry = last_edit(entries)
-    if entry is None or "definition_before" not in entry.facts:
-        msg = f"There is no change of job {record.full_name} to take back"
-        raise JobStateError(msg, left="Nothing was changed.", todo="See SHOW LOAD AUDIT.", job_id=record.job_id)
-    old = session.lading.statement_of(record)
-    new = _statement_before(session, record, entry.facts)
-    restored: Positions | None = None
-    moves: tuple[PartitionMove, ...] = ()
-    seen: Head | None = None
-    if head := entry.facts.get("head"):
-        newest, restored = positions_before(session, record, head, saved)
-        seen, moves = newest.head, moves_back(newest.positions, restored, is_file=record.kind is JobKind.STREAMING)
-    return Edit(
-        record=record,
-        old=old,
-        new=new,
-        seen=seen,
-        moves=moves,
-        restored=restored,
-        action=UNDO,
-        reason=reason,
-        statement=statement,
-        facts={"undoes": f"{entry.action} of {entry.at.isoformat(timespec='seconds')} by {entry.user}"},
-    )
-
-
-def _statement_before(session: Session, record: JobRecord, facts: Mapping[str, str]) -> AnyJob:
-    """The definition of before, with the secrets of before where those were changed."""
-    slot = facts.get("slot_before", "")
-    return session.lading.statement_of(replace(record, definition=facts["definition_before"], secrets_slot=slot))
-
-
-def _undo_cut_off(
-    session: Session,
-    record: JobRecord,
-    edited: Bill,
-    saved: Collection[str],
-    *,
-    reason: str,
-    statement: Statement | None,
-) -> Edit:
-    """Only the position is taken back: the definition was not changed."""
-    old = session.lading.statement_of(record)
-    newest, restored = positions_before(session, record, name_of(edited), saved)
-    return Edit(
-        record=record,
-        old=old,
-        new=old,
-        seen=newest.head,
-        moves=moves_back(newest.positions, restored, is_file=record.kind is JobKind.STREAMING),
-        restored=restored,
-        action=UNDO,
-        reason=reason,
-        statement=statement,
-        facts={"undoes": f"{edited.reason}, of {edited.billed_at.isoformat(timespec='seconds')}, which was cut off"},
-    )
 
 
 # For HTTP and other callers without SQL.
@@ -381,7 +318,7 @@ def _prepared(session: Session, job: str, positions: Mapping[str, str | None], r
     if not positions:
         msg = "No position is named"
         raise ConfigError(msg, left="Nothing was changed.", todo="Name a partition and where it should go.")
-    record = session.lading.any_job(job)
+    record = settled(session.lading, session.lading.any_job(job))
     check_paused(record, session)
     old = session.lading.statement_of(record)
     if isinstance(old, CreateRoutineLoad):

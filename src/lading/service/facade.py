@@ -13,27 +13,28 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from lading.clock import Clock, SystemClock
-from lading.commit.coordinator import Coordinator, World
+from lading.commit.coordinator import Coordinator
 from lading.commit.steps import run_steps
 from lading.errors import HeadLostError, JobNotFoundError
-from lading.ids import JobId, new_incarnation, new_token
+from lading.ids import JobId, new_incarnation
 from lading.jobs.events import Interrupted
 from lading.jobs.record import JobKind, JobName, JobRecord, JobState
 from lading.model.bill import Bill
 from lading.net.resolve import Resolver
 from lading.pipeline.environment import cloud_identity
 from lading.pipeline.pools import pool_of
-from lading.plan.planner import Planner
 from lading.service.access import Access
+from lading.service.begun_edits import finish_all
 from lading.service.caretaker import forget_ended
 from lading.service.compile_files import FilesContext, compile_files
 from lading.service.compile_routine import compile_routine
 from lading.service.compiled import Compiled
-from lading.service.draining import Progress, drain
+from lading.service.draining import Progress, Until, drain
 from lading.service.engine import Engine
 from lading.service.guard import no_such_job
 from lading.service.home import Home
 from lading.service.lost_home import Opening, open_kept
+from lading.service.opening import created_positions, new_coordinator
 from lading.service.result import Result
 from lading.service.rights import ROOT, Identity
 from lading.service.runner import JobRunner
@@ -117,6 +118,7 @@ class Lading:
         self.shelf.create_database("default", if_not_exists=True)
         self._end_lost_tasks()
         forget_ended(self.store, self.clock)
+        finish_all(self)
 
     # What people use.
 
@@ -155,15 +157,22 @@ class Lading:
             return self._access
 
     def run(
-        self, jobs: Sequence[str] | None = None, *, timeout: float | None = None, on_progress: Progress | None = None
+        self,
+        jobs: Sequence[str] | None = None,
+        *,
+        timeout: float | None = None,
+        on_progress: Progress | None = None,
+        stop: threading.Event | None = None,
     ) -> dict[str, JobRecord]:
-        """Run jobs until all that is there now is loaded, or until each has stopped; by name, how each is now."""
+        """Run jobs until all that is there now is loaded, or until each has stopped; by name, how each is now.
+
+        What comes into a stream after this began is not waited for. Once `stop` is set, each job ends after its batch.
+        """
         chosen = [self.any_job(name) for name in jobs] if jobs else self.live_jobs()
         deadline = None if timeout is None else self.clock.monotonic_s() + timeout
         with ThreadPoolExecutor(max_workers=max(1, min(16, len(chosen)))) as pool:
-            futures = [
-                pool.submit(drain, self.runner(record.job_id), self.clock, deadline, on_progress) for record in chosen
-            ]
+            until = Until(clock=self.clock, deadline_s=deadline, stop=stop or threading.Event())
+            futures = [pool.submit(drain, self.runner(record.job_id), until, on_progress) for record in chosen]
             ended = [future.result() for future in futures]
         return {str(record.full_name): record for record in ended}
 
@@ -324,22 +333,19 @@ class Lading:
     def coordinator(self, record: JobRecord) -> tuple[Coordinator, Compiled]:
         """A coordinator that has started, for an operator's edit, and the parts of the job, to be closed."""
         coordinator, compiled = self.new_coordinator(record)
-        run_steps(coordinator.start(last_seen=record.last_seen, said_goodbye=record.goodbye))
+        begins = created_positions(self.store, record)
+        run_steps(coordinator.start(last_seen=record.last_seen, said_goodbye=record.goodbye, created_at=begins))
         return coordinator, compiled
 
     def new_coordinator(self, record: JobRecord) -> tuple[Coordinator, Compiled]:
         """The same, before it has started."""
         compiled, table = self.compile(record)
-        world = World(
-            table=table,
-            bills=table.bills,
-            planner=Planner(compiled.source, self.clock),
-            stager=NoStager(),
-            clock=self.clock,
-            new_token=new_token,
-            followers=(self.store,),
-        )
-        return Coordinator(compiled.job, world, self._tools.incarnation), compiled
+        return new_coordinator(self._tools, compiled, table), compiled
+
+    @property
+    def tools(self) -> Tools:
+        """What every runner of this service shares."""
+        return self._tools
 
     def bills(self, record: JobRecord, limit: int) -> list[Bill]:
         """The newest bills of a job, newest first."""

@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from lading.errors import LadingError
+from lading.ids import JobId
 from lading.jobs.record import JobKind, JobRecord
 from lading.model.positions import Positions
 from lading.service.lag_watch import MOST_ASKED, LagWatch
@@ -37,7 +39,8 @@ class LagRounds:
         self._metrics = metrics
         self._every_s = every_s
         self._sight = sight or ask_stream
-        self._watch = LagWatch(lading.clock)
+        self._watch = self._shared_watch(lading)
+        self._watch.listeners.append(self._heard)
         self._ending = threading.Event()
         self._log = logging.getLogger("lading.lag")
         self._thread = threading.Thread(target=self._run, name="lading-lag-rounds", daemon=True)
@@ -49,6 +52,8 @@ class LagRounds:
     def close(self) -> None:
         """End; an answer that is still waited for is given up."""
         self._ending.set()
+        if self._heard in self._watch.listeners:
+            self._watch.listeners.remove(self._heard)
         if self._thread.is_alive():
             self._thread.join()
 
@@ -66,16 +71,23 @@ class LagRounds:
             positions = self._positions(record)
             if positions is not None and positions.partitions:
                 asks[record.job_id] = partial(self._sight, self._lading, record, positions)
-        found = self._watch.look(asks)
-        for record in records:
-            sight = found.get(record.job_id)
-            if sight is not None:
-                self._metrics.lag_seen(
-                    record,
-                    unit=_unit_of(record),
-                    partitions=sight.lag,
-                    seconds_to_trim=sight.seconds_to_trim,
-                )
+        self._watch.look(asks)
+
+    def _heard(self, job_id: JobId, sight: StreamSight) -> None:
+        """A stream answered: to a round, or to somebody who looks at the job."""
+        try:
+            record = self._lading.store.load_job_by_id(job_id).record
+        except LadingError:
+            return  # The job is gone, or the store is away; the next answer comes soon.
+        self._metrics.lag_seen(
+            record, unit=_unit_of(record), partitions=sight.lag, seconds_to_trim=sight.seconds_to_trim
+        )
+
+    @staticmethod
+    def _shared_watch(lading: Lading) -> LagWatch:
+        from lading.service.routine_views import views_of
+
+        return views_of(lading).watch
 
     def _positions(self, record: JobRecord) -> Positions | None:
         from lading.service.routine_views import views_of

@@ -38,6 +38,8 @@ class LagWatch:
         self._changed = threading.Condition()
         self._answers: dict[JobId, _Answer] = {}
         self._asked: set[JobId] = set()
+        self.listeners: list[Callable[[JobId, StreamSight], None]] = []
+        """Told of every answer, whoever asked, so that all faces show the same."""
 
     def look(self, asks: Mapping[JobId, Ask]) -> dict[JobId, StreamSight]:
         """What is known of these jobs within a short time. Jobs of which nothing is known are missing."""
@@ -80,6 +82,9 @@ class LagWatch:
             sight = ask()
         except LadingError:
             pass  # Not known. The job itself says why when it next reads.
+        else:
+            for listener in list(self.listeners):
+                listener(job_id, sight)
         finally:
             with self._changed:
                 self._answers[job_id] = _Answer(sight, self._clock.monotonic_s())

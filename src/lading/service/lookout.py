@@ -9,10 +9,15 @@ import threading
 from collections import deque
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from lading.ids import JobId
 from lading.status.lag import Lag, LagUnit
 from lading.status.rates import Beat, LagPoint
+
+if TYPE_CHECKING:
+    from lading.service.facade import Lading
 
 KEPT_BEATS = 240
 KEPT_LAGS = 120
@@ -114,6 +119,17 @@ class Lookout:
             for memory in (self._beats, self._lags, self._units, self._past, self._newest, self._left_out):
                 for job_id in [known for known in memory if known not in kept]:
                     del memory[job_id]
+
+
+_OWN: WeakKeyDictionary[Lading, Lookout] = WeakKeyDictionary()
+
+
+def lookout_of(lading: Lading) -> Lookout:
+    """What all faces of a process show: that of its metrics, or one of its own where nobody measures."""
+    for watch in lading.watches:
+        if isinstance(found := getattr(watch, "lookout", None), Lookout):
+            return found
+    return _OWN.setdefault(lading, Lookout())
 
 
 def forget_lag(watches: Iterable[object], job_id: JobId) -> None:

@@ -17,8 +17,10 @@ from lading.jobs.routine_views import SCHEMA_COLUMNS
 from lading.jobs.views import JOB_COLUMNS, TASK_COLUMNS, render_jobs, render_tasks
 from lading.pipeline.environment import cloud_identity, without_identity
 from lading.service.bounded_sqlite import SmallTables
+from lading.service.lookout import lookout_of
 from lading.service.result import Result
 from lading.service.routine_views import schema_rows
+from lading.service.sights import Sights
 from lading.service.spark_queries.wire import QueryRequest, View
 from lading.service.stopping import current_stop
 from lading.settings import environment
@@ -70,7 +72,11 @@ def _views(session: Session, query: Query) -> Result:
     overlay = session.lading.unrecorded.overlay
     alive = [overlay(each.record) for each in stored if each.record.job_id in seen]
     totals = session.lading.store.read_totals()
-    jobs = render_jobs(alive, {str(key): value for key, value in totals.items()})
+    recent = Sights(session.lading, lookout=lookout_of(session.lading))
+    lags = {
+        str(record.job_id): lag.behind for record in alive if (lag := recent.lag(record)) and lag.behind is not None
+    }
+    jobs = render_jobs(alive, {str(key): value for key, value in totals.items()}, lags=lags)
     tasks = render_tasks(task for task in session.lading.store.list_tasks() if task.job_id in seen)
     text = _without_schema(rewrite_query(query, FUNCTIONS, dialect="sqlite"))
     with SmallTables() as tables:

@@ -2,7 +2,7 @@
 
 Everything about progress is in the tables: the head of each job, and beside the table the bill that the head names,
 with positions, totals and the definition of the job. What only the store had is gone: users and grants, the audit, the
-keys that stood in statements, and jobs that had not yet begun.
+keys that stood in statements, and jobs whose CREATE was cut off.
 
 Nothing begins to run by itself. A job that was stopped or dropped looks like one that was not, so each is PAUSED and
 waits for a person. It has its old id: whoever resumes it goes on from the head of the table, and another service that

@@ -14,11 +14,13 @@ from lading.jobs.transition import create_record
 from lading.model.bill import Head
 from lading.model.positions import Positions, is_replaced
 from lading.service.audit import apply, audit
+from lading.service.begun_edits import finish_begun, settled
 from lading.service.compile_routine import window_of
 from lading.service.edits import Edit, check_paused
 from lading.service.ended_jobs import tell_table
 from lading.service.lost_secrets import statement_to_alter
 from lading.service.moves import PartitionMove, plan_given_up, plan_new_source, plan_stream_moves
+from lading.service.opening import create_open_job
 from lading.service.result import Result, done, table
 from lading.service.routine_views import (
     NO_ROWS,
@@ -87,7 +89,7 @@ def _listed(session: Session, database: str, *, include_final: bool = False) -> 
 
 
 def create_routine(session: Session, statement: CreateRoutineLoad) -> Result:
-    """CREATE ROUTINE LOAD. Everything is checked against the table and the stream before the job exists."""
+    """CREATE ROUTINE LOAD. All is checked against table and stream before the job exists; it begins now."""
     lading = session.lading
     database = database_of(session, statement.name)
     check_source(session, statement.source)
@@ -113,12 +115,7 @@ def create_routine(session: Session, statement: CreateRoutineLoad) -> Result:
     # Dies after this: secrets of a job that does not exist, which nobody reads.
     lading.keep_secrets(record.job_id, statement, kept)
     allow_hosts(session, record.job_id, statement.source)
-    compiled, _ = lading.compile(record)
-    try:
-        compiled.source.open(compiled.job.start)
-    finally:
-        compiled.close()
-    lading.store.create_job(record, audit=audit(session, record, "CREATE", statement=statement))
+    create_open_job(session, record, statement)
     return done(f"routine load {database}.{statement.name.name} created")
 
 
@@ -157,6 +154,8 @@ def _control(session: Session, record: JobRecord, statement: ControlRoutineLoad)
 
 def _control_in_turn(session: Session, record: JobRecord, statement: ControlRoutineLoad) -> None:
     now = session.lading.clock.now()
+    if statement.verb == "RESUME":
+        finish_begun(session.lading, record)
     events: dict[str, Event] = {
         "PAUSE": PausedByUser(user=session.user, at=now),
         "RESUME": Resumed(at=now),
@@ -176,7 +175,7 @@ def _control_in_turn(session: Session, record: JobRecord, statement: ControlRout
 
 def prepare_routine_alter(session: Session, statement: AlterRoutineLoad) -> Edit:
     """ALTER ROUTINE LOAD, checked against the positions of the job and its stream."""
-    record = operable(session, statement.name)
+    record = settled(session.lading, operable(session, statement.name))
     check_paused(record, session)
     whole = statement_to_alter(session, record, statement.source)
     old = _as_routine(record, whole.statement)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lading.jobs.routine_views import RoutineFacts
-from lading.model.positions import Positions
+from lading.model.positions import Positions, passed_partitions
 from lading.service.positions_shown import kafka_progress, kinesis_progress
 from lading.sources.streams import StreamSight
 from lading.sql.definitions import RoutineLoadDefinition
@@ -152,7 +152,8 @@ def _open_and_closed(positions: Positions, sight: StreamSight | None) -> tuple[S
     """As the stream tells; where it does not, what was not read to its end may be open."""
     if sight is not None and (sight.open_partitions or sight.closed_partitions):
         return sight.open_partitions, sight.closed_partitions
-    states = sorted(positions.partitions.items())
+    passed = passed_partitions(positions)
+    states = sorted((name, state) for name, state in positions.partitions.items() if name not in passed)
     return [name for name, state in states if not state.finished], [name for name, state in states if state.finished]
 
 

@@ -26,12 +26,14 @@ from lading.model.bill import Head
 from lading.model.positions import Positions
 from lading.pipeline.mapping import RowMapping
 from lading.service.lag_watch import Ask, LagWatch
+from lading.service.lookout import lookout_of
 from lading.service.positions_shown import kafka_words, kinesis_words
 from lading.service.result import Result, table
 from lading.service.routine_facts import facts_of
 from lading.service.routine_mapping import Mapped
 from lading.service.secrets import resolve_properties
 from lading.service.security.reach import job_rules
+from lading.service.sights import Sights
 from lading.service.streams import open_stream
 from lading.sources.streams import StreamSight
 from lading.sql.alter import KAFKA_STARTS, KINESIS_STARTS
@@ -108,6 +110,8 @@ class RoutineViews:
             facts = facts_of(statement, define_routine_load(statement), seen.positions, sight, urls)
         except LadingError:
             facts = RoutineFacts(source_type=statement.source.name, error_urls=urls)
+        rates = Sights(self._lading, lookout=lookout_of(self._lading)).rates(record)
+        facts = replace(facts, rows_per_s=rates.rows_per_s, bytes_per_s=rates.bytes_per_s)
         if seen.positions.partitions or not record.current_offset:
             return facts
         return replace(facts, progress=json.loads(record.current_offset))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
 
 from lading.commit.coordinator import Coordinator, World
@@ -40,30 +39,20 @@ from lading.jobs.reasons import failure_of
 from lading.jobs.record import JobRecord, JobState
 from lading.model.bill import Bill
 from lading.plan.planner import Planner
+from lading.service.begun_edits import drop_begun, has_begun
 from lading.service.caretaker import Caretaker
-from lading.service.compiled import Compiled, SourceSurvey
+from lading.service.compiled import SourceSurvey
 from lading.service.cut_off import check_not_cut_off
 from lading.service.file_surveys import SurveyTeller
 from lading.service.hidden import hide
-from lading.service.running import CancellableStager, Tools, is_full, retry_delay_s, save_event
+from lading.service.opening import created_positions
+from lading.service.running import OpenJob, Tools, is_full, retry_delay_s, save_event
 from lading.service.store_health import try_write
 from lading.status.outcomes import Outcome, outcome_of
 from lading.store.records import AuditEntry
-from lading.tables.base import LakeTable
 
 REMARK_EVERY_S = 60.0
 """How often an idle job looks at everything there is, to say what it passes over."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Open:
-    """What is there while a job is open in this incarnation."""
-
-    coordinator: Coordinator
-    compiled: Compiled
-    table: LakeTable
-    planner: Planner
-    stager: CancellableStager
 
 
 class JobRunner:
@@ -73,10 +62,11 @@ class JobRunner:
         self._job_id = job_id
         self._tools = tools
         self.on_progress: Callable[[Bill], None] = lambda bill: None
+        self.on_open: Callable[[OpenJob, Bill], None] = lambda opened, bill: None
         self._log = logging.getLogger("lading.jobs")
         self._halted = threading.Event()
-        self._turn = threading.RLock()
-        self._open_job: _Open | None = None
+        self.turn = threading.RLock()
+        self._open_job: OpenJob | None = None
         self.was_full = False
         """Whether the last batch was cut off by a limit, so that more is there."""
         self._caretaker = Caretaker(tools.care, tools.clock, tools.store)
@@ -97,6 +87,11 @@ class JobRunner:
         """What was in the source besides, when it last had nothing to load."""
 
     @property
+    def opened(self) -> OpenJob | None:
+        """What is there while the job is open."""
+        return self._open_job
+
+    @property
     def interval_s(self) -> float:
         """How long to wait after the source had nothing."""
         return self._open_job.compiled.interval_s if self._open_job else 10.0
@@ -114,9 +109,9 @@ class JobRunner:
 
     def wait(self, timeout_s: float) -> bool:
         """Whether the batch that was running has ended in time."""
-        if not self._turn.acquire(timeout=timeout_s):
+        if not self.turn.acquire(timeout=timeout_s):
             return False
-        self._turn.release()
+        self.turn.release()
         return True
 
     def record(self) -> JobRecord:
@@ -160,7 +155,7 @@ class JobRunner:
 
     def run_once(self) -> bool:
         """One batch, if there is one to run. False: nothing to do, or the job is not to run."""
-        with self._turn:
+        with self.turn:
             self._is_noted, self.retry_in_s = False, 0.0
             if self._tools.unrecorded.has(self._job_id):
                 # To open the job again commits to its table. Nothing is committed before the store can be written.
@@ -237,12 +232,12 @@ class JobRunner:
 
     def let_go(self) -> None:
         """Close what is open without a goodbye: the next start takes the job over."""
-        with self._turn:
+        with self.turn:
             self._let_go()
 
     def goodbye(self) -> None:
         """End cleanly: nobody is left to fence. Waits for the batch that is running."""
-        with self._turn:
+        with self.turn:
             opened = self._open_job
             if opened is not None and opened.coordinator.bill is not None:
                 self.apply(Goodbye(head=opened.coordinator.bill.head, at=self._now()))
@@ -262,7 +257,7 @@ class JobRunner:
         """Change the record, again on top of whatever somebody else saved meanwhile; the audit in the same step."""
         return save_event(self._tools.store, self._job_id, event, audit)
 
-    def _open(self, record: JobRecord) -> _Open:
+    def _open(self, record: JobRecord) -> OpenJob:
         compiled, table = self._tools.compile(record)
         self._scale = record.batch_scale
         try:
@@ -278,20 +273,27 @@ class JobRunner:
                 followers=(self._tools.store,),
             )
             coordinator = Coordinator(compiled.job, world, self._tools.incarnation)
-            bill = run_steps(coordinator.start(last_seen=record.last_seen, said_goodbye=record.goodbye))
-            check_not_cut_off(compiled.job, table.bills, bill, record.last_seen)
+            # The commit of an edit that was cut off may still be under way: the takeover fences it.
+            is_begun = has_begun(self._tools.store, self._job_id)
+            goodbye, created = None if is_begun else record.goodbye, created_positions(self._tools.store, record)
+            starting = coordinator.start(last_seen=record.last_seen, said_goodbye=goodbye, created_at=created)
+            bill = run_steps(starting)
+            check_not_cut_off(compiled.job, table.bills, bill, record.last_seen, is_begun=is_begun)
+            if is_begun:
+                drop_begun(self._tools.store, self._job_id)
         except BaseException:
             compiled.close()
             raise
         self._caretaker.opened(bill)
-        opened = self._open_job = _Open(coordinator, compiled, table, planner, stager)
+        opened = self._open_job = OpenJob(coordinator, compiled, table, planner, stager)
+        self.on_open(opened, bill)
         offset = compiled.show_position(bill.positions)
         is_retry, self._is_retry = self._is_retry, False
         event = Opened(head=bill.head, totals=bill.totals, current_offset=offset, is_retry=is_retry, at=self._now())
         self.apply(event)
         return opened
 
-    def _batch(self, opened: _Open) -> bool:
+    def _batch(self, opened: OpenJob) -> bool:
         if opened.compiled.stage is None and opened.compiled.can_learn_columns():
             # A file has come to learn the columns from: the job is opened anew. Nobody is left to fence.
             self.goodbye()
@@ -333,7 +335,7 @@ class JobRunner:
             return None  # It was paused meanwhile.
         return task.task_id if task else None
 
-    def _done(self, opened: _Open, bill: Bill | None, task_id: int) -> bool:
+    def _done(self, opened: OpenJob, bill: Bill | None, task_id: int) -> bool:
         compiled = opened.compiled
         if bill is None:
             self._nothing_to_do(opened)
@@ -365,7 +367,7 @@ class JobRunner:
             return False
         return True
 
-    def _nothing_to_do(self, opened: _Open) -> None:
+    def _nothing_to_do(self, opened: OpenJob) -> None:
         bill, compiled, remark = opened.coordinator.bill, opened.compiled, ""
         survey = compiled.survey(bill.positions) if bill is not None and compiled.survey is not None else None
         if bill is not None:

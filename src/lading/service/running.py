@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from lading.clock import Clock
+from lading.commit.coordinator import Coordinator
 from lading.commit.protocols import Stager
 from lading.errors import JobChangedError
 from lading.ids import Incarnation, JobId
@@ -15,6 +16,7 @@ from lading.jobs.record import JobRecord
 from lading.jobs.transition import transition
 from lading.model.batch import Limits
 from lading.model.bill import Bill
+from lading.plan.planner import Planner
 from lading.service.compiled import Compiled
 from lading.service.unrecorded import Unrecorded
 from lading.status.outcomes import Outcome
@@ -43,6 +45,17 @@ class Watch(Protocol):
     def auto_resumed(self, record: JobRecord) -> None: ...
     def files_behind(self, record: JobRecord, files: Mapping[str, int]) -> None: ...
     def files_left_out(self, record: JobRecord, files: Mapping[str, int], remark: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class OpenJob:
+    """What is there while a job is open in this incarnation."""
+
+    coordinator: Coordinator
+    compiled: Compiled
+    table: LakeTable
+    planner: Planner
+    stager: CancellableStager
 
 
 Compile = Callable[[JobRecord], tuple[Compiled, LakeTable]]

@@ -193,13 +193,19 @@ class Sights:
     # Inside.
 
     def _show(self, record: JobRecord, totals: Tally) -> JobSight:
-        now = self._lading.clock.now()
-        rates: Rates = measure_rates(
-            self._lookout.beats(record.job_id), now=now, window_s=RATE_WINDOW_S, since=record.created_at
-        )
-        return show_job(record, totals, rates, self._lag(record))
+        return show_job(record, totals, self._rates(record), self.lag(record))
 
-    def _lag(self, record: JobRecord) -> Lag | None:
+    def rates(self, record: JobRecord) -> Rates:
+        """How fast a job loads, over the last minutes. A job that does not run has no rate."""
+        self._fill(record)
+        return self._rates(record)
+
+    def _rates(self, record: JobRecord) -> Rates:
+        beats = self._lookout.beats(record.job_id) if record.state is JobState.RUNNING else []
+        now = self._lading.clock.now()
+        return measure_rates(beats, now=now, window_s=RATE_WINDOW_S, since=record.created_at)
+
+    def lag(self, record: JobRecord) -> Lag | None:
         """How far a job is behind. Files are counted by the job itself: while it is PAUSED, by nobody."""
         found = self._lookout.lag(record.job_id, self._lading.clock.now())
         is_stale = found is not None and found.unit is LagUnit.FILES and record.state is JobState.PAUSED

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lading.errors import ConfigError, NotSupportedError
 from lading.jobs.record import JobRecord
 from lading.service import rollbacks
-from lading.service.edits import Edit, commit_edit, plan_of, prepare_undo, show_plan
+from lading.service.edits import Edit, commit_edit, plan_of, show_plan
 from lading.service.looking import explain_job, find_any, show_load
 from lading.service.queries import run_query
 from lading.service.result import Result, done, table
@@ -24,6 +24,7 @@ from lading.service.security.show_audit import show_audit
 from lading.service.session import Session
 from lading.service.sourced import source_of
 from lading.service.streaming import control_job, create_job, prepare_job_alter
+from lading.service.undo import prepare_undo
 from lading.sql.audit_statements import ShowAudit
 from lading.sql.masking import mask
 from lading.sql.parts import QualifiedName

@@ -15,6 +15,7 @@ from lading.jobs.transition import create_record
 from lading.model.bill import Head
 from lading.model.positions import Positions
 from lading.service.audit import apply, audit
+from lading.service.begun_edits import finish_begun, settled
 from lading.service.edits import Edit, check_paused
 from lading.service.ended_jobs import tell_table
 from lading.service.file_names import warn_outside, whole_name
@@ -22,6 +23,7 @@ from lading.service.guard import is_local
 from lading.service.lookout import forget_lag
 from lading.service.lost_secrets import statement_to_alter
 from lading.service.moves import PartitionMove, plan_file_moves
+from lading.service.opening import create_open_job
 from lading.service.result import Result, done
 from lading.service.security.reach import allow_hosts, check_source
 from lading.service.session import Session
@@ -69,9 +71,7 @@ def create_job(session: Session, statement: CreateJob) -> Result:
     session.lading.keep_secrets(record.job_id, statement, kept)
     allow_hosts(session, record.job_id, statement.insert.source)
     # Everything is checked against the table and the files before the job exists; keys and roles by a first listing.
-    compiled, _ = session.lading.compile(record, is_trial=True)
-    compiled.source.open(compiled.job.start)
-    session.lading.store.create_job(record, audit=audit(session, record, "CREATE", statement=statement))
+    create_open_job(session, record, statement)
     warning = warn_outside(parse_offset(properties.get("offset", "")), insert.source)
     return done(f"job {statement.name} created" + (f"; warning: {warning}" if warning else ""))
 
@@ -108,7 +108,7 @@ def _located_names(properties: Mapping[str, str], source: SourceFunction) -> dic
 
 def prepare_job_alter(session: Session, statement: AlterJob) -> Edit:
     """ALTER JOB, checked."""
-    record = session.job(statement.name)
+    record = settled(session.lading, session.job(statement.name))
     check_paused(record, session)
     # Keys that cannot be opened any more matter only where the old source is kept.
     whole = statement_to_alter(session, record, statement.insert.source if statement.insert else None)
@@ -178,6 +178,8 @@ def control_job(session: Session, statement: ControlJob) -> Result:
         "DROP": Stopped(at=now),
     }
     with turn_of(session.lading, record.job_id):
+        if statement.verb == "RESUME":
+            finish_begun(session.lading, record)
         apply(session, record, events[statement.verb], audit(session, record, statement.verb))
         if statement.verb != "RESUME":
             session.lading.runner(record.job_id).halt()

@@ -36,6 +36,10 @@ class StreamSource(Source, Protocol):
 
     def sight(self, positions: Positions) -> StreamSight: ...
 
+    def pin(self, positions: Positions) -> Callable[[Positions], bool]:
+        """Remember where the stream ends now; the answer says of later positions whether they are there."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stream:
@@ -297,6 +301,9 @@ class _WithFinished:
 
     def sight(self, positions: Positions) -> StreamSight:
         return self._source.sight(positions)
+
+    def pin(self, positions: Positions) -> Callable[[Positions], bool]:
+        return self._source.pin(positions)
 
 
 def _shown_columns(whole: pa.Schema, mapped: Mapped) -> pa.Schema:

@@ -130,6 +130,8 @@ class Settings(Protocol):
 
     def write_setting(self, key: str, value: str) -> None: ...
 
+    def drop_setting(self, key: str) -> None: ...
+
 
 class Users(Protocol):
     """Users, their grants and their access tokens. Grants and tokens go with their user.

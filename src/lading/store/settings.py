@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import select
+from sqlalchemy import delete, select
 
 from lading.store.database import Database
 from lading.store.schema import SETTINGS
@@ -28,3 +28,8 @@ class SqlSettings:
         """Set a value."""
         with self._database.write(f"Writing the setting {key}") as connection:
             self._database.put(connection, SETTINGS, {"key": key, "value": value})
+
+    def drop_setting(self, key: str) -> None:
+        """Forget a value, if there is one."""
+        with self._database.write(f"Forgetting the setting {key}") as connection:
+            connection.execute(delete(SETTINGS).where(SETTINGS.c.key == key))

@@ -100,6 +100,22 @@ def _follow_newest_only(patch: Patch) -> None:
     patch(Coordinator, "_missed_bills", lambda self: [self._known()])
 
 
+@mutant("latest-at-the-first-run", "LATEST means the moment of CREATE, whenever the first run is")
+def _latest_at_the_first_run(patch: Patch) -> None:
+    whole = Coordinator.start
+
+    def late(
+        self: Coordinator,
+        *,
+        last_seen: Head | None = None,
+        said_goodbye: Head | None = None,
+        created_at: Positions | None = None,
+    ) -> Steps[Bill]:
+        return whole(self, last_seen=last_seen, said_goodbye=said_goodbye)
+
+    patch(Coordinator, "start", late)
+
+
 @mutant("latest-resolved-twice", "a symbolic start is pinned and committed before the first row is read")
 def _latest_resolved_twice(patch: Patch) -> None:
     whole = Coordinator._commit  # noqa: SLF001

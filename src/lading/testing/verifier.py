@@ -32,6 +32,8 @@ class Version:
 class Promises:
     """What users were told."""
 
+    created: Mapping[str, PartitionState] | None = None
+    """Where CREATE said that the job begins. None: the store was lost before the table had it, and the job with it."""
     opened: Mapping[str, PartitionState] | None = None
     edits_asked: dict[str, Mapping[str, str | None]] = field(default_factory=dict)
     """By the reason text, which names the request."""
@@ -95,7 +97,7 @@ class _Walk:
     def __init__(self, evidence: Evidence, findings: Findings) -> None:
         self._evidence = evidence
         self._findings = findings
-        self._at: dict[str, PartitionState] = dict(evidence.promises.opened or {})
+        self._at: dict[str, PartitionState] = dict(evidence.promises.created or evidence.promises.opened or {})
         self._totals = Tally()
         self._last: dict[tuple[str, int], int] = {}
         self._edits_seen: set[str] = set()
@@ -120,7 +122,7 @@ class _Walk:
         self._check_done(lineage)
 
     def _check_first(self, first: Bill) -> None:
-        opened = self._evidence.promises.opened
+        opened = self._evidence.promises.created or self._evidence.promises.opened
         if first.kind is not BillKind.OPENING and self._evidence.oldest_bill:
             self._at, self._totals = dict(first.positions.partitions), first.totals - first.tally
             starts = {part.partition: part.start for part in first.ranges}

@@ -29,6 +29,7 @@ from lading.ids import Incarnation, JobId, Token
 from lading.model.batch import Limits
 from lading.model.bill import Bill, Head
 from lading.model.job import Job
+from lading.model.positions import Positions
 from lading.model.tally import Tally
 from lading.plan.planner import Planner, Source
 from lading.tables.memory import MemoryBills
@@ -61,6 +62,8 @@ class Store:
     totals: Tally | None = None
     seq: int | None = None
     followed: list[int] = field(default_factory=list)
+    created_at: Positions | None = None
+    """Where CREATE resolved the start to, until the job is open."""
 
     def followed_seq(self, _job_id: JobId) -> int | None:
         return self.seq
@@ -121,6 +124,8 @@ class World:
         self.table = FaultyTable(self.rng, faults=self.setting.faults)
         self.bills = MemoryBills(self.table)
         self.source.produce(self.rng.randint(0, 10))
+        self.store.created_at = self.source.open(self.setting.start)
+        self.promises.created = self.store.created_at.partitions
 
     # What an incarnation works with.
 
@@ -196,6 +201,9 @@ class World:
         """The metadata store is gone; the job must not care."""
         self.store.last_seen = self.store.goodbye = self.store.seq = self.store.totals = None
         self.store.followed.clear()
+        self.store.created_at = None
+        if self.table.read_head_unchecked(JOB_ID) is None:
+            self.promises.created = None
 
     def roll_back(self) -> None:
         """Somebody restores an older version of the table."""
@@ -259,7 +267,10 @@ class World:
     # Inside.
 
     def _start(self, actor: Actor) -> Steps[Bill | None]:
-        return actor.coordinator.start(last_seen=self.store.last_seen, said_goodbye=self.store.goodbye)
+        store = self.store
+        return actor.coordinator.start(
+            last_seen=store.last_seen, said_goodbye=store.goodbye, created_at=store.created_at
+        )
 
     def _begin(self, actor: Actor, work: Steps[Bill | None], then: Callable[[], None] | None) -> None:
         actor.work, actor.then, actor.idle = work, then, False
