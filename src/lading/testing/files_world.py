@@ -39,6 +39,7 @@ class FilesWorld(World):
         World.__post_init__(self)
         self.folder = Folder(self.rng, self.clock)
         self.window = self.rng.choice((3, 8, 1000))
+        self.store.created_at = self.make_source().open(self.setting.start)
 
     def make_source(self) -> Source:
         place = Place(scheme="file", bucket="", pattern=f"{PLACE}*")
