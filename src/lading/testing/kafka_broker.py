@@ -132,12 +132,6 @@ class KafkaBroker:
             self._process.wait()
             self._process = None
 
-    def cut_log(self, topic: str, partition: int = 0) -> None:
-        """What an unclean election does: the log that comes back lacks records that were read. Only while killed."""
-        for kept in (self._folder / "data" / f"{topic}-{partition}").iterdir():
-            if kept.name != "partition.metadata":
-                kept.unlink()
-
     def admin(self) -> Any:
         """A client to make and change topics with."""
         from confluent_kafka.admin import AdminClient

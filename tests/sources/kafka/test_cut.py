@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 import pytest
 
+from lading.clock import SystemClock
 from lading.errors import TrimmedError
-from lading.sources.kafka.faults import LogCutError
+from lading.model.batch import Limits
+from lading.model.positions import PartitionState
+from lading.sources.kafka.cluster import Bounds, Cluster, Topic
+from lading.sources.kafka.epochs import check_not_cut
+from lading.sources.kafka.faults import LogCutError, log_cut
+from lading.sources.kafka.payload import parse_payload
+from lading.sources.kafka.source import KafkaSource
+from lading.sources.kafka.spec import KafkaSpec
 from lading.sources.kafka.starts import OFFSET_END, render_start
-from lading.testing.kafka_broker import KafkaBroker
-from tests.sources.kafka.support import Loader, Topic
+from lading.testing.kafka_broker import KafkaBroker, MockKafka
+from tests.sources.kafka.support import Loader, new_name, row, spec_of
+from tests.sources.kafka.support import Topic as RealTopic
 
 
 def test_a_partition_that_was_trimmed_before_its_first_read_is_noticed(broker: KafkaBroker) -> None:
-    topic = Topic(broker)
+    topic = RealTopic(broker)
     topic.count_up(0, 3)
     loader = Loader(topic.spec()).open().drain()
     topic.grow(2)
@@ -26,23 +37,73 @@ def test_a_partition_that_was_trimmed_before_its_first_read_is_noticed(broker: K
     assert (goes_on.numbers, goes_on.gaps) == (list(range(14, 20)), ["1:-4"])
 
 
-def test_a_log_that_was_cut_by_an_unclean_election_is_noticed(own_broker: KafkaBroker) -> None:
-    broker = own_broker
-    read, opened, whole = Topic(broker), Topic(broker), Topic(broker)
-    for topic in (read, opened, whole):
-        topic.count_up(0, 10)
-    loader = Loader(read.spec()).open().drain()
-    at_end = Loader(opened.spec()).open(render_start(OFFSET_END))
-    untouched = Loader(whole.spec()).open().drain()
-    broker.kill()
-    broker.cut_log(read.name)
-    broker.cut_log(opened.name)
-    broker.start()
-    for topic in (read, opened, whole):
-        topic.count_up(100, 115)
-    with pytest.raises(LogCutError, match="was cut before offset 10"):
-        loader.drain()
-    with pytest.raises(LogCutError, match="was cut before offset 10"):
-        at_end.drain()
-    assert loader.numbers == list(range(10))
-    assert untouched.drain().numbers == [*range(10), *range(100, 115)], "an election alone stops nothing"
+def test_a_leader_that_lacks_what_was_read_says_so(mock: MockKafka) -> None:
+    name = new_name()
+    for number in range(10):
+        mock.producer.produce(name, row("a", number), partition=0)
+    assert mock.producer.flush(20) == 0
+    spec, clock = spec_of(mock.bootstrap, name), SystemClock()
+    check_not_cut(spec, clock, {0: (10, 0)}, 20.0)
+    check_not_cut(spec, clock, {0: (4, 0)}, 20.0)
+    with pytest.raises(LogCutError, match="was cut before offset 15"):
+        check_not_cut(spec, clock, {0: (15, 0)}, 20.0)
+
+
+class Elections(Cluster):
+    """A topic whose leader changes. What new leaders have is scripted, and who asked them is noted."""
+
+    def __init__(self, spec: KafkaSpec, *, kept: int = 10**9) -> None:
+        super().__init__(spec, SystemClock())
+        self.epoch, self.kept = 3, kept
+        self.asked: list[Mapping[int, tuple[int, int]]] = []
+
+    def topic(self) -> Topic:
+        return Topic(incarnation="id", partitions=(0,))
+
+    def bounds(self, partitions: Iterable[int]) -> Bounds:
+        numbers = tuple(partitions)
+        return Bounds(low=dict.fromkeys(numbers, 0), end=dict.fromkeys(numbers, 40), epoch={0: self.epoch})
+
+    def check_not_cut(self, places: Mapping[int, tuple[int, int]]) -> None:
+        self.asked.append(places)
+        for number, (at, _) in places.items():
+            if at > self.kept:
+                raise log_cut("t", number, at, "scripted")
+
+
+def source_of(elections: Elections) -> KafkaSource:
+    source = KafkaSource(spec_of("127.0.0.1:1", "t"), SystemClock())
+    source._cluster = elections
+    return source
+
+
+def test_a_position_keeps_the_epoch_of_the_leader_that_had_everything_before_it() -> None:
+    source = source_of(Elections(spec_of("127.0.0.1:1", "t")))
+    opened = source.open(render_start(OFFSET_END)).partitions["0"]
+    assert (opened.at, opened.marks) == ("40", {"leader_epoch": "3"})
+    assert source.open(render_start(OFFSET_END, {0: "99"})).partitions["0"].marks == {}, "nobody has these yet"
+    split = source.plan({"0": PartitionState(at="7", marks={"leader_epoch": "3"})}, Limits())[0]
+    assert parse_payload(split.payload).leader_epoch == 3
+
+
+def test_after_an_election_the_new_leader_is_asked_once_for_what_was_read() -> None:
+    elections = Elections(spec_of("127.0.0.1:1", "t"))
+    source, ready = source_of(elections), {"0": PartitionState(at="40", marks={"leader_epoch": "3"})}
+    source.plan(ready, Limits())
+    assert elections.asked == [], "the same leader cuts nothing"
+    elections.epoch = 4
+    for _ in range(3):
+        source.plan(ready, Limits())
+    assert elections.asked == [{0: (40, 3)}]
+    source.plan({"0": PartitionState(at="40")}, Limits())
+    assert len(elections.asked) == 1, "positions of older bills have no epoch"
+
+
+def test_a_log_that_was_cut_by_an_unclean_election_stops_the_job() -> None:
+    elections = Elections(spec_of("127.0.0.1:1", "t"), kept=20)
+    elections.epoch = 4
+    source, ready = source_of(elections), {"0": PartitionState(at="30", marks={"leader_epoch": "3"})}
+    for _ in range(2):
+        with pytest.raises(LogCutError, match="was cut before offset 30") as stopped:
+            source.plan(ready, Limits())
+    assert not stopped.value.retry
