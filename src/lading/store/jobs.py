@@ -98,6 +98,11 @@ class SqlJobs:
         with self._database.read("Listing jobs") as connection:
             return [_stored(row) for row in connection.execute(query)]
 
+    def forget_job(self, job_id: JobId) -> None:
+        """Remove a job whose CREATE did not come to its end. What the audit says of it stays."""
+        with self._database.write(f"Forgetting job {job_id}") as connection:
+            _forget(connection, [job_id])
+
     def forget_jobs_ended_before(self, at: datetime) -> list[JobId]:
         """Remove final jobs that ended before this time, with all that was derived from their bills."""
         ended = select(JOBS.c.job_id).where(JOBS.c.live_key.is_(None), JOBS.c.ended_at < at)
