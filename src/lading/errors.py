@@ -347,3 +347,9 @@ class StageError(SourceError):
     """The batch could not be staged. Nothing was committed."""
 
     retry = True
+
+
+class BadBatchError(StageError):
+    """What a batch reads cannot be loaded as it is."""
+
+    retry = False

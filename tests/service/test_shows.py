@@ -298,6 +298,10 @@ def test_a_file_that_is_not_what_it_should_be_stops_the_job_with_its_name(desk: 
     assert job(desk)["Status"] == "PAUSED"
     assert "b.parquet cannot be read" in error(desk)[1]
     assert "Nothing of this batch was committed; the position stands" in error(desk)[1]
+    # What cannot heal is tried once, and waits for a person.
+    newest = max(desk.lading.store.list_tasks(), key=lambda task: task.task_id)
+    assert newest.attempt == 1
+    assert desk.lading.job("j").reason.needs_a_person  # type: ignore[union-attr]
     assert (desk.ids(), job(desk)["CurrentOffset"]) == ([1, 2, 3], offset(desk, "a.parquet"))
     pq.write_table(rows, bad)
     go_on(desk)

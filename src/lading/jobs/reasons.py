@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from lading.errors import (
+    BadBatchError,
     BudgetError,
     JobChangedError,
     LadingError,
@@ -100,6 +101,8 @@ def _code_of(error: Exception, message: str) -> ReasonCode:
     match error:
         case BudgetError():
             return ReasonCode.TOO_MANY_FAILURE_ROWS_ERR
+        case BadBatchError():
+            return ReasonCode.CANNOT_RESUME_ERR
         case TableNotFoundError():
             return ReasonCode.TABLE_ERR
         case ListingError():

@@ -17,13 +17,13 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.taskcontext import TaskContext
 
-from lading.errors import StageError
+from lading.errors import BadBatchError, StageError
 from lading.ids import NewToken
 from lading.model.batch import BatchPlan, Report, Split
 from lading.model.codec import decode
 from lading.pipeline.checked import CheckedSelect
 from lading.pipeline.environment import without_identity
-from lading.pipeline.faults import cause_of
+from lading.pipeline.faults import can_heal, cause_of
 from lading.pipeline.mapping import NOTE, RowMapping, select_lists
 from lading.pipeline.reading import LONG_ROWS, read_task
 from lading.pipeline.sealing import Sealed, identity, new_key, with_key
@@ -158,6 +158,9 @@ class SparkStager:
             return StageError(msg, left="Nothing of it was committed.", todo=todo)
         cause = cause_of(error)
         msg = f"The batch could not be staged: {cause}"
+        if not can_heal(error):
+            left, todo = "Nothing was committed; the position stands.", "Repair what it reads, then RESUME the job."
+            return BadBatchError(msg, left=left, todo=todo)
         return StageError(
             msg, left="Nothing was committed; the position stands.", todo="It is tried again; see the log for more."
         )
