@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+import sys
 
-from lading import errors
+from lading.errors import LadingError
 
-_OURS = re.compile(r"^\s*lading\.(?:[\w.]+\.)?(\w+Error): (.*)$", re.MULTILINE)
+_OURS = re.compile(r"^\s*(lading\.[\w.]*?)\.(\w+Error): (.*)$", re.MULTILINE)
 _OTHERS = re.compile(r"^\s*([\w.]+(?:Error|Exception)): (.*)$", re.MULTILINE)
 
 
@@ -14,7 +15,7 @@ def cause_of(error: Exception) -> str:
     """What a task raised: Lading's own message when there is one, else the last error of the worker."""
     text = str(error)
     if ours := _OURS.findall(text):
-        return str(ours[-1][1]).rstrip(".")
+        return str(ours[-1][2]).rstrip(".")
     if others := [found for found in _OTHERS.findall(text) if not found[0].startswith(("org.", "java.", "py4j."))]:
         name, message = others[-1]
         return f"{name}: {message}".rstrip(".")
@@ -25,5 +26,9 @@ def cause_of(error: Exception) -> str:
 def can_heal(error: Exception) -> bool:
     """Whether trying the same again may help. Only an error of Lading's own can say that it does not."""
     ours = _OURS.findall(str(error))
-    kind = getattr(errors, ours[-1][0], None) if ours else None
-    return kind is None or not issubclass(kind, errors.LadingError) or kind.retry
+    if not ours:
+        return True
+    room, name, _ = ours[-1]
+    # The driver has planned with the same source: what its tasks raise is known here.
+    kind = getattr(sys.modules.get(room), name, None)
+    return not (isinstance(kind, type) and issubclass(kind, LadingError)) or kind.retry
