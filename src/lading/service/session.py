@@ -99,9 +99,7 @@ class Session:
     def _execute(self, statement: Statement) -> Result:
         from lading.service.statements import execute
 
-        if (self._is_guarded or self._is_bound) and not self.lading.access.is_current(self.identity):
-            msg = f"The login of user '{self.user}' has ended: the user was dropped or has a new password"
-            raise AuthError(msg, left="Nothing was changed.", todo="Log in again.", user=self.user)
+        self.check_current()
         self.rights = self.lading.access.rights(self.identity) if self._is_guarded else None
         if self.rights is not None:
             check_allowed(self, self.rights, statement)
@@ -113,6 +111,12 @@ class Session:
             # Also after a failure: it may have come after the job was changed. Reading statements change nothing.
             if not isinstance(statement, Query):
                 self.lading.changed()
+
+    def check_current(self) -> None:
+        """Raise AuthError when the login has ended. A face asks before it answers anything by itself."""
+        if (self._is_guarded or self._is_bound) and not self.lading.access.is_current(self.identity):
+            msg = f"The login of user '{self.user}' has ended: the user was dropped or has a new password"
+            raise AuthError(msg, left="Nothing was changed.", todo="Log in again.", user=self.user)
 
     def _execute_user_statement(self, statement: UserStatement) -> Result:
         result = execute_user_statement(self.lading.access, self.identity, statement)

@@ -35,6 +35,17 @@ class AlteredRoutineLoad:
 
 _ADDRESS = re.compile(r"broker_list$|bootstrap|endpoint|\burl$|\.url$|brokers")
 """Names of properties that say whom a stream or its registry is asked of."""
+_REACHED = frozenset(
+    (
+        "kafka_topic",
+        "kinesis_stream",
+        "aws.region",
+        "aws.role_arn",
+        "property.security.protocol",
+        "property.sasl.mechanism",
+    )
+)
+"""Those that say what is read with the keys, and how they are sent."""
 
 
 def alter_streaming_job(old: CreateJob, alter: AlterJob, *, current_db: str | None = None) -> CreateJob:
@@ -99,15 +110,22 @@ def alter_routine_load(
 
 
 def check_keys_stay(old: CreateRoutineLoad, alter: AlterRoutineLoad) -> None:
-    """Keys are sent to the address they were given for: raise AlterError when another one is named without them."""
+    """Keys are for the address, the topic and the protocol that they were given for.
+
+    Raises AlterError when another one is named without them: whoever may alter a job could point them elsewhere.
+    """
     changed = alter.source.properties if alter.source is not None else {}
     known = old.source.properties
-    moved = [name for name, value in changed.items() if _ADDRESS.search(name) and known.get(name) != value]
+    moved = [name for name, value in changed.items() if _is_reached_with_keys(name) and known.get(name) != value]
     kept = sorted(name for name in known if is_secret(name) and name not in changed)
     if moved and kept:
-        msg = f"{', '.join(moved)} cannot be changed without the keys: they would be sent to another address"
+        msg = f"{', '.join(moved)} cannot be changed without the keys: they would be sent or used elsewhere"
         todo = f"Write them in the same statement: {', '.join(kept)}."
         raise AlterError(msg, todo=todo)
+
+
+def _is_reached_with_keys(name: str) -> bool:
+    return bool(_ADDRESS.search(name)) or name in _REACHED
 
 
 def _begin_anew(new: CreateRoutineLoad, changed: Mapping[str, str]) -> AlteredRoutineLoad:

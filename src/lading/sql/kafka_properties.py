@@ -174,6 +174,9 @@ def _check_msk(properties: Mapping[str, str]) -> None:
         if properties.get(name, "").upper() != value:
             msg = f"{name} must be {value} when AWS signs in to Kafka"
             raise refuse(msg, property=name)
+    for name in ("aws.access_key", "aws.secret_key", "aws.role_arn"):
+        if name in properties:
+            needed(name, properties[name])
     keys = [name in properties for name in ("aws.access_key", "aws.secret_key")]
     if any(keys) != all(keys):
         msg = "aws.access_key and aws.secret_key go together: the other one must also be set"

@@ -14,6 +14,7 @@ from lading.errors import ConfigError, StorageError
 from lading.net.addresses import EVERY_PRIVATE, AddressRules
 
 _S3 = ("s3", "s3a", "s3n")
+_KEYS = ("s3.access_key", "s3.secret_key")
 _REGION = re.compile(r"[A-Za-z0-9-]{0,63}")
 
 
@@ -81,6 +82,11 @@ class StorageOptions:
             # It becomes part of the name of a host.
             msg = f"s3.region is not a region: {properties['s3.region']!r}"
             raise ConfigError(msg, left="Nothing was changed.", todo="Write for example eu-west-1.")
+        keys = [properties.get(name, "").strip() for name in ("s3.access_key", "s3.secret_key")]
+        if any(name in properties and not properties[name].strip() for name in _KEYS) or bool(keys[0]) != bool(keys[1]):
+            # Libraries take an empty key for none, and sign with the identity of the machine.
+            msg = "s3.access_key and s3.secret_key go together, and neither is empty"
+            raise ConfigError(msg, left="Nothing was changed.", todo="Write both, or neither.")
         return cls(
             endpoint=properties.get("s3.endpoint", ""),
             region=properties.get("s3.region", ""),

@@ -26,7 +26,7 @@ _FORM = re.compile(
     r"""(?:(?P<scheme>[A-Za-z][A-Za-z0-9_+.\-]*)://)?
         (?:[^\s/@\\?\#]+@)?
         (?P<host>\[[0-9A-Fa-f:.]+\]|[^\s/@\\?\#:\[\]]+)
-        (?::\d{1,5})?
+        (?::(?P<port>\d{1,5}))?
         (?:/[^\s\\@]*)?""",
     re.VERBOSE,
 )
@@ -47,23 +47,26 @@ class Endpoint:
 
     property: str
     host: str
+    port: str = ""
+    """With the scheme, as it was written: who may name one port of a host has not named the others."""
 
 
 def endpoints_of(properties: Mapping[str, str], *, bucket: str = "") -> tuple[Endpoint, ...]:
     """The hosts that properties name. Raises PropertyError for a value that is no host, and no URL of one."""
     named = [(name, value) for name, value in properties.items() if name != "uri" and _ADDRESS.search(name.lower())]
-    found = [Endpoint(property=name, host=_host(name, part)) for name, value in named for part in value.split(",")]
-    inside = [Endpoint(property=each.property, host=f"{bucket}.{each.host}") for each in found if bucket]
+    found = [_endpoint(name, part) for name, value in named for part in value.split(",")]
+    inside = [replace(each, host=f"{bucket}.{each.host}") for each in found if bucket]
     return (*found, *(each for each in inside if literal_address_or_none(each.host.removeprefix(f"{bucket}.")) is None))
 
 
-def _host(name: str, value: str) -> str:
+def _endpoint(name: str, value: str) -> Endpoint:
     form = _FORM.fullmatch(value.strip())
     host = plain_host(form["host"]) if form else ""
     if not host or not host.isascii():
         msg = f"{name} is not a host, and not a URL of one"
         raise PropertyError(msg, property=name, todo="Write for example https://store.example:9000 or broker:9092.")
-    return host
+    port = f"{(form['scheme'] or '').lower()}:{form['port'] or ''}" if form else ""
+    return Endpoint(property=name, host=host, port=port)
 
 
 def installation_rules(text: str) -> AddressRules:

@@ -27,15 +27,20 @@ def uses_service_identity(source: SourceFunction) -> bool:
     """Whether requests for this source would be signed with what the service itself is: a role is assumed with it."""
     given = source.properties
     if source.name == "KINESIS":
-        return "aws.access_key" not in given
+        return not _has_keys(given, "aws")
     if source.name == "KAFKA":
-        return any(name.startswith("aws.") for name in given) and "aws.access_key" not in given
+        return any(name.startswith("aws.") for name in given) and not _has_keys(given, "aws")
     return is_s3_uri(given.get("uri", "")) and reaches_with_identity(given)
 
 
 def reaches_with_identity(properties: Mapping[str, str]) -> bool:
     """The same for properties of S3 alone, as tables have them."""
-    return "s3.access_key" not in properties and properties.get("s3.anonymous", "").strip().lower() != "true"
+    return not _has_keys(properties, "s3") and properties.get("s3.anonymous", "").strip().lower() != "true"
+
+
+def _has_keys(properties: Mapping[str, str], prefix: str) -> bool:
+    """Both, and not empty: libraries take an empty key for none and sign with the identity of the machine."""
+    return all(properties.get(f"{prefix}.{name}", "").strip() for name in ("access_key", "secret_key"))
 
 
 def same_reach(one: SourceFunction, other: SourceFunction) -> bool:
