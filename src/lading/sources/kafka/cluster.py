@@ -72,11 +72,13 @@ class Cluster:
         self._admin: AdminClient | None = None
         self._complaints: Complaints | None = None
         self._names = Names(clock)
+        self._is_checked = False
 
     def topic(self) -> Topic:
         """Id and partitions. Raises ListingError."""
         from confluent_kafka import TopicCollection
 
+        self._check_cluster()
         names = TopicCollection([self._spec.topic])
         asked = self._client().describe_topics(names, request_timeout=self._timeout_s)
         told = self._answer(asked[self._spec.topic])
@@ -112,10 +114,26 @@ class Cluster:
         """By partition, an offset and the epoch of the leader that had everything before it. Raises LogCutError."""
         check_not_cut(self._spec, self._clock, places, self._timeout_s)
 
+    def _check_cluster(self) -> None:
+        """The same of all brokers, as those that the statement names tell: the next question goes to the controller."""
+        if self._is_checked:
+            return
+        from confluent_kafka import KafkaException
+
+        try:
+            told = self._client().list_topics(self._spec.topic, timeout=self._timeout_s)
+        except KafkaException:
+            return  # Nobody was told of, so nobody else is asked; the question that follows says what is wrong.
+        self._check_hosts(str(broker.host) for broker in told.brokers.values())
+        self._is_checked = True
+
     def _check_brokers(self, described: Any) -> None:
         """Refuse brokers that the cluster tells of and that the job must not reach, before one of them is read from."""
         nodes = [node for part in described.partitions for node in (part.leader, *part.replicas, *part.isr) if node]
-        for host in sorted({str(node.host) for node in nodes if node.host}):
+        self._check_hosts(str(node.host) for node in nodes if node.host)
+
+    def _check_hosts(self, hosts: Iterable[str]) -> None:
+        for host in sorted(set(hosts)):
             if self._spec.addresses.refusal(host, self._names.addresses(host)) is not None:
                 raise closed_broker(self._spec.topic, host)
 
