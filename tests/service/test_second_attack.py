@@ -8,7 +8,7 @@ from pathlib import Path
 import pymysql
 import pytest
 
-from lading.errors import DeniedError, InvalidNameError, LadingError
+from lading.errors import ConfigError, DeniedError, InvalidNameError, LadingError
 from lading.mysql.options import MysqlOptions
 from lading.mysql.server import MysqlServer
 from lading.service import streams
@@ -50,7 +50,10 @@ def test_empty_keys_do_not_sign_as_the_service_for_a_broker(home: Lading, more: 
     assert home.store.list_jobs() == []
 
 
-@pytest.mark.parametrize("keys", ["'s3.access_key'='', 's3.secret_key'=''", "'s3.access_key'=' ', 's3.secret_key'='x'"])
+EMPTY_S3 = ["'s3.access_key'='', 's3.secret_key'=''", f"'s3.access_key'='', 's3.secret_key'='{secret('half')}'"]
+
+
+@pytest.mark.parametrize("keys", EMPTY_S3)
 def test_empty_keys_do_not_sign_as_the_service_for_a_table(home: Lading, keys: str) -> None:
     text = (
         "CREATE TABLE hr.t (id BIGINT) USING {} LOCATION 's3://victim/place' TBLPROPERTIES({}, 's3.region'='eu-west-1')"
@@ -126,3 +129,11 @@ def _refused(connection: pymysql.Connection[pymysql.cursors.Cursor], *texts: str
     for text in (*texts, "SELECT table_name FROM information_schema.tables"):
         with pytest.raises(pymysql.MySQLError, match="has ended"):
             _ask(connection, text)
+
+
+def test_a_header_with_a_name_of_lading_is_refused_with_what_to_do(home: Lading, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id,__note\n1,x\n")
+    source = f'FROM FILE("uri"="{tmp_path}/*.csv", "format"="csv_with_names", "column_separator"=",")'
+    with pytest.raises(ConfigError, match="'__note', a name that Lading itself uses"):
+        home.sql(f"CREATE JOB j ON STREAMING DO INSERT INTO shop.orders SELECT id {source}")
+    assert home.store.list_jobs() == []

@@ -7,12 +7,15 @@ note, so that notes cost next to nothing.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 FILE, ROW, RAW, ERROR = "__file", "__row", "__raw", "__error"
 """What a reader puts beside each row: where it is from; and the bytes and the reason, for what it could not read."""
 NOTE = "__note"
 """What Spark carries instead: null, or one letter for what the row is, and then what is to be said."""
+_RESERVED = re.compile(r"__(?:file|row|raw|error|note|where|selected|undecided|unread|reason|[svc]\d+)", re.IGNORECASE)
 PLACE, END, BAD, UNSELECTED = "P", "E", "B", "U"
 """PLACE and END are no rows of the source: where the rows that follow are from, and the end of a split. BAD is followed
 by the size of the reason, the reason and the record."""
@@ -51,6 +54,11 @@ class RowMapping:
     where_tells_by_null: bool = False
     strict: bool = True
     """A value that does not fit its column makes a bad row; else it becomes NULL, or is cut when it is too long."""
+
+
+def reserved_names(names: Iterable[str]) -> list[str]:
+    """Columns of a source that are called as what this file adds to them: Spark could not tell them apart."""
+    return [name for name in names if _RESERVED.fullmatch(name)]
 
 
 def select_lists(mapping: RowMapping, source_columns: tuple[str, ...]) -> tuple[list[str], ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -16,7 +16,7 @@ from lading.model.batch import Limits
 from lading.model.job import ErrorBudget, Job
 from lading.model.positions import Positions
 from lading.net.addresses import AddressRules
-from lading.pipeline.mapping import RowMapping, TargetColumn
+from lading.pipeline.mapping import RowMapping, TargetColumn, reserved_names
 from lading.pipeline.quarantine import QuarantineFile
 from lading.pipeline.stager import Stage
 from lading.pipeline.tasks import TaskTools
@@ -154,6 +154,7 @@ def _stage(
 ) -> Stage:
     whole = output_schema(spec)
     source = pa.schema(list(whole)[: len(whole) - _HIDDEN])
+    check_source_names(source.names)
     target = table.writer_spec()
     mapping = with_partition_nulls(with_defaults(_mapping(definition, source, table.schema(), entry), target), target)
     tools = TaskTools(
@@ -238,6 +239,13 @@ def _column(
         unread=made.unread if made else None,
         tells_by_null=made is not None and made.tells_by_null,
     )
+
+
+def check_source_names(names: Iterable[str]) -> None:
+    """Refuse columns of the source that have names of Lading's own."""
+    if taken := reserved_names(names):
+        msg = f"The source has a column {', '.join(map(repr, taken))}, a name that Lading itself uses"
+        raise ConfigError(msg, left="Nothing was changed.", todo="Rename it in the source.")
 
 
 def _check_columns(asked: set[str], source: pa.Schema) -> None:

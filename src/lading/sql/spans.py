@@ -24,12 +24,12 @@ _LOGIN_IN_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://[^/\s:@]*:[^/\s@]+@")
 _STRING = r"""(?:'(?:[^'\\]|\\.|'')*(?:'|$)|"(?:[^"\\]|\\.|"")*(?:"|$))"""
 _DOUBLED = r"""(?:''(?![\s,;)])[^'\n]+''|""(?![\s,;)])[^"\n]+"")"""
 """A string inside a string, as in PREPARE."""
+_GAP = r"(?:\s|--[^\n]*(?:\n|$)|\#[^\n]*(?:\n|$)|/\*(?:[^*]|\*(?!/))*\*/)"
 _PAIR = re.compile(
-    rf"""(?P<head>(?P<quote>['"`]{{0,2}})(?<![\w.\-])(?P<key>[\w.\-]++)(?P=quote)\s*+=\s*)
+    rf"""(?P<head>(?P<quote>['"`]{{0,2}})(?<![\w.\-])(?P<key>[\w.\-]++)(?P=quote){_GAP}*+={_GAP}*+)
         (?P<value>{_DOUBLED}|{_STRING}|[^\s'",();]+)""",
     re.VERBOSE | re.DOTALL,
 )
-_GAP = r"(?:\s|--[^\n]*(?:\n|$)|\#[^\n]*(?:\n|$)|/\*(?:[^*]|\*(?!/))*\*/)"
 _STRINGS = rf"{_STRING}(?:{_GAP}*{_STRING})*"
 _PASSWORD = re.compile(
     rf"""\bIDENTIFIED{_GAP}+(?:WITH{_GAP}+\S+{_GAP}+)?(?:BY|AS)\b(?:{_GAP}+PASSWORD\b)?{_GAP}*
