@@ -217,16 +217,14 @@ def test_bills_of_another_table_make_no_job(desk: Desk) -> None:
 
 def test_a_job_whose_first_commit_never_landed_is_left_out(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     desk.table()
-    desk.create()
 
     def die(*_given: object) -> None:
         raise KeyboardInterrupt
 
-    desk.put_orders("a.csv", 0, 10)
     table = desk.lading.shelf.open_table("shop", "orders")
     monkeypatch.setattr(type(table), "commit", die)
     with pytest.raises(KeyboardInterrupt):
-        desk.lading.coordinator(desk.lading.job("j"))
+        desk.create()
     monkeypatch.undo()
     lose_store(desk)
     (_, left_out) = recover(desk.lading)
