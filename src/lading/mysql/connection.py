@@ -193,7 +193,7 @@ class Connection:
                 told = dict(self.talk.peers.status())
                 await self._answers.line(f"Uptime: {told['Uptime']}  Threads: {told['Threads_connected']}")
             case Commands.COM_PROCESS_KILL:
-                self.talk.session.check_current()
+                self.talk.session.check_login()
                 self.talk.peers.kill(self.talk.user, Reader(rest).uint(4), whole=True)
                 await self._answers.done()
             case _:

@@ -126,7 +126,7 @@ class Talk:
     def execute(self, text: str) -> Result:
         """The answer to one statement. Raises LadingError or Fault."""
         check_size(text)
-        self.session.check_current()
+        self.session.check_login()
         check = self.session.form_check(text)
         if len(text) <= LONGEST and (found := self._own(text)) is not None:
             return found
@@ -160,7 +160,7 @@ class Talk:
 
     def columns_of(self, table: str) -> Sequence[str]:
         """Names of the columns of a table of the current database."""
-        self.session.check_current()
+        self.session.check_login()
         return [column.name for column in self._catalog.columns(self._catalog.table(self.database, table))]
 
     def _around(self) -> Surroundings:

@@ -99,7 +99,7 @@ class Session:
     def _execute(self, statement: Statement) -> Result:
         from lading.service.statements import execute
 
-        self.check_current()
+        self._check_current()
         self.rights = self.lading.access.rights(self.identity) if self._is_guarded else None
         if self.rights is not None:
             check_allowed(self, self.rights, statement)
@@ -112,8 +112,12 @@ class Session:
             if not isinstance(statement, Query):
                 self.lading.changed()
 
-    def check_current(self) -> None:
+    def check_login(self) -> None:
         """Raise AuthError when the login has ended. A face asks before it answers anything by itself."""
+        if self._is_bound or self.identity.is_from_directory:
+            self._check_current()
+
+    def _check_current(self) -> None:
         if (self._is_guarded or self._is_bound) and not self.lading.access.is_current(self.identity):
             msg = f"The login of user '{self.user}' has ended: the user was dropped or has a new password"
             raise AuthError(msg, left="Nothing was changed.", todo="Log in again.", user=self.user)
