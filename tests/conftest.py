@@ -33,6 +33,7 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     _nothing_leaked()
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """With two processes (`make test`), one has the one Spark session; the other takes file after file beside it."""
     if not config.pluginmanager.hasplugin("xdist"):
