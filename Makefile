@@ -30,8 +30,8 @@ check: setup ## Format, lint, types and the rules of the house
 	$(BIN)/mypy
 	$(BIN)/python -m pytest tests/meta
 
-test: setup ## Run the tests
-	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadgroup
+test: setup ## Run the tests (JOBS=2: in two processes, quicker; tests of limits may then meet them)
+	$(BIN)/python -m pytest -m "not slow" $(if $(JOBS),-n $(JOBS) --dist loadgroup)
 
 audit: setup ## Ask for known vulnerabilities of everything that is locked (needs pip-audit and the network)
 	@$(BIN)/python -m pip_audit --version >/dev/null 2>&1 || { \

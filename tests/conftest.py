@@ -35,8 +35,9 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With two processes (`make test`), one has the one Spark session; the other takes file after file beside it."""
-    if not config.pluginmanager.hasplugin("xdist"):
+    """With `make test JOBS=2` one process has the one Spark session; the other takes file after file beside it."""
+    is_shared = getattr(config.option, "dist", "no") == "loadgroup" or getattr(config.option, "loadgroup", False)
+    if not is_shared:
         return
     for item in items:
         item.add_marker(pytest.mark.xdist_group(_group(item)))
