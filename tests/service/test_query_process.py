@@ -227,7 +227,7 @@ def test_a_query_without_memory_ends_no_load(
     loading.start()
     code, said = fails(bob, DEVOURING)
     assert (code, "The query ran out of memory" in said) == (1041, True)
-    loading.join(60)
+    loading.join(240)
     assert shop.ids() == list(range(20))
     assert "another query" in asking.told()[1]
     assert spark.sparkContext._gateway.proc.pid == java  # type: ignore[union-attr]
