@@ -174,6 +174,7 @@ def test_unknown_storage_properties_are_refused() -> None:
 
 
 def test_secrets_do_not_show() -> None:
-    options = StorageOptions.from_properties({"s3.secret_key": "hidden", "use_path_style": "true"})
+    keys = {"s3.access_key": "hidden", "s3.secret_key": "hidden"}
+    options = StorageOptions.from_properties({**keys, "use_path_style": "true"})
     assert "hidden" not in repr(options)
     assert options.path_style
