@@ -185,6 +185,23 @@ def test_an_alter_that_was_cut_off_is_finished_at_the_next_start_and_can_be_take
     assert job.show()["State"] == "RUNNING"
 
 
+def test_an_alter_whose_commit_could_not_be_indexed_is_finished(job: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The commit has landed, and what comes after it fails in a process that lives on."""
+    with monkeypatch.context() as patched:
+        patched.setattr(type(job.lading.store), "follow", _no_follow)
+        with pytest.raises(StoreError):
+            job.sql(MOVE)
+    assert actions(job)[:1] != ["ALTER"]
+    job.sql("RESUME ROUTINE LOAD FOR j; PAUSE ROUTINE LOAD FOR j")
+    assert "ALTER" in actions(job)
+    job.sql(UNDO)
+
+
+def _no_follow(*_: object) -> None:
+    msg = "The store is locked"
+    raise StoreError(msg)
+
+
 def test_an_alter_that_died_before_its_commit_leaves_nothing(job: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     def die(*parts: Any) -> Any:
         raise Killed

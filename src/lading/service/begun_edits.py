@@ -71,9 +71,8 @@ def finish_begun(lading: Lading, record: JobRecord) -> bool:
         if text is None:
             return False
         begun = parse_body(BegunEdit, text, where=f"An edit of job {record.full_name}")
-        saved = {entry.facts.get("head", "") for entry in lading.store.list_audit(job_id=record.job_id)}
-        bill = cut_off_edit(lading, record, saved)
-        if bill is None or bill.reason != begun.reason or bill.billed_at < begun.at:
+        bill = _landed(lading, record, begun)
+        if bill is None:
             return False
         facts = {**begun.entry.facts, **head_facts(bill), "finished": _LATE}
         shown = _shown_or_none(lading, record, begun.event, bill)
@@ -83,6 +82,20 @@ def finish_begun(lading: Lading, record: JobRecord) -> bool:
         drop_begun(lading.store, record.job_id)
     _LOG.warning("an ALTER was cut off and is finished now", extra={"job": str(record.full_name), "seq": bill.seq})
     return True
+
+
+def may_have_landed(lading: Lading, record: JobRecord, begun: BegunEdit) -> bool:
+    """Whether the table has the commit of an edit that failed somewhere, or cannot be asked."""
+    try:
+        return _landed(lading, record, begun) is not None
+    except LadingError:
+        return True
+
+
+def _landed(lading: Lading, record: JobRecord, begun: BegunEdit) -> Bill | None:
+    saved = {entry.facts.get("head", "") for entry in lading.store.list_audit(job_id=record.job_id)}
+    bill = cut_off_edit(lading, record, saved)
+    return None if bill is None or bill.reason != begun.reason or bill.billed_at < begun.at else bill
 
 
 def finish_all(lading: Lading) -> None:

@@ -34,7 +34,7 @@ from lading.model.bill import Bill, BillKind, Head
 from lading.model.positions import Positions
 from lading.service.audit import apply, audit, compact
 from lading.service.before import EDITS, last_edit
-from lading.service.begun_edits import BegunEdit, drop_begun, head_facts, keep_begun, settled
+from lading.service.begun_edits import BegunEdit, drop_begun, head_facts, keep_begun, may_have_landed, settled
 from lading.service.changes import changed_parts, has_new_secrets, has_secrets
 from lading.service.compile_routine import window_of
 from lading.service.lookout import forget_lag
@@ -155,6 +155,7 @@ def _commit_in_turn(session: Session, edit: Edit) -> EditPlan:
         has_new = edit.has_lost_secrets or has_new_secrets(edit.old, edit.new)
         transition(record, event if has_new else replace(event, secrets_slot=None))
     bill: Bill | None = None
+    begun: BegunEdit | None = None
     try:
         if changed.secrets_slot != record.secrets_slot:
             lading.keep_secrets(job_id, edit.new, kept, changed.secrets_slot)
@@ -171,6 +172,8 @@ def _commit_in_turn(session: Session, edit: Edit) -> EditPlan:
     except UnknownOutcomeError:
         raise  # It may have landed, and is finished then: with its secrets.
     except Exception:
+        if begun is not None and may_have_landed(lading, record, begun):
+            raise  # What failed came after the commit, such as the index of bills: it is finished with its secrets.
         with suppress(LadingError):
             drop_begun(lading.store, job_id)
         if changed.secrets_slot != record.secrets_slot:
