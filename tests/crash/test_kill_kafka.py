@@ -187,7 +187,8 @@ def test_a_routine_load_on_spark_that_is_killed_twice_while_partitions_are_added
     broker: KafkaBroker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     case = Case(broker, tmp_path / "unused")
-    failpoints = ["commit.after=kill:2", "commit.before=kill:2"]
+    # The second commit of a loader that was started after a kill is its first one with rows.
+    failpoints = ["commit.after=kill", "commit.before=kill:2"]
     score = run_spark(case, tmp_path / "home", failpoints, "kafka to delta, on Spark")
     show(score, capsys)
     assert score.kills == 2
@@ -199,7 +200,8 @@ def test_a_kill_at_every_step_on_spark(
     broker: KafkaBroker, tmp_path: Path, form: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     case = Case(broker, tmp_path / "unused", form)
-    failpoints = [f"{place}=kill:2" for place in IN_BATCHES]
+    commits = ("bill", "commit", "settle", "follow")
+    failpoints = [f"{place}=kill:{1 + place.startswith(commits)}" for place in IN_BATCHES]
     score = run_spark(case, tmp_path / "home", failpoints, f"kafka to {form}, on Spark")
     show(score, capsys)
     assert score.kills == len(IN_BATCHES)

@@ -10,7 +10,7 @@ import deltalake
 import pytest
 from pyiceberg.catalog import load_catalog
 
-from lading.errors import JobStateError, LadingError
+from lading.errors import CommitRefusedError, JobStateError, LadingError
 from lading.tables.iceberg.table import IcebergTable
 from tests.console.local import LocalLading
 from tests.service.conftest import Desk
@@ -132,6 +132,22 @@ def test_a_second_rollback_needs_a_second_word(desk: Desk, form: str) -> None:
     assert desk.show("Status") == "PAUSED"
     desk.sql(AGAIN)
     assert go_on(desk) == [0, 1, 2, 10, 11, 20]
+
+
+def test_rows_that_came_back_are_not_loaded_twice(desk: Desk, form: str) -> None:
+    """The first rollback was a mistake that was accepted; the second one undoes it."""
+    stopped(desk, form)
+    desk.sql(AGAIN)
+    put_back(desk, form, 2)
+    desk.sql("RESUME JOB WHERE jobName = 'j'")
+    desk.run()
+    assert (desk.show("Status"), desk.ids()) == ("PAUSED", [0, 1, 2, 10, 11])
+    assert "only LOAD AGAIN loads none of them twice" in str(desk.sql(LOOK)[0][-1])
+    with pytest.raises(CommitRefusedError, match="an earlier rollback had taken away"):
+        desk.sql(KEEP)
+    desk.sql(AGAIN)
+    assert go_on(desk) == [0, 1, 2, 10, 11, 20]
+    assert desk.lading.verify("j").is_clean
 
 
 def test_nothing_is_accepted_of_a_job_that_runs_or_was_not_put_back(desk: Desk) -> None:

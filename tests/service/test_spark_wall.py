@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+import boto3
 import pytest
 from pyspark.sql import SparkSession
 
@@ -93,6 +94,7 @@ def test_a_task_without_keys_is_lent_the_identity_of_the_service(
     desk: Desk, guarded: GuardedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Spark's processes were started without it, and lose it with the task."""
+    monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)  # It keeps the credentials that it found first.
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", guarded.owner["AccessKeyId"])
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", guarded.owner["SecretAccessKey"])
     keys = {name: value for name, value in guarded.properties().items() if not name.endswith("_key")}

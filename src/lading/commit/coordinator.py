@@ -24,7 +24,7 @@ from lading.clock import Clock
 from lading.commit.check import advance, check_budget, check_reports
 from lading.commit.draft import Stamp, draft_edit, draft_load, draft_opening, draft_restart, draft_takeover
 from lading.commit.protocols import Bills, Follower, Planner, Stager, Table
-from lading.commit.rollback import check_not_rolled_back, rolled_back
+from lading.commit.rollback import check_accounts_for, check_not_rolled_back, rolled_back
 from lading.commit.settle import commit_and_settle, fenced
 from lading.commit.sighted import check_sighted
 from lading.commit.steps import Steps
@@ -189,6 +189,8 @@ class Coordinator:
         newest = bills.read(job_id, sight.head) if sight.head is not None else None
         restored = bills.read(job_id, sight.restored) if sight.restored is not None else None
         goes_on = bills.read(job_id, sight.goes_on)
+        if sight.restored is not None:
+            check_accounts_for(self.job, bills, goes_on, sight.restored)
         highest = max(head.seq for head in (*bills.heads(job_id), sight.head, sight.goes_on) if head is not None)
         stamp = replace(self._stamp(planned_at), table_version=sight.version)
         bill = draft_restart(self.job, restored, newest, goes_on, highest, stamp, reason=reason)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lading.errors import RolledBackError
+from lading.commit.protocols import Bills
+from lading.errors import CommitRefusedError, HeadLostError, RolledBackError
 from lading.model.bill import Bill, Head
 from lading.model.job import Job
 
@@ -30,6 +31,32 @@ def newest_proved(head: Head | None, last_seen: Head | None, above: Iterable[Bil
     proofs = [last_seen, *(bill.replaces for bill in above)]
     once = max((proof for proof in proofs if proof is not None), default=None)
     return once if once is not None and once.seq > (head.seq if head else -1) else head
+
+
+def accounts_for(bills: Bills, goes_on: Bill, restored: Head) -> bool:
+    """Whether the lineage of a bill has the commit that the table ends with.
+
+    It has not, when a table was put back twice, the second time to a version that the first rollback had taken away:
+    the table then holds rows that this bill knows nothing of. A bill that somebody removed in between proves nothing.
+    """
+    bill = goes_on
+    while bill.seq > restored.seq and bill.continues is not None:
+        try:
+            bill = bills.read(bill.job_id, bill.continues)
+        except HeadLostError:
+            return True
+    return bill.head == restored
+
+
+def check_accounts_for(job: Job, bills: Bills, goes_on: Bill, restored: Head) -> None:
+    """A job does not go on from positions that are behind the rows of its table. Raises CommitRefusedError."""
+    if not accounts_for(bills, goes_on, restored):
+        msg = (
+            f"KEEP POSITION is not possible for job {job.name}: the table has the rows of seq {restored.seq}, which an "
+            f"earlier rollback had taken away, and seq {goes_on.seq} goes on as if they were gone"
+        )
+        todo = "Use LOAD AGAIN: it goes on behind the rows that the table has, and loads none of them twice."
+        raise CommitRefusedError(msg, left="Nothing was changed.", todo=todo, job_id=job.job_id)
 
 
 def rolled_back(job: Job, head: Head | None, once: int) -> RolledBackError:

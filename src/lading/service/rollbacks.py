@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lading.commit.coordinator import RollbackSight
-from lading.commit.rollback import newest_proved
+from lading.commit.rollback import accounts_for, newest_proved
 from lading.commit.steps import run_steps
 from lading.errors import HeadLostError, JobStateError, RolledBackError
 from lading.jobs.events import RollbackAccepted
@@ -88,6 +88,8 @@ class _Found:
     is_known: bool
     version: int | None
     gone: tuple[Bill, ...] | None
+    doubles: bool
+    """To keep the position is to load rows that the table has."""
 
 
 def look_at(session: Session, record: JobRecord) -> RollbackView:
@@ -179,15 +181,17 @@ def _find(record: JobRecord, target: LakeTable) -> _Found:
         # The table has nothing of the job: to load again is to begin where it began.
         first = _read(target, record, heads[0]) if heads else None
         back = first if first is not None and first.kind is BillKind.OPENING else None
+    kept = _read(target, record, newest)
     return _Found(
         head=head,
         newest=newest,
-        kept=_read(target, record, newest),
+        kept=kept,
         back=back,
         restored=restored,
         is_known=is_known,
         version=target.version(),
         gone=_gone(target, record, newest, restored) if is_known else None,
+        doubles=_doubles(target, kept, restored if back is not None else None),
     )
 
 
@@ -217,6 +221,10 @@ def _gone(target: LakeTable, record: JobRecord, newest: Head, restored: Head | N
         found.append(bill)
         at = bill.continues
     return tuple(found) if at == restored else None
+
+
+def _doubles(target: LakeTable, kept: Bill | None, restored: Head | None) -> bool:
+    return kept is not None and restored is not None and not accounts_for(target.bills, kept, restored)
 
 
 def _sight(record: JobRecord, found: _Found, *, keeps_position: bool) -> RollbackSight:
@@ -255,7 +263,7 @@ def _view(session: Session, record: JobRecord, found: _Found) -> RollbackView:
         rows_gone=sum(bill.tally.rows.loaded for bill in found.gone) if found.gone is not None else None,
         position_kept=kept,
         position_of_table=back,
-        can_keep=found.kept is not None,
+        can_keep=found.kept is not None and not found.doubles,
         can_load_again=found.back is not None,
         remark=_remark(found),
         seen=_mark(record, found),
@@ -275,4 +283,6 @@ def _remark(found: _Found) -> str:
         return "The table has no commit of this job: LOAD AGAIN begins where the job began"
     if found.kept is None:
         return "The bill of the newest commit is gone: only LOAD AGAIN is possible"
+    if found.doubles:
+        return "The table has rows that an earlier rollback had taken away: only LOAD AGAIN loads none of them twice"
     return ""
