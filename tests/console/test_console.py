@@ -67,6 +67,7 @@ def test_create_watch_break_fix_and_move(page: Page, service: Service, shots: Pa
     expect(page.get_by_text("needs attention", exact=True)).to_be_visible()
     page.get_by_role("tab", name="Errors").click()
     expect(page.get_by_role("table", name="Batches that failed")).to_contain_text("cannot read 'wrong'")
+    expect(page.get_by_role("table", name="Batches that failed")).to_contain_text('c.csv", "endFileName"')
     page.screenshot(path=shots / "4-broken.png")
 
     # Moved past the bad file: the dry run first, and only then the button works.

@@ -88,7 +88,9 @@ class Story:
         return self
 
     def begin(self) -> int:
-        self.tell(BatchStarted(running_offset='{"startFileName":"a","endFileName":"b"}', at=self.now))
+        files, shards = '{"startFileName":"a","endFileName":"b"}', '{"s1":{"start":"AFTER 7"}}'
+        shown = files if self.record.kind is JobKind.STREAMING else shards
+        self.tell(BatchStarted(running_offset=shown, at=self.now))
         assert self.record.task is not None
         return self.record.task.task_id
 

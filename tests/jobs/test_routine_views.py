@@ -36,6 +36,7 @@ FACTS = RoutineFacts(
     bytes_per_s=25.0,
     source_type="KINESIS",
     progress={"s1": "7"},
+    starts={"s1": "AFTER 9"},
     lag={"s1": -1},
     statistic={"openShardNum": 1},
     tasks=1,
@@ -115,9 +116,10 @@ def test_a_task_runs_waits_or_is_not_there() -> None:
     told = story()
     running = render_routine_task(told.record, FACTS)[0]
     assert (running["TxnId"], running["TxnStatus"], running["Timeout"]) == ("1", "PREPARE", "600")
-    assert running["DataSourceProperties"] == '{"s1":"7"}'
+    assert running["DataSourceProperties"] == '{"s1":"AFTER 7"}'
     told.commit()
     waiting = render_routine_task(told.record, FACTS)[0]
     assert (waiting["TxnId"], waiting["TxnStatus"], waiting["ExecuteStartTime"]) == ("-1", None, None)
+    assert waiting["DataSourceProperties"] == '{"s1":"AFTER 9"}'
     told.pause()
     assert render_routine_task(replace(told.record, task=None), FACTS) == []

@@ -83,6 +83,9 @@ class FakeKafka:
         known = {name: state for name, state in positions.partitions.items() if name in ends}
         return StreamSight(lag={name: ends[name] - int(state.at) for name, state in known.items()})
 
+    def ends(self) -> dict[str, str]:
+        return {name: str(end) for name, end in self._ends().items()}
+
     def pin(self, positions: Positions) -> Callable[[Positions], bool]:
         ends = self._ends()
         return lambda now: all(int(now.partitions[name].at or 0) >= end for name, end in ends.items())
@@ -126,6 +129,9 @@ class FakeKinesis:
             open_partitions=("b", "c"),
             closed_partitions=("a",),
         )
+
+    def ends(self) -> dict[str, str]:
+        return {}
 
     def pin(self, positions: Positions) -> Callable[[Positions], bool]:
         return lambda now: True

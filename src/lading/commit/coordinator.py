@@ -73,6 +73,8 @@ class Coordinator:
         self.job = job
         self.incarnation = incarnation
         self.bill: Bill | None = None
+        self.planned: BatchPlan | None = None
+        """What the last batch was to read, for whoever shows it. Nothing is decided by it."""
         self._world = world
 
     def start(
@@ -113,7 +115,7 @@ class Coordinator:
         world = self._world
         planned_at = world.clock.now()
         base = self._read_base()
-        plan = world.planner.plan(base.positions, self.job.limits)
+        plan = self.planned = world.planner.plan(base.positions, self.job.limits)
         yield "plan.after"
         if not plan.splits and not plan.gaps:
             return None

@@ -110,7 +110,7 @@ class JobDetails:
         lags = detail.job.lag.partitions if detail.job.lag else {}
         unit = detail.job.lag.unit.value if detail.job.lag else ""
         said = detail.positions_fault or (
-            f"According to the table, in epoch {detail.epoch}." if detail.positions else ""
+            f"According to the table, in epoch {detail.epoch}.{_known_end(detail)}" if detail.positions else ""
         )
         self._epoch.set_text(said)
         self._epoch.set_visibility(bool(said))
@@ -204,6 +204,7 @@ _FAILED = (
     Column(name="batch", label="Batch"),
     Column(name="state", label="State"),
     Column(name="at", label="Ended"),
+    Column(name="range", label="Was to read"),
     Column(name="error", label="Error"),
     Column(name="attempt", label="Attempts", is_number=True),
 )
@@ -226,6 +227,11 @@ def _behind(number: int | None, unit: str) -> str:
     if number is None:
         return words.NOTHING
     return words.took(number / 1000) if unit == "milliseconds" else f"{number:,}"
+
+
+def _known_end(detail: JobDetail) -> str:
+    end = detail.job.end_offset
+    return f" When it was last asked, the source reached {end}." if end else ""
 
 
 def _commit(bill: BillSight) -> Row:
@@ -263,6 +269,7 @@ def _batch(batch: BatchSight) -> Row:
         "batch": words.count(batch.batch_id),
         "state": {"text": batch.state, "badge": True, "tone": "bad"},
         "at": {"at": words.millis(ended)},
+        "range": {"text": words.shorten(batch.running_offset, 120), "title": batch.running_offset, "mono": True},
         "error": {"text": words.shorten(batch.error or batch.first_error, 300), "wide": True},
         "attempt": words.count(batch.attempt),
     }

@@ -72,7 +72,13 @@ def on_batch_started(record: JobRecord, event: BatchStarted) -> Change:
         user=record.definer,
         running_offset=event.running_offset,
     )
-    begun = replace(record, task=task, counts=replace(record.counts, begun=number), runtime_message="")
+    begun = replace(
+        record,
+        task=task,
+        counts=replace(record.counts, begun=number),
+        end_offset=event.end_offset or record.end_offset,
+        runtime_message="",
+    )
     return begun, (SaveTask(task=task),)
 
 
@@ -92,7 +98,14 @@ def on_batch_committed(record: JobRecord, event: BatchCommitted) -> Change:
     )
     actions: tuple[Action, ...] = ()
     if _is_open(record, event.task_id):
-        done, actions = _end_task(done, TaskState.SUCCESS, event.at, tally=event.tally, first_error=event.first_bad_row)
+        done, actions = _end_task(
+            done,
+            TaskState.SUCCESS,
+            event.at,
+            tally=event.tally,
+            first_error=event.first_bad_row,
+            running_offset=event.running_offset,
+        )
     checked = _check_window(done, event.at)
     return checked, (*actions, *(_halt_if_paused(checked) if record.state is JobState.RUNNING else ()))
 
@@ -165,6 +178,7 @@ def _end_task(
     error: str = "",
     first_error: str = "",
     tally: Tally | None = None,
+    running_offset: str = "",
 ) -> Change:
     open_task = record.task
     if open_task is None:
@@ -176,6 +190,7 @@ def _end_task(
         error=error or ("" if state is TaskState.SUCCESS else open_task.error),
         first_error=open_task.first_error or first_error or error,
         tally=tally,
+        running_offset=running_offset or open_task.running_offset,
     )
     return replace(record, task=None, counts=_counted(record.counts, state)), (SaveTask(task=task),)
 

@@ -114,6 +114,9 @@ class BatchStarted:
     """A batch was planned and is about to be staged. Refused unless the job is RUNNING."""
 
     running_offset: str = ""
+    """What it is going to read."""
+    end_offset: str = ""
+    """How far the source was known to reach at that moment; empty where it does not tell."""
     at: datetime
 
 
@@ -128,6 +131,8 @@ class BatchCommitted:
     first_bad_row: str = ""
     current_offset: str = ""
     end_offset: str = ""
+    running_offset: str = ""
+    """What it has read; a later attempt may have been planned differently."""
     at: datetime
 
 

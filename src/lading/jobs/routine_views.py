@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 
 from lading.jobs.reasons import ReasonCode, render_reason
 from lading.jobs.record import JobRecord, JobState
+from lading.jobs.tasks import TaskRecord
 from lading.jobs.views import render_time
 from lading.model.tally import Tally
 
@@ -100,6 +101,8 @@ class RoutineFacts:
     source_properties: Mapping[str, str] = field(default_factory=dict)
     custom_properties: Mapping[str, str] = field(default_factory=dict)
     progress: Mapping[str, str] = field(default_factory=dict)
+    starts: Mapping[str, str] = field(default_factory=dict)
+    """What the next task reads first, by partition that is not finished."""
     lag: Mapping[str, int] = field(default_factory=dict)
     """-1 where nobody knows."""
     statistic: Mapping[str, int] = field(default_factory=dict)
@@ -183,9 +186,15 @@ def render_routine_task(record: JobRecord, facts: RoutineFacts, *, zone: tzinfo 
         (render_time(task.started_at, zone) or None) if task else None,
         str(facts.timeout_s),
         "-1",
-        _json(facts.progress),
+        _json(_task_starts(task) or facts.starts),
     )
     return [dict(zip(ROUTINE_TASK_COLUMNS, values, strict=True))]
+
+
+def _task_starts(task: TaskRecord | None) -> dict[str, str]:
+    """Where an open task began to read, by partition. Tasks of older releases do not tell."""
+    ranges = json.loads(task.running_offset) if task is not None and task.running_offset else {}
+    return {partition: each["start"] for partition, each in ranges.items()}
 
 
 def render_schema_row(record: JobRecord, shown: Row) -> Row:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -12,7 +13,8 @@ import pyarrow as pa
 from lading.clock import Clock
 from lading.errors import ConfigError, PropertyError
 from lading.ids import JobId
-from lading.model.batch import Limits
+from lading.model.batch import BatchPlan, Limits
+from lading.model.bill import Bill
 from lading.model.job import ErrorBudget, Job
 from lading.model.positions import Positions
 from lading.net.addresses import AddressRules
@@ -28,6 +30,7 @@ from lading.service.partition_nulls import with_partition_nulls
 from lading.service.routine_mapping import zoned
 from lading.service.source_types import source_type
 from lading.sources.files.packing import SplitSizing
+from lading.sources.files.payload import parse_payload
 from lading.sources.files.reader import output_schema, read_splits
 from lading.sources.files.schema import infer_schema
 from lading.sources.files.source import FilesSource, render_offset
@@ -103,6 +106,8 @@ def compile_files(
         ),
         interval_s=properties.max_interval_s,
         show_position=offset_of,
+        show_range=files_of,
+        show_end=lambda: offset_text(source.end()),
         survey=lambda positions: told_survey(source.partition, source.survey(positions), spec.settle_s),
         look_everywhere=source.look_everywhere,
         can_learn_columns=lambda: source.first_file() is not None,
@@ -114,6 +119,13 @@ def offset_of(positions: Positions) -> str:
     """The position of a file job as Doris shows it."""
     at = next((state.at for state in positions.partitions.values()), "")
     return render_offset(at) if at else ""
+
+
+def files_of(plan: BatchPlan, bill: Bill | None) -> str:
+    """The first and the last file of a batch, as Doris shows them. A bill has no others: files are loaded whole."""
+    keys = [part.key for split in plan.splits for part in parse_payload(split.payload).parts]
+    names = {"startFileName": min(keys), "endFileName": max(keys)} if keys else {}
+    return json.dumps(names, ensure_ascii=False) if names else ""
 
 
 def offset_text(offset: str | None) -> str:

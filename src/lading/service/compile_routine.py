@@ -18,7 +18,7 @@ from lading.service.column_defaults import with_defaults
 from lading.service.compiled import Compiled, with_identity
 from lading.service.partition_nulls import with_partition_nulls
 from lading.service.routine_mapping import Mapped, map_rows
-from lading.service.streams import Stream, metadata_of, open_stream, progress_text
+from lading.service.streams import Stream, end_text, metadata_of, open_stream, progress_text, range_text
 from lading.sql.definitions import RoutineLoadDefinition, define_routine_load
 from lading.sql.masking import without_secrets
 from lading.sql.render import render
@@ -71,6 +71,8 @@ def compile_routine(
         ),
         interval_s=float(definition.properties.max_batch_interval_s),
         show_position=partial(progress_text, stream),
+        show_range=partial(range_text, stream),
+        show_end=partial(end_text, stream),
         remark=partial(lag_remark, stream),
         behind=partial(lag_remark, stream),
         pin=stream.source.pin,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from lading.model.batch import BatchPlan
 from lading.model.bill import Bill
 from lading.model.job import Job
 from lading.model.positions import Positions
@@ -44,6 +45,10 @@ class Compiled:
     """How long to wait after the source had nothing."""
     show_position: Callable[[Positions], str]
     """The position as jobs are shown with it."""
+    show_range: Callable[[BatchPlan, Bill | None], str]
+    """What a batch reads, as tasks are shown with it: as it was planned, or as its bill has it."""
+    show_end: Callable[[], str] = lambda: ""
+    """How far the source was known to reach when a batch was last planned; empty where it does not tell."""
     remark: Callable[[Positions], str] = lambda positions: ""
     """What people should know when there is nothing new, where the source does not count files. May be slow."""
     behind: Callable[[Positions], str] = lambda positions: ""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from lading.jobs.routine_views import RoutineFacts
 from lading.model.positions import Positions, passed_partitions
-from lading.service.positions_shown import kafka_progress, kinesis_progress
+from lading.service.positions_shown import kafka_progress, kafka_words, kinesis_progress, kinesis_words
 from lading.sources.streams import StreamSight
 from lading.sql.definitions import RoutineLoadDefinition
 from lading.sql.dialect import LadingDoris, parse_expression_tree
@@ -39,12 +39,14 @@ def facts_of(
     if sight is not None:
         lag |= {name: _UNKNOWN if sight.lag.get(name) is None else int(sight.lag[name] or 0) for name in lag}
     is_kafka = isinstance(definition.source, KafkaProperties)
+    words = kafka_words(positions) if is_kafka else kinesis_words(positions)
     return RoutineFacts(
         source_type=statement.source.name,
         job_properties=job_properties(statement, definition.properties, tasks),
         source_properties=_source_properties(definition, positions, sight),
         custom_properties=_custom_properties(statement, definition),
         progress=kafka_progress(positions) if is_kafka else kinesis_progress(positions),
+        starts={name: at for name, at in words.items() if name in lag},
         lag=lag,
         statistic={} if is_kafka else _shard_counts(positions, sight),
         tasks=tasks,

@@ -46,7 +46,7 @@ from lading.service.cut_off import check_not_cut_off
 from lading.service.file_surveys import SurveyTeller
 from lading.service.hidden import hide
 from lading.service.opening import created_positions
-from lading.service.running import OpenJob, Tools, is_full, retry_delay_s, save_event
+from lading.service.running import OpenJob, Tools, is_full, range_of, retry_delay_s, save_event
 from lading.service.store_health import try_write
 from lading.status.outcomes import Outcome, outcome_of
 from lading.store.records import AuditEntry
@@ -311,7 +311,7 @@ class JobRunner:
                 return self._done(opened, stop.value, task_id)
             since = self._tell_step(name, since)
             if name == "stage.before":
-                started = self._started()
+                started = self._started(opened)
                 if started is None:
                     steps.close()
                     return False
@@ -325,12 +325,13 @@ class JobRunner:
             is_sent = is_sent or name == "commit.before"
             failpoint(name)
 
-    def _started(self) -> int | None:
+    def _started(self, opened: OpenJob) -> int | None:
         record = self.record()
         if record.state is JobState.RUNNING and record.task is not None:
             return record.task.task_id  # Another attempt at the task that failed.
         try:
-            task = self.apply(BatchStarted(at=self._now())).task
+            shown, end = range_of(opened), opened.compiled.show_end()
+            task = self.apply(BatchStarted(running_offset=shown, end_offset=end, at=self._now())).task
         except JobStateError:
             return None  # It was paused meanwhile.
         return task.task_id if task else None
@@ -349,7 +350,8 @@ class JobRunner:
                 totals=bill.totals,
                 first_bad_row=bill.first_error,
                 current_offset=offset,
-                end_offset=offset,
+                end_offset=compiled.show_end() or offset,
+                running_offset=range_of(opened, bill),
                 at=self._now(),
             )
         )
@@ -372,7 +374,7 @@ class JobRunner:
         survey = compiled.survey(bill.positions) if bill is not None and compiled.survey is not None else None
         if bill is not None:
             remark = compiled.remark(bill.positions) if survey is None else survey.remark
-        record = self.apply(NothingToDo(remark=remark, at=self._now()))
+        record = self.apply(NothingToDo(end_offset=compiled.show_end(), remark=remark, at=self._now()))
         self._remark_due_s = self._tools.clock.monotonic_s() + REMARK_EVERY_S
         self.survey = survey
         if survey is not None:

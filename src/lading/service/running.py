@@ -90,6 +90,12 @@ def save_event(store: MetadataStore, job_id: JobId, event: Event, audit: AuditEn
     return store.save_job(record, stored.version, tasks=tasks, audit=audit).record
 
 
+def range_of(opened: OpenJob, bill: Bill | None = None) -> str:
+    """What the batch that was planned last reads, or has read, as tasks are shown with it."""
+    planned = opened.coordinator.planned
+    return opened.compiled.show_range(planned, bill) if planned is not None else ""
+
+
 def retry_delay_s(failures: int) -> float:
     """How long to wait before the next attempt, after so many failed in a row: 0.25, 0.5, 1, … 8 seconds."""
     return float(min(0.25 * 2 ** max(0, failures - 1), 8.0))

@@ -12,12 +12,12 @@ import pyarrow as pa
 
 from lading.clock import Clock
 from lading.jobs.record import JobRecord
-from lading.model.batch import Split
+from lading.model.batch import BatchPlan, Split
 from lading.model.bill import Bill
 from lading.model.positions import Listing, PartitionState, Positions
 from lading.net.addresses import AddressRules
 from lading.plan.planner import Source
-from lading.service.positions_shown import kafka_progress, kinesis_progress
+from lading.service.positions_shown import kafka_progress, kafka_words, kinesis_progress, kinesis_words
 from lading.service.routine_mapping import Mapped
 from lading.service.security.endpoints import endpoints_of
 from lading.sources.aws import sts_endpoint_of
@@ -35,6 +35,10 @@ class StreamSource(Source, Protocol):
     """A source that can tell how far a job is behind."""
 
     def sight(self, positions: Positions) -> StreamSight: ...
+
+    def ends(self) -> Mapping[str, str]:
+        """Where partitions ended when a batch was last planned; empty when the stream does not tell."""
+        ...
 
     def pin(self, positions: Positions) -> Callable[[Positions], bool]:
         """Remember where the stream ends now; the answer says of later positions whether they are there."""
@@ -54,6 +58,9 @@ class Stream:
     resolve: Callable[[Mapping[str, str]], dict[str, str | None]]
     """Positions for partitions that an operator moves, by the words of SQL."""
     progress: Callable[[Positions], dict[str, str]]
+    """What was read of each partition, in the words of SHOW."""
+    words: Callable[[Positions], dict[str, str]]
+    """What is read next of each partition, in the words of a statement that begins there."""
     lag_unit: str
     acknowledge: Callable[[Bill], None] = lambda bill: None
     """Tell the stream what was committed. Best effort: nothing is ever read back."""
@@ -175,6 +182,7 @@ def _open_kafka(
         start=start_of(default, own),
         resolve=resolve,
         progress=kafka_progress,
+        words=kafka_words,
         lag_unit="records",
         acknowledge=acknowledger.follow,
         close=close,
@@ -259,6 +267,7 @@ def _open_kinesis(
         start=render_start(default, own),
         resolve=resolve,
         progress=kinesis_progress,
+        words=kinesis_words,
         lag_unit="ms",
         close=getattr(made, "close", lambda: None),
     )
@@ -302,12 +311,34 @@ class _WithFinished:
     def sight(self, positions: Positions) -> StreamSight:
         return self._source.sight(positions)
 
+    def ends(self) -> Mapping[str, str]:
+        return self._source.ends()
+
     def pin(self, positions: Positions) -> Callable[[Positions], bool]:
         return self._source.pin(positions)
 
 
 def _shown_columns(whole: pa.Schema, mapped: Mapped) -> pa.Schema:
     return pa.schema(list(whole)[: len(mapped.source_columns) + len(mapped.metadata)])
+
+
+def range_text(stream: Stream, plan: BatchPlan, bill: Bill | None) -> str:
+    """By partition: the first record that a batch reads, and the last one where that is known."""
+    ranges = bill.ranges if bill is not None else plan.splits
+    starts = stream.words(_places({each.partition: each.start for each in ranges}))
+    ends = stream.progress(_places({each.partition: each.end for each in ranges if each.end is not None}))
+    shown = {name: {"start": at, **({"end": ends[name]} if name in ends else {})} for name, at in starts.items()}
+    return json.dumps(shown, separators=(",", ":")) if shown else ""
+
+
+def end_text(stream: Stream) -> str:
+    """The last record that each partition was known to have, as its position is shown."""
+    ends = stream.source.ends()
+    return progress_text(stream, _places(ends)) if ends else ""
+
+
+def _places(places: Mapping[str, str]) -> Positions:
+    return Positions(partitions={name: PartitionState(at=at) for name, at in places.items()})
 
 
 def progress_text(stream: Stream, positions: Positions) -> str:

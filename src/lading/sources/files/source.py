@@ -73,6 +73,8 @@ class _Found:
     has_unsettled: bool = False
     last: str = BEGINNING
     """Everything up to this key was looked at."""
+    next_key: str = ""
+    """The first file that the limits left to the next batch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +112,7 @@ class FilesSource:
         self._settling = Settling(spec.settle_s if self._is_local else 0.0, self._clock)
         self._unpacked: tuple[Mapping[str, str], Window] | None = None
         self._look: _Look | None = None
+        self._end = BEGINNING
         self._look_took_s = 0.0
         self._look_due_s = float("-inf")
         self.partition = spec.place.root + self._glob.literal_prefix
@@ -132,6 +135,7 @@ class FilesSource:
         window = self._window_of(state)
         is_once = self._spec.ingestion is Ingestion.ONCE
         start, found = self._next_files(state, window, limits)
+        self._end = max(state.at, found.next_key or found.last)
         is_whole = start <= window.floor or not self._loads_late
         if is_once and not is_whole and not found.late and not found.fresh:
             self.look_everywhere()  # Nothing is finished before one look at everything found nothing.
@@ -147,6 +151,10 @@ class FilesSource:
             merged = {**state.marks, **marks}
             self._look = _Look(at=splits[-1].end or state.at, marks=merged, last=found.last)
         return splits
+
+    def end(self) -> str:
+        """The first key behind the batch that was planned last, or the last key there was: what Doris calls the end."""
+        return self._end
 
     def look_everywhere(self) -> None:
         """Have the next plan look at everything, however long that takes."""
@@ -243,7 +251,7 @@ class FilesSource:
                         return _Found(late, fresh, has_unsettled=True, last=last)
                     has_unsettled = True
                 elif len(late) + len(fresh) >= limits.files or size >= limits.size_bytes:
-                    return _Found(late, fresh, has_more=True, has_unsettled=has_unsettled, last=last)
+                    return _Found(late, fresh, has_more=True, has_unsettled=has_unsettled, last=last, next_key=file.key)
                 else:
                     (late if file.key <= at else fresh).append(file)
                     size += file.size

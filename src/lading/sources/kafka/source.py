@@ -38,6 +38,7 @@ class KafkaSource:
         self._spec = spec
         self._cluster = Cluster(spec, clock, timeout_s=timeout_s)
         self._incarnation: str | None = None
+        self._ends: dict[str, str] = {}
         self._whole: dict[int, tuple[int, int]] = {}
         """By partition: up to where its log is known to be whole, and under which leader. Saves asking again."""
 
@@ -74,6 +75,7 @@ class KafkaSource:
             return ()
         states = {int(name): state for name, state in ready.items()}
         bounds = self._cluster.bounds(sorted(states))
+        self._ends = {str(number): str(end) for number, end in sorted(bounds.end.items())}
         starts = {number: self._start(number, state, bounds) for number, state in sorted(states.items())}
         self._check_ends([number for number, at in starts.items() if at > bounds.end[number]], starts)
         self._check_logs(states, starts, bounds)
@@ -96,6 +98,10 @@ class KafkaSource:
             )
             for place, number in enumerate(sorted(rows))
         )
+
+    def ends(self) -> Mapping[str, str]:
+        """The next offset that each partition was going to write when a batch was last planned."""
+        return self._ends
 
     def sight(self, positions: Positions) -> StreamSight:
         """How many offsets each partition is behind its end. Raises ListingError when nobody knows."""

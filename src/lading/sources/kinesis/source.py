@@ -120,6 +120,10 @@ class KinesisSource:
         chosen = [name for name in sorted(ready) if self._is_wanted(view, name, ready[name], seen[name])]
         return self._splits(view, {name: ready[name].at for name in self._in_turn(chosen, limits.rows)}, limits, ways)
 
+    def ends(self) -> Mapping[str, str]:
+        """Nobody can ask a shard for its last record."""
+        return {}
+
     def sight(self, positions: Positions) -> StreamSight:
         """How far the job is behind, as the stream says now. Finished shards are left out. For any thread."""
         with self._looking:
