@@ -23,12 +23,12 @@ from lading.model.positions import PartitionState, Positions
 from lading.model.table import Column, TableSpec
 from lading.model.tally import RowCounts, Tally
 from lading.tables.base import LakeTable, Writer
-from lading.tables.care import CarePolicy
 from lading.tables.delta.create import create_delta_table
 from lading.tables.delta.writer import DeltaWriter
 from lading.tables.iceberg.catalog import sqlite_catalog
 from lading.tables.iceberg.table import create_iceberg_table
 from lading.tables.iceberg.writer import IcebergWriter
+from lading.tables.maintenance import CarePolicy
 
 FILES = 8
 MARKS = tuple(int(mark) for mark in os.environ.get("LADING_BENCH_COMMITS", "10,100,1000,5000").split(","))

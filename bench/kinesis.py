@@ -25,7 +25,7 @@ from bench.driver_memory import Watch, cpu_s
 from lading.jobs.record import JobRecord
 from lading.pipeline.java import find_java
 from lading.pipeline.session import open_session
-from lading.service.compiled import Compiled
+from lading.service.compile.compiled import Compiled
 from lading.service.facade import Lading
 from lading.sources.kinesis.spec import Pace
 from lading.tables.base import LakeTable

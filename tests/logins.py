@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lading.service.access import ROOT, Access
-from lading.service.rights import ROOT_NAME
+from lading.service.security.privileges import ROOT_NAME
 from lading.service.security.root_password import FILE_NAME
+from lading.service.security.users import ROOT, Access
 from lading.testing.marked import secret
 
 ROOT_PASSWORD = secret("of root")

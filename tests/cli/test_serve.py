@@ -24,9 +24,9 @@ from lading.testing.kafka_topics import Topics
 from lading.testing.marked import MARK, secret
 from tests.console.service import open_browser
 from tests.console.test_login import log_in
-from tests.hush.watch import WATCH
 from tests.logins import read_root_login
 from tests.mysql.client import run_mysql
+from tests.secret_leaks.watch import WATCH
 
 LIMIT_S = 120.0
 LADING = [sys.executable, "-c", "from lading.cli.main import main; main()"]

@@ -17,13 +17,13 @@ import httpx
 import pymysql
 import pytest
 
-from lading.service.access import ROOT
 from lading.service.facade import Lading
+from lading.service.security.users import ROOT
 from lading.testing.certificates import Certificate, self_signed
 from lading.testing.marked import secret
-from tests.hush.watch import WATCH
 from tests.mysql.client import find_mysql
 from tests.mysql.conftest import rows
+from tests.secret_leaks.watch import WATCH
 
 HORSE = secret("correct horse")
 SERVE = [

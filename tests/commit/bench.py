@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from lading.commit.coordinator import Coordinator, World
+from lading.commit.coordinator import Coordinator, CoordinatorPorts
 from lading.commit.steps import run_steps
 from lading.ids import Incarnation, JobId, new_token
 from lading.model.batch import BatchPlan, Limits, Report, StagedFile
@@ -77,7 +77,7 @@ class Bench:
         self.source.produce(20)
 
     def incarnation(self, **changes: object) -> Coordinator:
-        world = World(
+        world = CoordinatorPorts(
             table=self.table,
             bills=self.bills,
             planner=Planner(self.source, ManualClock()),

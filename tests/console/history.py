@@ -7,7 +7,7 @@ import random
 from datetime import timedelta
 from pathlib import Path
 
-from lading.service.metrics import Metrics
+from lading.service.telemetry.metrics import Metrics
 from lading.status.lag import LagUnit
 from tests.console.local import LocalLading, PastClock
 

@@ -13,9 +13,9 @@ from lading.ids import new_token
 from lading.model.batch import BatchPlan, Report, Split
 from lading.model.tally import RowCounts
 from lading.pipeline.stager import Stage
-from lading.service.compiled import Compiled
+from lading.service.compile.compiled import Compiled
 from lading.service.facade import Lading
-from lading.service.running import CancellableStager
+from lading.service.runtime.context import CancellableStager
 
 
 class LocalLading(Lading):

@@ -18,12 +18,12 @@ import httpx
 import jwt
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from lading.service.access import ROOT
 from lading.service.facade import Lading
+from lading.service.security.users import ROOT
 from lading.testing.marked import secret
 from lading.testing.npm import free_port
 from lading.testing.oidc_server import AUDIENCE, CLIENT, CLIENT_SECRET, OidcServer, serve_oidc
-from tests.hush.watch import WATCH
+from tests.secret_leaks.watch import WATCH
 
 ROOT_PASSWORD, JACK_PASSWORD = secret("root of oidc"), secret("jack of oidc")
 SERVE = [

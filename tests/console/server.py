@@ -13,14 +13,14 @@ from pathlib import Path
 from lading.console.mount import mount_console
 from lading.http.app import create_app
 from lading.http.server import HttpServer
-from lading.service.metrics import Metrics
-from lading.service.scheduler import Scheduler
+from lading.service.runtime.scheduler import Scheduler
 from lading.service.security.root_password import ensure_root_password
+from lading.service.telemetry.metrics import Metrics
 from tests.console.history import make_history
 from tests.console.local import LocalLading, PastClock
-from tests.hush.hooks import watching
-from tests.hush.pages import Overheard
-from tests.hush.watch import WATCH
+from tests.secret_leaks.hooks import watching
+from tests.secret_leaks.pages import Overheard
+from tests.secret_leaks.watch import WATCH
 
 
 def main(folder: str, port: str, *flags: str) -> None:

@@ -7,11 +7,11 @@ from nicegui.client import Client
 from nicegui.page import page
 
 from lading.console.position_form import MOST_PARTITIONS, PositionForm
-from lading.service.sight_records import PartitionSight
+from lading.service.views.records import PartitionView
 
 
-def parts(count: int, at: str = "5") -> list[PartitionSight]:
-    return [PartitionSight(partition=f"shard-{number}", at=at, finished=number == 0) for number in range(count)]
+def parts(count: int, at: str = "5") -> list[PartitionView]:
+    return [PartitionView(partition=f"shard-{number}", at=at, finished=number == 0) for number in range(count)]
 
 
 def fields(client: Client) -> dict[str, ui.input]:

@@ -18,8 +18,8 @@ from playwright.sync_api import Browser, expect
 from lading.clock import SystemClock
 from lading.console.visits import Visits
 from lading.service.facade import Lading
-from lading.service.rights import Identity
-from lading.service.security.oidc_open import open_oidc
+from lading.service.oidc_open import open_oidc
+from lading.service.security.privileges import Identity
 from lading.testing.clock import ManualClock
 from lading.testing.npm import NoNodeError
 from lading.testing.oidc_server import AUDIENCE, CLIENT, CLIENT_SECRET, OTHER_CLIENT

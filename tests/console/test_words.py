@@ -8,21 +8,21 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pyspark import SparkContext
 
-from lading.console import words
-from lading.console.checking import check_text
+from lading.console import formatting
 from lading.console.job_plots import even_out, widen, without_steps
 from lading.console.login_page import inside
-from lading.console.memory import SILENCE, STEPS, StepMemory
 from lading.console.new_page import draft_of
 from lading.console.spark_glance import glance_or_none
+from lading.console.statement_check import check_text
+from lading.console.step_timings import SILENCE, STEPS, StepMemory
 from lading.console.visits import LIFE_S, TICKET_LIFE_S, Visits
 from lading.ids import JobId, new_job_id
 from lading.jobs.events import Created
 from lading.jobs.record import JobKind, JobRecord
 from lading.jobs.transition import create_record
-from lading.service.lookout import Lookout, forget_lag
-from lading.service.rights import ROOT
-from lading.service.sight_records import LagSight
+from lading.service.security.privileges import ROOT
+from lading.service.telemetry.recent import RecentActivity, forget_lag
+from lading.service.views.records import LagView
 from lading.status.lag import Lag, LagUnit
 from lading.status.rates import Point
 from lading.testing.clock import ManualClock
@@ -31,26 +31,30 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def test_numbers() -> None:
-    assert words.count(1234567) == "1,234,567"
-    assert [words.rate(value) for value in (0, 0.01, 1.25, 9999.6)] == ["0", "<0.1", "1.2", "10,000"]
-    assert [words.size(value) for value in (12, 2048, 5 * 1024**3, 9000 * 1024**4)] == [
+    assert formatting.count(1234567) == "1,234,567"
+    assert [formatting.rate(value) for value in (0, 0.01, 1.25, 9999.6)] == ["0", "<0.1", "1.2", "10,000"]
+    assert [formatting.size(value) for value in (12, 2048, 5 * 1024**3, 9000 * 1024**4)] == [
         "12 B",
         "2.0 KiB",
         "5.0 GiB",
         "9,000.0 TiB",
     ]
-    assert [words.took(value) for value in (0.0123, 61.04, 7300.0, None)] == ["12 ms", "61.0 s", "2 h 1 min", "—"]
-    assert (words.took(0.9996), words.size(1_048_575), words.size(1023.9)) == ("1.0 s", "1.0 MiB", "1.0 KiB")
+    assert [formatting.took(value) for value in (0.0123, 61.04, 7300.0, None)] == ["12 ms", "61.0 s", "2 h 1 min", "—"]
+    assert (formatting.took(0.9996), formatting.size(1_048_575), formatting.size(1023.9)) == (
+        "1.0 s",
+        "1.0 MiB",
+        "1.0 KiB",
+    )
 
 
 def test_lag_has_its_unit() -> None:
     def lag(unit: LagUnit, behind: int | None) -> str:
-        return words.lag(LagSight(unit=unit, behind=behind, at=NOW))
+        return formatting.lag(LagView(unit=unit, behind=behind, at=NOW))
 
     assert lag(LagUnit.FILES, 1) == "1 file"
     assert lag(LagUnit.RECORDS, 12_000) == "12,000 records"
     assert lag(LagUnit.MILLISECONDS, 1500) == "1.5 s"
-    assert lag(LagUnit.FILES, None) == words.lag(None) == "—"
+    assert lag(LagUnit.FILES, None) == formatting.lag(None) == "—"
 
 
 GOOD = 'CREATE JOB a ON STREAMING DO INSERT INTO t SELECT * FROM FILE("uri"="/x/*.csv", "format"="csv_with_names")'
@@ -207,7 +211,7 @@ def test_what_the_bills_know_is_drawn_where_no_step_is_known() -> None:
 
 
 def test_the_newest_lag_is_the_last_point_and_the_others_keep_their_distance() -> None:
-    lookout, job_id = Lookout(), new_job_id()
+    lookout, job_id = RecentActivity(), new_job_id()
     for second in range(0, 100, 10):
         at = NOW + timedelta(seconds=second)
         lookout.saw_lag(job_id, Lag(unit=LagUnit.FILES, partitions={"p": second}, at=at))
@@ -219,7 +223,7 @@ def test_the_newest_lag_is_the_last_point_and_the_others_keep_their_distance() -
 
 
 def test_steps_of_jobs_that_are_gone_make_room_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lading.console.memory.MOST_JOBS", 2)
+    monkeypatch.setattr("lading.console.step_timings.MOST_JOBS", 2)
     clock = ManualClock()
     memory = StepMemory(clock)
     records = [_record() for _ in range(4)]

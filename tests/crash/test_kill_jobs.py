@@ -48,7 +48,7 @@ def make_job(tmp_path: Path, form: str) -> tuple[Path, Path]:
 def count_orders(home: Path) -> tuple[int, int]:
     """Rows and different rows, as the libraries of Delta and Iceberg read the table: without Spark, and sooner."""
     with Lading(home) as opened:
-        ids = opened.shelf.open_table("shop", "orders").scan()["id"].to_pylist()
+        ids = opened.catalog.open_table("shop", "orders").scan()["id"].to_pylist()
     return len(ids), len(set(ids))
 
 

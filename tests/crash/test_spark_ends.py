@@ -38,7 +38,7 @@ killed.kill()
 killed.wait()
 put("b.csv", 10)
 lading.run()
-ids = sorted(lading.shelf.open_table("shop", "orders").scan()["id"].to_pylist())
+ids = sorted(lading.catalog.open_table("shop", "orders").scan()["id"].to_pylist())
 counted = lading.sql("SELECT count(*) FROM shop.orders")[-1].rows
 clean = lading.verify("j").is_clean
 java = _process(lading.spark().sparkContext).pid

@@ -11,11 +11,11 @@ from argon2 import PasswordHasher
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from lading.commit.coordinator import Coordinator, World
+from lading.commit.coordinator import Coordinator, CoordinatorPorts
 from lading.commit.steps import run_steps
 from lading.http.app import create_app
-from lading.http.door import DoorRules
 from lading.http.hosts import Hosts
+from lading.http.middleware import DoorRules
 from lading.ids import new_incarnation, new_job_id, new_token
 from lading.jobs.events import BatchCancelled, BatchCommitted, BatchStarted, Created, Opened
 from lading.jobs.record import JobKind, JobRecord
@@ -26,9 +26,9 @@ from lading.model.job import Job
 from lading.model.positions import BEGINNING, ListedPartition, Listing, PartitionState, Positions
 from lading.pipeline.quarantine import QuarantineFile
 from lading.plan.planner import Planner
-from lading.service.access import Access
 from lading.service.facade import Lading
-from lading.service.metrics import Metrics
+from lading.service.security.users import Access
+from lading.service.telemetry.metrics import Metrics
 from lading.settings import SecuritySettings
 from lading.store.records import BillEntry
 from lading.tables.base import Writer
@@ -89,7 +89,7 @@ class Rig:
         def open_writer(attempt: str) -> Writer:
             return DeltaWriter(spec, attempt)
 
-        world = World(
+        world = CoordinatorPorts(
             table=table,
             bills=table.bills,
             planner=Planner(_Folder(self.inbox, self.lading.bills(record, 1)[0].positions), self.lading.clock),

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from lading.service.access import ROOT, Access, Privilege, Scope
+from lading.service.security.users import ROOT, Access, Privilege, Scope
 from lading.testing.marked import MARK, secret
 from tests.http.rig import Rig
 

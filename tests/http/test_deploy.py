@@ -14,7 +14,7 @@ from typer.main import get_command
 
 from lading.cli.main import app
 from lading.model.bill import Bill
-from lading.service.metrics import Metrics
+from lading.service.telemetry.metrics import Metrics
 from lading.status.lag import LagUnit
 from tests.http.rig import Rig
 

@@ -11,8 +11,8 @@ from starlette.websockets import WebSocketDisconnect
 
 from lading.errors import ConfigError
 from lading.http.app import create_app
-from lading.http.door import DoorRules
 from lading.http.hosts import Hosts
+from lading.http.middleware import DoorRules
 from tests.http.rig import JSON, Rig
 from tests.logins import ROOT_LOGIN
 

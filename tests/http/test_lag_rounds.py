@@ -10,8 +10,8 @@ from lading.errors import ListingError
 from lading.jobs.record import JobRecord
 from lading.model.positions import PartitionState, Positions
 from lading.service.facade import Lading
-from lading.service.lag_rounds import LagRounds
-from lading.service.sights import Sights
+from lading.service.telemetry.lag_poller import LagRounds
+from lading.service.views.jobs import JobViews
 from lading.sources.streams import StreamSight
 from lading.status.lag import LagUnit
 from tests.http.rig import Rig
@@ -35,7 +35,7 @@ def test_what_streams_say_is_shown_with_jobs_and_in_metrics(rig: Rig, monkeypatc
     rig.create_routine()
     rig.create_routine("broken")
     rounds(rig, monkeypatch, 1500).look()
-    shown = {job.name: job for job in Sights(rig.lading, lookout=rig.metrics.lookout).list_jobs()}
+    shown = {job.name: job for job in JobViews(rig.lading, lookout=rig.metrics.lookout).list_jobs()}
     lag = shown["shop.clicks"].lag
     assert lag
     assert (lag.unit, lag.behind, lag.seconds_to_trim) == (LagUnit.MILLISECONDS, 1500, 60.0)

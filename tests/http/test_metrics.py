@@ -13,9 +13,9 @@ from lading.ids import JobId
 from lading.jobs.events import Stopped
 from lading.jobs.record import JobRecord
 from lading.model.tally import RowCounts, Tally
-from lading.service.lookout import KEPT_BEATS, Lookout
-from lading.service.metrics import Metrics
-from lading.service.sights import Sights
+from lading.service.telemetry.metrics import Metrics
+from lading.service.telemetry.recent import KEPT_BEATS, RecentActivity
+from lading.service.views.jobs import JobViews
 from lading.status.lag import LagUnit
 from lading.status.outcomes import outcome_of
 from lading.status.rates import Beat
@@ -126,7 +126,7 @@ def test_listing_a_thousand_jobs_takes_a_few_queries(rig: Rig) -> None:
     others = [replace(first, job_id=JobId(f"id-{number}"), name=f"j{number}") for number in range(1, 1000)]
     with rig.lading.store._database.write("Making many jobs") as connection:
         connection.execute(insert(JOBS), [{**_columns(record), "version": 1} for record in others])
-    sights, asked = Sights(rig.lading), list[str]()
+    sights, asked = JobViews(rig.lading), list[str]()
     engine = rig.lading.store._database._engine
 
     def count(_connection: object, _cursor: object, statement: str, *_more: object) -> None:
@@ -145,7 +145,7 @@ def beat(clock: ManualClock, rows: int) -> Beat:
 
 
 def test_the_lookout_takes_each_commit_once_and_stays_bounded() -> None:
-    lookout, clock, job_id = Lookout(), ManualClock(), JobId("j")
+    lookout, clock, job_id = RecentActivity(), ManualClock(), JobId("j")
     assert lookout.newest_seq(job_id) is None
     for seq in (1, 2, 2, 1, 3):
         lookout.saw_commit(job_id, seq, beat(clock, seq))
@@ -162,9 +162,9 @@ def test_the_lookout_takes_each_commit_once_and_stays_bounded() -> None:
 
 
 def test_rates_are_known_after_a_restart_from_the_index(loaded: Rig) -> None:
-    (seen,) = Sights(loaded.lading).list_jobs()
+    (seen,) = JobViews(loaded.lading).list_jobs()
     assert seen.rows_per_s > 0
-    assert seen.rows_per_s == pytest.approx(Sights(loaded.lading).list_jobs()[0].rows_per_s, rel=0.5)
+    assert seen.rows_per_s == pytest.approx(JobViews(loaded.lading).list_jobs()[0].rows_per_s, rel=0.5)
 
 
 def test_metrics_may_be_told_from_many_threads(loaded: Rig) -> None:

@@ -13,7 +13,7 @@ from schemathesis import GenerationMode
 from schemathesis.specs.openapi.checks import ignored_auth, positive_data_acceptance
 
 from lading.http import actions, health, reads, sql
-from lading.service.access import ROOT
+from lading.service.security.users import ROOT
 from tests.http.rig import Rig
 
 EXAMPLES = 12

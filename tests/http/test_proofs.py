@@ -11,11 +11,11 @@ import httpx
 import pytest
 
 from lading.errors import AuthError, ConfigError
-from lading.http.peers import SOMEWHERE, check_proxies
-from lading.http.proofs import MOST_PASSWORDS
+from lading.http.authentication import MOST_PASSWORDS
+from lading.http.proxies import SOMEWHERE, check_proxies
 from lading.http.server import HttpServer
-from lading.service.access import ROOT, Access
-from lading.service.login import Refusal
+from lading.service.security.authentication import Refusal
+from lading.service.security.users import ROOT, Access
 from lading.settings import SecuritySettings
 from lading.testing.marked import secret
 from tests.http.rig import Rig, rules

@@ -11,7 +11,7 @@ import pytest
 
 from lading.model.batch import GONE, Gap
 from lading.model.codec import render_bill
-from lading.service.sights import Sights, parse_job_name
+from lading.service.views.jobs import JobViews, parse_job_name
 from tests.http.rig import JSON, Rig
 
 
@@ -149,7 +149,7 @@ def test_gaps_of_bills_are_shown(loaded: Rig, monkeypatch: pytest.MonkeyPatch) -
     bill = loaded.lading.bills(loaded.lading.job("orders"), 1)[0]
     gap = Gap(partition="p", start="1", end=GONE, reason="trimmed", at=datetime(2026, 1, 1, tzinfo=UTC))
     monkeypatch.setattr(loaded.lading, "bills", lambda record, limit: [replace(bill, gaps=(gap,))])
-    (shown,) = Sights(loaded.lading).gaps("orders")
+    (shown,) = JobViews(loaded.lading).gaps("orders")
     assert (shown.seq, shown.partition, shown.reason) == (3, "p", "trimmed")
 
 

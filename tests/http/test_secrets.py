@@ -6,9 +6,9 @@ import boto3
 import pytest
 
 from lading.errors import ConfigError
-from lading.http.faults import describe
+from lading.http.errors import describe
 from lading.service import facade
-from lading.service.access import ROOT
+from lading.service.security.users import ROOT
 from lading.testing.marked import secret
 from tests.http.rig import JSON, Rig
 from tests.tables.s3_server import S3Server

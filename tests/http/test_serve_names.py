@@ -16,9 +16,9 @@ import pytest
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
-from tests.hush.watch import WATCH
 from tests.logins import read_root_login
 from tests.mysql.client import run_mysql
+from tests.secret_leaks.watch import WATCH
 
 SERVE = [
     sys.executable,

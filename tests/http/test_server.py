@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from lading.errors import ConfigError
-from lading.http.door import MOST_BODY_BYTES
+from lading.http.middleware import MOST_BODY_BYTES
 from lading.http.server import HttpServer
 from lading.service.security.certificates import CertificateFiles
 from lading.testing.certificates import self_signed

@@ -9,7 +9,7 @@ from fastapi.testclient import TestClient
 
 from lading.errors import StoreError
 from lading.http.app import create_app
-from lading.http.plain import plain
+from lading.http.json_values import plain
 from lading.ids import JobId
 from tests.http.rig import JSON, Rig, rules
 

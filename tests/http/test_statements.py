@@ -10,15 +10,15 @@ import httpx
 import pytest
 
 from lading.http import sql
+from lading.http.app_state import Desk
 from lading.http.callers import Caller
-from lading.http.desk import Desk
 from lading.http.models import SqlAnswer, SqlRequest
 from lading.http.server import HttpServer
 from lading.http.sql import MOST_AT_ONCE, MOST_OF_ONE
-from lading.service import bounded_sqlite
-from lading.service.access import ROOT
-from lading.service.bounded_sqlite import Bounds
-from lading.service.statement_size import MOST_LETTERS, MOST_PARTS, SHORT, why_too_large
+from lading.service.limits import sqlite_sandbox
+from lading.service.limits.sqlite_sandbox import Bounds
+from lading.service.limits.statement_size import MOST_LETTERS, MOST_PARTS, SHORT, why_too_large
+from lading.service.security.users import ROOT
 from lading.testing.marked import secret
 from tests.http.rig import Rig
 from tests.logins import ROOT_LOGIN
@@ -92,7 +92,7 @@ def test_queries_of_one_user_leave_room_for_those_of_another(rig: Rig, monkeypat
 
 def test_a_query_that_nobody_waits_for_is_ended(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     """Eight that never end, of clients that are gone, kept everybody from asking anything."""
-    monkeypatch.setattr(bounded_sqlite, "BOUNDS", Bounds(seconds=120))
+    monkeypatch.setattr(sqlite_sandbox, "BOUNDS", Bounds(seconds=120))
     with HttpServer(rig.app()).start() as server, ThreadPoolExecutor(MOST_AT_ONCE) as clients:
         url = f"http://127.0.0.1:{server.port}/api/sql"
 

@@ -11,8 +11,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 from lading.http.app import create_app
-from lading.service.access import ROOT, Privilege
 from lading.service.facade import Lading
+from lading.service.security.users import ROOT, Privilege
 from lading.testing.clock import ManualClock
 from lading.testing.marked import secret
 from tests.http.rig import rules

@@ -7,7 +7,7 @@ import struct
 from hashlib import sha1
 from typing import Any
 
-from tests.hush.watch import WATCH
+from tests.secret_leaks.watch import WATCH
 
 CAPABILITIES = 0x0000_0200 | 0x0000_8000 | 0x0008_0000  # protocol 4.1, secure connection, plugins
 MULTI = 0x0001_0000 | 0x0002_0000

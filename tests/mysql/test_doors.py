@@ -15,8 +15,8 @@ from lading.mysql.auth import LocalRoot, is_loopback, is_proof, verifier
 from lading.mysql.options import MysqlOptions
 from lading.mysql.server import MysqlServer
 from lading.service.facade import Lading
-from lading.service.passwords import sha2_digest
 from lading.service.security.certificates import CertificateFiles
+from lading.service.security.passwords import sha2_digest
 from lading.testing.certificates import self_signed
 from lading.testing.marked import secret
 from tests.mysql.client import run_mysql

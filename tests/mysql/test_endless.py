@@ -10,15 +10,15 @@ from collections.abc import Iterator
 import pymysql
 import pytest
 
-from lading.mysql import packets, talk
+from lading.mysql import packets, statements
 from lading.mysql.answers import READY
 from lading.mysql.constants import Surroundings, select_constants
 from lading.mysql.options import MysqlOptions
 from lading.mysql.server import MysqlServer
 from lading.mysql.wire import Wire
-from lading.service import bounded_sqlite
-from lading.service.bounded_sqlite import Bounds
 from lading.service.facade import Lading
+from lading.service.limits import sqlite_sandbox
+from lading.service.limits.sqlite_sandbox import Bounds
 from lading.service.result import Result
 from lading.service.session import Session
 from tests.mysql.conftest import Connect, rows
@@ -36,7 +36,7 @@ WORKERS = 2
 @pytest.fixture
 def narrow(lading: Lading, monkeypatch: pytest.MonkeyPatch) -> Iterator[MysqlServer]:
     """A server with few workers, and queries that take long."""
-    monkeypatch.setattr(bounded_sqlite, "BOUNDS", Bounds(seconds=60))
+    monkeypatch.setattr(sqlite_sandbox, "BOUNDS", Bounds(seconds=60))
     with MysqlServer(lading, options=MysqlOptions(port=0, workers=WORKERS, close_grace_s=0.5)) as started:
         yield started
 
@@ -134,7 +134,7 @@ def test_a_long_select_of_constants_is_not_read_in_the_place_of_others(
         where.append(threading.current_thread().name)
         return select_constants(text, around)
 
-    monkeypatch.setattr(talk, "select_constants", watched)
+    monkeypatch.setattr(statements, "select_constants", watched)
     connection = connect()
     where.clear()
     for count in (10, 100, 8000):

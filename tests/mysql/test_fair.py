@@ -10,9 +10,9 @@ import pytest
 
 from lading.mysql.options import MysqlOptions
 from lading.mysql.server import MysqlServer
-from lading.service import bounded_sqlite
-from lading.service.bounded_sqlite import Bounds
 from lading.service.facade import Lading
+from lading.service.limits import sqlite_sandbox
+from lading.service.limits.sqlite_sandbox import Bounds
 from tests.mysql.conftest import Connect, rows
 from tests.mysql.raw import Raw, code_of
 from tests.mysql.test_doors import BATTERY, HORSE, Book
@@ -25,7 +25,7 @@ SILENT = 3
 
 @pytest.fixture
 def narrow(lading: Lading, monkeypatch: pytest.MonkeyPatch) -> Iterator[MysqlServer]:
-    monkeypatch.setattr(bounded_sqlite, "BOUNDS", Bounds(seconds=120))
+    monkeypatch.setattr(sqlite_sandbox, "BOUNDS", Bounds(seconds=120))
     options = MysqlOptions(port=0, workers=2, workers_each=1, close_grace_s=0.5)
     with MysqlServer(lading, authenticator=Book(), options=options) as started:
         yield started

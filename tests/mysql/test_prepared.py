@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from lading.mysql.packets import Reader
 from lading.mysql.parameters import Prepared
 from lading.mysql.server import MysqlServer
-from lading.mysql.texts import cut, fill, question_marks
+from lading.mysql.statement_text import cut, fill, question_marks
 from lading.mysql.values import binary_row, heads_of, text_of, text_row
 from lading.service.result import Result
 from lading.sql.tokens import Kind, tokenize

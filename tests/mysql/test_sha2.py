@@ -16,10 +16,10 @@ import pytest
 
 from lading.mysql.options import MysqlOptions
 from lading.mysql.server import MysqlServer
-from lading.service.access import ROOT
 from lading.service.facade import Lading
-from lading.service.mysql_users import MysqlUsers
 from lading.service.security.certificates import CertificateFiles
+from lading.service.security.mysql_users import MysqlUsers
+from lading.service.security.users import ROOT
 from lading.testing.certificates import self_signed
 from lading.testing.marked import secret
 from lading.testing.maven import JarsMissingError, find_jars

@@ -11,7 +11,7 @@ import pytest
 from lading.mysql.options import MysqlOptions
 from lading.mysql.server import MysqlServer
 from lading.service.facade import Lading
-from lading.service.mysql_users import MysqlUsers
+from lading.service.security.mysql_users import MysqlUsers
 from lading.testing.marked import secret
 from tests.logins import ROOT_PASSWORD, with_root
 from tests.mysql.conftest import Connect, rows

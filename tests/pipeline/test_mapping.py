@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lading.errors import ConfigError
-from lading.pipeline.faults import cause_of
+from lading.pipeline.errors import cause_of
 from lading.pipeline.java import find_java, java_version
 from lading.pipeline.mapping import RowMapping, TargetColumn, select_lists
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from argon2 import PasswordHasher
 
-from lading.service.access import ROOT, Access, Identity
 from lading.service.result import Result
-from lading.service.secrets import Vault
-from lading.service.user_statements import execute_user_statement
+from lading.service.security.users import ROOT, Access, Identity
+from lading.service.security.vault import Vault
+from lading.service.statements.users import execute_user_statement
 from lading.sql.parse import parse_statement
 from lading.sql.user_statements import UserStatement
 from lading.store.store import Store, open_store

@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 
 from lading.pipeline.java import find_java
 from lading.pipeline.session import open_session
+from lading.service.catalog.lost_home import Opening
 from lading.service.facade import Lading
-from lading.service.lost_home import Opening
 from lading.testing.marked import secret
 
 
@@ -90,7 +90,7 @@ class Desk:
         return str(rows[0][0])
 
     def ids(self, table: str = "orders") -> list[int]:
-        return sorted(self.lading.shelf.open_table("shop", table).scan()["id"].to_pylist())
+        return sorted(self.lading.catalog.open_table("shop", table).scan()["id"].to_pylist())
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import pytest
 
 from lading.jobs.events import BatchFailed
 from lading.jobs.reasons import Failure, Reason, ReasonCode
-from lading.service import edits
-from lading.service.begun_edits import drop_begun
+from lading.service.edits import edit
+from lading.service.edits.begun import drop_begun
 from lading.testing.marked import secret
 from tests.service.routine_fakes import Desk
 
@@ -62,14 +62,14 @@ def pause_by_itself(job: Desk) -> None:
 
 def during_the_edit(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], None]) -> None:
     """Between the commit of an edit and its record."""
-    commit = edits._commit_move
+    commit = edit._commit_move
 
     def then(*parts: Any) -> Any:
         done = commit(*parts)
         happens()
         return done
 
-    monkeypatch.setattr(edits, "_commit_move", then)
+    monkeypatch.setattr(edit, "_commit_move", then)
 
 
 def kill_during(job: Desk, monkeypatch: pytest.MonkeyPatch, statement: str, *, is_known: bool = True) -> None:

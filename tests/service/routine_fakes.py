@@ -13,7 +13,7 @@ import pytest
 from lading.errors import ConfigError, ListingError
 from lading.model.batch import Limits, Split
 from lading.model.positions import ListedPartition, Listing, PartitionState, Positions
-from lading.service import streams
+from lading.service.compile import streams
 from lading.service.facade import Lading
 from lading.sources.kafka.starts import parse_start as parse_kafka_start
 from lading.sources.kinesis.starts import parse_start as parse_kinesis_start

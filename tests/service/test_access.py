@@ -19,10 +19,10 @@ from lading.errors import (
     SecretError,
 )
 from lading.mysql.auth import Authenticator, is_proof
-from lading.service.access import ROOT, Access, Identity
-from lading.service.mysql_users import MysqlUsers
-from lading.service.secrets import Vault
-from lading.service.throttle import FORGET_AFTER_S, MOST_DELAY_S, MOST_KEYS, Throttle
+from lading.service.security.mysql_users import MysqlUsers
+from lading.service.security.throttle import FORGET_AFTER_S, MOST_DELAY_S, MOST_KEYS, Throttle
+from lading.service.security.users import ROOT, Access, Identity
+from lading.service.security.vault import Vault
 from lading.store.store import Store
 from lading.testing.clock import ManualClock
 from lading.testing.marked import secret

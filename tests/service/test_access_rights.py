@@ -14,7 +14,7 @@ from lading.errors import (
     UserExistsError,
     UserNotFoundError,
 )
-from lading.service.access import ROOT, Access, Identity, Privilege, Rights, Scope
+from lading.service.security.users import ROOT, Access, Identity, Privilege, Rights, Scope
 from lading.store.records import GrantEntry
 from lading.store.store import Store
 from lading.testing.marked import secret

@@ -15,12 +15,12 @@ from tests.console.local import LocalLading
 
 def add_column(lading: LocalLading, name: str, form: str) -> None:
     """What Spark does for ALTER TABLE … ADD COLUMN."""
-    entry = lading.shelf.entry("default", "t")
+    entry = lading.catalog.entry("default", "t")
     if form == "delta":
         field = deltalake.schema.Field(name, deltalake.schema.PrimitiveType("string"))
         deltalake.DeltaTable(entry.location).alter.add_columns([field])
         return
-    table = lading.shelf.open_table("default", "t")
+    table = lading.catalog.open_table("default", "t")
     assert isinstance(table, IcebergTable)
     with table._load().update_schema() as update:
         update.add_column(name, StringType())
@@ -51,6 +51,6 @@ def test_an_added_column_does_not_pause_the_job_at_the_next_restart(tmp_path: Pa
         put(2)
         record = lading.run()["j"]
         assert record.state.value == "RUNNING", record.reason
-        rows = lading.shelf.open_table("default", "t").scan()
+        rows = lading.catalog.open_table("default", "t").scan()
         assert sorted(rows["id"].to_pylist()) == [1, 2]
         assert rows["note"].to_pylist() == [None, None]

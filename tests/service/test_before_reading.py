@@ -10,8 +10,8 @@ import pytest
 
 from lading.errors import DeniedError, ParseError, SqlError
 from lading.service.facade import Lading
-from lading.service.hidden import hide
-from lading.service.statement_size import SHORT
+from lading.service.limits.statement_size import SHORT
+from lading.service.security.redaction import redact
 from lading.sql.spans import PLACEHOLDERS
 from lading.testing.marked import secret
 
@@ -70,10 +70,10 @@ def test_short_statements_that_need_no_privilege_are_read(home: Lading) -> None:
 def test_advice_with_a_place_for_a_password_can_be_read() -> None:
     for place in PLACEHOLDERS:
         for advice in (f"Run ALTER USER root IDENTIFIED BY '{place}' first.", f'Write "s3.secret_key" = "{place}".'):
-            assert hide(advice) == advice
+            assert redact(advice) == advice
     for real in (secret("a"), "…x", "<new password>x", "<newer password>"):
-        assert real not in hide(f"ALTER USER root IDENTIFIED BY '{real}'")
-        assert real not in hide(f'"s3.secret_key" = "{real}"')
+        assert real not in redact(f"ALTER USER root IDENTIFIED BY '{real}'")
+        assert real not in redact(f'"s3.secret_key" = "{real}"')
 
 
 def test_the_place_of_a_password_is_no_password(home: Lading) -> None:
@@ -86,4 +86,4 @@ def test_no_advice_of_the_service_is_masked() -> None:
     pattern = re.compile(r"""todo = f?"([^"]*IDENTIFIED BY[^"]*)\"""")
     for path in SRC.rglob("*.py"):
         for advice in pattern.findall(path.read_text()):
-            assert hide(advice) == advice, path
+            assert redact(advice) == advice, path

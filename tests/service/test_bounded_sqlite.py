@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from lading.errors import ConfigError
-from lading.service import bounded_sqlite
-from lading.service.bounded_sqlite import Bounds, SmallTables
 from lading.service.facade import Lading
-from lading.service.stopping import Stop, current_stop
+from lading.service.limits import sqlite_sandbox
+from lading.service.limits.cancellation import CancelToken, current_stop
+from lading.service.limits.sqlite_sandbox import Bounds, SmallTables
 
 ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c"
 MANY = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT {n}) SELECT {what} FROM c"
@@ -107,7 +107,7 @@ def test_functions_that_were_replaced_answer_as_before(tables: SmallTables) -> N
 
 
 def test_a_query_is_ended_from_outside() -> None:
-    stop = Stop()
+    stop = CancelToken()
 
     def ask() -> None:
         with SmallTables(Bounds(seconds=60)) as tables:
@@ -122,7 +122,7 @@ def test_a_query_is_ended_from_outside() -> None:
 
 
 def test_a_query_that_was_ended_before_it_began_does_not_begin() -> None:
-    stop = Stop()
+    stop = CancelToken()
 
     def ask() -> None:
         with SmallTables(Bounds(seconds=60)) as tables:
@@ -136,7 +136,7 @@ def test_a_query_that_was_ended_before_it_began_does_not_begin() -> None:
 
 
 def test_those_who_end_something_are_called_once() -> None:
-    stop, calls = Stop(), list[str]()
+    stop, calls = CancelToken(), list[str]()
     with stop.ending(lambda: calls.append("first")):
         stop.set()
         stop.set()
@@ -146,7 +146,7 @@ def test_those_who_end_something_are_called_once() -> None:
 
 
 def test_queries_over_jobs_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounded_sqlite, "BOUNDS", Bounds(seconds=0.2, rows=100))
+    monkeypatch.setattr(sqlite_sandbox, "BOUNDS", Bounds(seconds=0.2, rows=100))
     with Lading(tmp_path / "home") as lading:
         with pytest.raises(ConfigError, match=r"more than 0\.2 seconds"):
             lading.sql(ENDLESS.replace("count(*) FROM", f"count(*), {JOBS} FROM"))

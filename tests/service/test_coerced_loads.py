@@ -41,7 +41,7 @@ def create(desk: Desk, form: str, select: str, where: str = "", properties: str 
 
 def rows_of(desk: Desk, table: str) -> list[dict[str, Any]]:
     """The rows as another reader of the format finds them."""
-    location = desk.lading.shelf.open_table("shop", "orders").location
+    location = desk.lading.catalog.open_table("shop", "orders").location
     if table == "delta":
         found = DeltaTable(location).to_pyarrow_table()
     else:

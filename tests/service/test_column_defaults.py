@@ -8,8 +8,8 @@ import pytest
 
 from lading.errors import ConfigError
 from lading.pipeline.stager import Stage
-from lading.service.compiled import Compiled
-from lading.service.running import CancellableStager
+from lading.service.compile.compiled import Compiled
+from lading.service.runtime.context import CancellableStager
 from tests.console.local import LocalLading
 from tests.tables.delta_by_hand import change_field
 
@@ -65,4 +65,4 @@ def test_a_default_that_is_computed_is_refused(lading: WatchedLading, tmp_path: 
         except ConfigError as error:
             said = str(error)
         assert "Column city of the table has a default that Lading does not compute" in said
-        assert lading.shelf.open_table("default", "t").scan().num_rows == 0
+        assert lading.catalog.open_table("default", "t").scan().num_rows == 0

@@ -33,7 +33,7 @@ def test_a_job_of_many_short_runs_is_looked_after(tmp_path: Path) -> None:
 
 def test_the_store_forgets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each start, and each round of care, removes what would make every look dearer."""
-    monkeypatch.setattr("lading.service.caretaker.KEPT_BILLS", 7)
+    monkeypatch.setattr("lading.service.runtime.caretaker.KEPT_BILLS", 7)
     inbox = tmp_path / "in"
     inbox.mkdir()
     clock = PastClock()

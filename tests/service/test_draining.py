@@ -10,7 +10,7 @@ import pytest
 from lading.model.batch import BatchPlan, Limits, Report, Split
 from lading.model.positions import PartitionState
 from lading.model.tally import RowCounts
-from lading.service import streams
+from lading.service.compile import streams
 from tests.service.routine_fakes import Desk, FakeKafka, World
 from tests.service.routine_fakes import bench as bench
 

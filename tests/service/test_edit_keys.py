@@ -8,7 +8,7 @@ import pytest
 
 from lading.errors import JobStateError, LadingError, PropertyError, SecretError
 from lading.service.facade import secret_key
-from lading.service.secrets import Vault
+from lading.service.security.vault import Vault
 from lading.testing.marked import secret
 from tests.service.edit_rig import (
     ALTER,

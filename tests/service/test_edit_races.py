@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lading.commit.coordinator import Coordinator, World
+from lading.commit.coordinator import Coordinator, CoordinatorPorts
 from lading.commit.steps import run_steps
 from lading.errors import JobChangedError, JobStateError, StorageError, StoreError
 from lading.ids import Incarnation, new_token
@@ -17,9 +17,9 @@ from lading.jobs.record import JobState
 from lading.model.batch import BatchPlan, Report, Split
 from lading.model.tally import RowCounts
 from lading.plan.planner import Planner
-from lading.service import edits
-from lading.service.cut_off import check_not_cut_off
-from lading.service.undo import prepare_undo
+from lading.service.edits import edit
+from lading.service.edits.interrupted import check_not_cut_off
+from lading.service.edits.undo import prepare_undo
 from tests.service.edit_rig import (
     ALTER,
     MOVE,
@@ -69,7 +69,7 @@ def test_a_batch_that_lands_after_undo_looked_is_not_loaded_again(job: Desk, mon
     monkeypatch.setattr(FakeKafka, "plan", plan)
     lading, record = job.lading, job.lading.any_job("shop.j")
     compiled, table = lading.compile(record)
-    world = World(
+    world = CoordinatorPorts(
         table=table,
         bills=table.bills,
         planner=Planner(compiled.source, lading.clock),
@@ -85,7 +85,7 @@ def test_a_batch_that_lands_after_undo_looked_is_not_loaded_again(job: Desk, mon
     looked = prepare_undo(lading.session("bob", "shop"), record)
     run_steps(steps)
     with pytest.raises(JobChangedError, match="has loaded 10 rows since it was looked at"):
-        edits.commit_edit(lading.session("bob", "shop"), looked)
+        edit.commit_edit(lading.session("bob", "shop"), looked)
     assert at(job) == {"0": "90", "1": "90"}
     assert actions(job)[0] == "ALTER"
 
@@ -98,7 +98,7 @@ def test_an_edit_of_what_another_one_changed_meanwhile_is_refused(job: Desk) -> 
     looked = prepare_undo(session, record)
     job.sql(f'{ALTER} PROPERTIES("max_error_number"="3")')
     with pytest.raises(JobChangedError, match="was altered since it was looked at"):
-        edits.commit_edit(session, looked)
+        edit.commit_edit(session, looked)
     assert at(job)["0"] == "40"
 
 
@@ -207,7 +207,7 @@ def test_an_alter_that_died_before_its_commit_leaves_nothing(job: Desk, monkeypa
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(edits, "_commit_move", die)
+        patch.setattr(edit, "_commit_move", die)
         with pytest.raises(Killed):
             job.sql(MOVE)
     job.restart()
@@ -227,7 +227,7 @@ def test_a_table_that_cannot_be_asked_at_the_start_is_asked_before_the_job_runs(
         raise StorageError(msg)
 
     with monkeypatch.context() as patch:
-        patch.setattr("lading.service.begun_edits.cut_off_edit", gone)
+        patch.setattr("lading.service.edits.begun.cut_off_edit", gone)
         kill_during(job, monkeypatch, MOVE)
         assert actions(job)[0] == "PAUSE"
         with pytest.raises(StorageError, match="The bucket is gone"):

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading.service.fair_turns import FairTurns
+from lading.service.limits.fair_semaphore import FairTurns
 
 
 class Office:

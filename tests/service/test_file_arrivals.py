@@ -17,8 +17,8 @@ from lading.model.batch import StagedFile
 from lading.model.bill import Bill, Head
 from lading.model.outcome import Outcome, Unknown
 from lading.service import facade
-from lading.service.logs import LogWatch
-from lading.service.metrics import Metrics
+from lading.service.telemetry.logs import LogWatch
+from lading.service.telemetry.metrics import Metrics
 from lading.tables.delta.table import DeltaLakeTable
 from tests.console.local import LocalLading
 
@@ -58,7 +58,7 @@ class Desk:
 
     def rows(self) -> list[tuple[int, int]]:
         with LocalLading(self.path / "home") as lading:
-            table = lading.shelf.open_table("default", "t").scan()
+            table = lading.catalog.open_table("default", "t").scan()
         return sorted(zip(table["id"].to_pylist(), table["amount"].to_pylist(), strict=True))
 
     def ids(self) -> list[int]:

@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from lading.errors import ConfigError, PropertyError
-from lading.service.files_spec import files_spec_of
+from lading.service.compile.files_spec import files_spec_of
 from lading.sources.files.spec import Compression, FilesSpec, Format, Ingestion, LateFiles, MissingColumns, S3Access
 from lading.sql.definitions import define_streaming_job
 from lading.sql.file_properties import COMPRESSIONS, FORMATS

@@ -15,13 +15,13 @@ from lading import failpoints
 from lading.clock import SystemClock
 from lading.errors import StoreError
 from lading.http.app import create_app
-from lading.http.door import DoorRules
 from lading.http.hosts import Hosts
+from lading.http.middleware import DoorRules
 from lading.jobs.record import JobRecord
-from lading.service.logs import LogWatch
-from lading.service.metrics import Metrics
-from lading.service.scheduler import Scheduler
-from lading.service.store_health import StoreHealth
+from lading.service.runtime.scheduler import Scheduler
+from lading.service.telemetry.logs import LogWatch
+from lading.service.telemetry.metrics import Metrics
+from lading.service.telemetry.store_health import StoreHealth
 from lading.store.store import Store, open_store
 from tests.console.local import LocalLading
 
@@ -94,7 +94,7 @@ class Service:
         return told["last_error"], str(row[1]), str(row[0])
 
     def ids(self) -> list[int]:
-        found = self.lading.shelf.open_table("default", "t").scan().to_pylist()
+        found = self.lading.catalog.open_table("default", "t").scan().to_pylist()
         return sorted(row["id"] for row in found)
 
 
@@ -129,11 +129,11 @@ def test_a_full_disk_is_told_everywhere_and_loses_nothing(disk: Disk, service: S
 
     # It is not opened again and again: that would commit to the table each time.
     service.lading.drop_runner(service.lading.job("j").job_id)
-    version = service.lading.shelf.open_table("default", "t").version()
+    version = service.lading.catalog.open_table("default", "t").version()
     for _ in range(3):
         with pytest.raises(StoreError):
             service.run()
-    assert service.lading.shelf.open_table("default", "t").version() == version
+    assert service.lading.catalog.open_table("default", "t").version() == version
     assert service.metric("lading_unrecorded_batches_total") == 1
 
     disk.free()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lading.ids import JobId
-from lading.service.lag_watch import FRESH_S, STALE_S, LagWatch
+from lading.service.telemetry.lag_cache import FRESH_S, STALE_S, LagWatch
 from lading.sources.streams import StreamSight
 from lading.testing.clock import ManualClock
 

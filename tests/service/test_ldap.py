@@ -18,13 +18,13 @@ from lading.errors import AuthError, ConfigError
 from lading.http.app import create_app
 from lading.mysql.options import MysqlOptions
 from lading.mysql.server import MysqlServer
-from lading.service.access import ROOT, Access
 from lading.service.facade import Lading
-from lading.service.mysql_users import MysqlUsers
 from lading.service.security.certificates import CertificateFiles
 from lading.service.security.ldap_client import DirectoryError
 from lading.service.security.ldap_directory import LdapDirectory, open_ldap
 from lading.service.security.ldap_settings import LdapSettings, load_ldap_settings
+from lading.service.security.mysql_users import MysqlUsers
+from lading.service.security.users import ROOT, Access
 from lading.testing.certificates import Certificate, self_signed
 from lading.testing.clock import ManualClock
 from lading.testing.marked import secret
@@ -74,7 +74,7 @@ def by_template(slapd: Slapd) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class House:
+class ServerContext:
     lading: Lading
     client: TestClient
 
@@ -85,7 +85,7 @@ class House:
 @pytest.fixture
 def open_house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     @contextmanager
-    def opened(settings: Mapping[str, str], clock: Clock | None = None) -> Iterator[House]:
+    def opened(settings: Mapping[str, str], clock: Clock | None = None) -> Iterator[ServerContext]:
         for name, value in settings.items():
             monkeypatch.setenv(f"{PREFIX}{name}", value)
         with Lading(tmp_path / "home", clock=clock) as lading:
@@ -96,7 +96,7 @@ def open_house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
                 f"CREATE USER taken IDENTIFIED BY '{LOCAL}'; CREATE USER etl; GRANT SELECT ON shop.orders TO etl"
             )
             app = create_app(lading, access=lading.access, rules=rules(access=lading.access))
-            yield House(lading=lading, client=TestClient(app, raise_server_exceptions=False))
+            yield ServerContext(lading=lading, client=TestClient(app, raise_server_exceptions=False))
 
     return opened
 

@@ -10,8 +10,8 @@ import boto3
 import pytest
 
 from lading.pipeline.stager import Stage
-from lading.service.compiled import Compiled
-from lading.service.running import CancellableStager
+from lading.service.compile.compiled import Compiled
+from lading.service.runtime.context import CancellableStager
 from lading.testing.marked import secret
 from tests.console.local import LocalLading
 from tests.tables.s3_server import S3Server

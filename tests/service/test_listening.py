@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lading.errors import ConfigError
-from lading.service.access import check_listening
+from lading.service.security.users import check_listening
 
 HERE = ["127.0.0.1", "127.8.9.1", "localhost", "LOCALHOST", "::1", "[::1]", "::ffff:127.0.0.1"]
 ELSEWHERE = ["0.0.0.0", "::", "", "10.0.0.1", "lading.example.org", "localhost.example.org", "::ffff:10.0.0.1"]

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from lading.errors import AuthError, ConfigError
-from lading.service.access import ROOT, Access
 from lading.service.facade import Lading
-from lading.service.throttle import Throttle, network_of
+from lading.service.security.throttle import Throttle, network_of
+from lading.service.security.users import ROOT, Access
 from lading.settings import SecuritySettings, security_settings
 from lading.store.store import Store
 from lading.testing.clock import ManualClock

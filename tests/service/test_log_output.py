@@ -11,15 +11,15 @@ import sys
 import pytest
 
 from lading.pipeline.child_output import LONGEST, log_lines
-from lading.service.hidden import HIDDEN
-from lading.service.logs import JsonLines, TextLines
 from lading.service.security.log_output import redact_logger
+from lading.service.security.redaction import HIDDEN
+from lading.service.telemetry.logs import JsonLines, TextLines
 from lading.testing.marked import MARK, secret
 
 TROUBLE = """
 import asyncio, gc, logging, os, subprocess, sys, threading, traceback, warnings
-from lading.service.hidden import HIDDEN
-from lading.service.logs import LogFormat, set_up_logs
+from lading.service.security.redaction import HIDDEN
+from lading.service.telemetry.logs import LogFormat, set_up_logs
 from lading.service.security.log_output import close_stdout
 
 KEY = os.environ["KEY"]
@@ -141,4 +141,4 @@ def test_a_secret_is_known_also_as_others_escape_it(write: object) -> None:
     key = f'a"b\\c\n{secret("escaped")}\tä/+ &'
     HIDDEN.learn([key])
     assert callable(write)
-    assert MARK not in HIDDEN.hide(f"they gave us {write(key)}")
+    assert MARK not in HIDDEN.redact(f"they gave us {write(key)}")

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading.service.long_rows import LongRows, Portion, Row, keep_portions
+from lading.service.limits.spooled_rows import LongRows, Portion, Row, keep_portions
 from tests.service.conftest import Desk
 
 

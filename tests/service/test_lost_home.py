@@ -11,8 +11,8 @@ from typer.testing import CliRunner, Result
 from lading.cli.main import app
 from lading.errors import ConfigError, SecretError
 from lading.service.facade import Lading
-from lading.service.secrets import KEY_VARIABLE
 from lading.service.security.root_password import ensure_root_password
+from lading.service.security.vault import KEY_VARIABLE
 from lading.testing.marked import secret
 
 WORK: Sequence[Sequence[str]] = (["sql", "-e", "SHOW DATABASES"], ["run"])
@@ -105,7 +105,7 @@ def test_a_folder_with_an_empty_warehouse_is_new(tmp_path: Path) -> None:
 
 def test_a_create_table_that_was_killed_in_a_new_home_does_not_stop_the_next_start(tmp_path: Path) -> None:
     with Lading(tmp_path / "home") as lading:
-        lading.shelf.create_database("default", if_not_exists=True)
+        lading.catalog.create_database("default", if_not_exists=True)
     (tmp_path / "home" / "warehouse" / "default" / "t" / "_delta_log").mkdir(parents=True)
     Lading(tmp_path / "home").close()
 

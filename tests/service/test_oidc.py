@@ -14,13 +14,13 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from lading.errors import AuthError, ConfigError
-from lading.service.access import ROOT, Access
 from lading.service.facade import Lading
+from lading.service.oidc_open import open_oidc
 from lading.service.security.oidc import OpenIdConnect, roles_of
-from lading.service.security.oidc_open import open_oidc
 from lading.service.security.oidc_provider import ProviderError
 from lading.service.security.oidc_settings import load_oidc_settings
 from lading.service.security.oidc_tokens import check_signed
+from lading.service.security.users import ROOT, Access
 from lading.testing.clock import ManualClock
 from lading.testing.marked import secret
 from lading.testing.npm import NoNodeError, free_port

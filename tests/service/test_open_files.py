@@ -9,7 +9,7 @@ import pytest
 
 STORY = """
 import resource, sys
-from lading.service.open_files import allow_many_open_files
+from lading.service.limits.rlimits import allow_many_open_files
 resource.setrlimit(resource.RLIMIT_NOFILE, ({soft}, {hard}))
 print(allow_many_open_files(), *resource.getrlimit(resource.RLIMIT_NOFILE))
 """

@@ -46,7 +46,7 @@ def start(desk: Desk, form: str, kind: str, properties: str = "") -> None:
 
 def rows_of_delta(desk: Desk, city: str | None) -> list[int]:
     """The rows of one partition, as another reader of Delta finds them."""
-    table = DeltaTable(desk.lading.shelf.open_table("shop", "orders").location)
+    table = DeltaTable(desk.lading.catalog.open_table("shop", "orders").location)
     wanted = pc.field("city").is_null() if city is None else pc.field("city") == city
     found = table.to_pyarrow_table(filters=wanted)
     assert set(found["city"].to_pylist()) == {city}
@@ -55,7 +55,7 @@ def rows_of_delta(desk: Desk, city: str | None) -> list[int]:
 
 def rows_of_iceberg(desk: Desk, city: str | None) -> list[int]:
     """The rows of one partition, as another reader of Iceberg finds them."""
-    location = desk.lading.shelf.open_table("shop", "orders").location
+    location = desk.lading.catalog.open_table("shop", "orders").location
     newest = max((desk.path / "home").rglob("*.metadata.json"), key=lambda path: path.stat().st_mtime_ns)
     assert location.removeprefix("file://") in str(newest)
     wanted: Any = IsNull("city") if city is None else EqualTo("city", city)  # type: ignore[call-arg,arg-type]  # its pydantic types name other arguments

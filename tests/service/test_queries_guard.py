@@ -21,8 +21,8 @@ from lading.errors import (
     TableNotFoundError,
 )
 from lading.service.facade import Lading
+from lading.service.limits.cancellation import CancelToken
 from lading.service.result import Result
-from lading.service.stopping import Stop
 from lading.sql.parse import parse_statement
 from lading.sql.parts import QualifiedName
 from lading.sql.queries import TableQuery, read_query
@@ -257,7 +257,7 @@ def test_a_query_that_is_ended_ends_on_spark_too(desk: Desk) -> None:
     context = desk.lading.spark().sparkContext
     # Long, and not endless: a task does not look whether it was ended while it joins, and holds a core of all tests.
     endless = "SELECT count(*) FROM " + ", ".join(f"orders o{number}" for number in range(10))
-    stop = Stop()
+    stop = CancelToken()
 
     def ask() -> None:
         assert desk.sql("SELECT count(*) FROM orders") == [(10,)]

@@ -26,13 +26,13 @@ from lading.http.app import create_app
 from lading.mysql.options import MysqlOptions
 from lading.mysql.server import MysqlServer
 from lading.service.home import Home
-from lading.service.mysql_users import MysqlUsers
+from lading.service.limits.cancellation import CancelToken
+from lading.service.security.mysql_users import MysqlUsers
 from lading.service.spark_queries.asking import Queries
 from lading.service.spark_queries.errors import BusyError
 from lading.service.spark_queries.limits import MIB, QueryLimits, parse_limits
 from lading.service.spark_queries.process import Line, QueryProcess
 from lading.service.spark_queries.turns import QueryTurns
-from lading.service.stopping import Stop
 from lading.testing.marked import secret
 from tests.http.rig import rules
 from tests.service.conftest import Desk
@@ -124,7 +124,7 @@ class Asking:
         with pytest.MonkeyPatch.context() as patched:
             ask = process.ask
 
-            def ask_and_tell(stop: Stop) -> Line:
+            def ask_and_tell(stop: CancelToken) -> Line:
                 line = ask(stop)
                 has_it.set()
                 return line
@@ -253,28 +253,28 @@ def test_limits_are_read_from_words() -> None:
 
 def test_turns_are_shared_between_users() -> None:
     turns = QueryTurns(replace(QueryLimits(), at_once=2, each=1, waiting=4), SystemClock())
-    bob = turns.take("bob", Stop(), 1)
-    carl = turns.take("carl", Stop(), 1)
+    bob = turns.take("bob", CancelToken(), 1)
+    carl = turns.take("carl", CancelToken(), 1)
     with pytest.raises(BusyError, match="waited"):
-        turns.take("bob", Stop(), 0.01)
+        turns.take("bob", CancelToken(), 0.01)
     went: list[str] = []
 
     def take_second() -> None:
-        turns.take("bob", Stop(), 30)
+        turns.take("bob", CancelToken(), 30)
         went.append("bob")
 
     second = threading.Thread(target=take_second)
     second.start()
     wait_until(lambda: len(turns._waiting) == 1)
     with pytest.raises(BusyError, match="1 queries of user 'bob' wait"):
-        turns.take("bob", Stop(), 30)
+        turns.take("bob", CancelToken(), 30)
     carl()  # Bob has one already.
-    turns.take("dora", Stop(), 30)
+    turns.take("dora", CancelToken(), 30)
     assert went == []
     bob()
     second.join(10)
     assert went == ["bob"]
-    stop = Stop()
+    stop = CancelToken()
     stop.set()
     with pytest.raises(ConfigError, match="was ended"):
         turns.take("carl", stop, 30)

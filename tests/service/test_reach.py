@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from lading.errors import ConfigError, DeniedError, LadingError, PropertyError
-from lading.service import streams
+from lading.service.compile import streams
 from lading.service.facade import Lading
 from lading.sql.kafka_settings import FOR_ADMINS, FOR_EVERYBODY
 from lading.testing.marked import secret
@@ -339,7 +339,7 @@ def test_the_identity_reads_no_table_that_its_user_may_not(
     open_home: Lading, bucket: tuple[str, list[str]], uri: str, is_touched: bool
 ) -> None:
     place, signed = bucket
-    entry = open_home.shelf.entry("hr", "wages")
+    entry = open_home.catalog.entry("hr", "wages")
     open_home.store.drop_table("hr", "wages")
     open_home.store.create_table(replace(entry, location="s3://lake/wages"))
     open_home.sql("REVOKE ADMIN ON hr FROM ann; GRANT USAGE ON IDENTITY service TO ann")
@@ -356,7 +356,7 @@ def test_the_identity_reads_no_table_that_its_user_may_not(
 
 
 def test_a_table_in_the_folder_of_another_needs_select_on_it(home: Lading) -> None:
-    entry = home.shelf.entry("shop", "orders")
+    entry = home.catalog.entry("shop", "orders")
     home.store.drop_table("shop", "orders")
     home.store.create_table(replace(entry, location="s3://lake/orders"))
     home.sql("GRANT USAGE ON IDENTITY service TO ann")

@@ -10,7 +10,7 @@ import pytest
 from lading.errors import TableExistsError
 from lading.model.bill import Bill
 from lading.service.recover import Finding, recover
-from lading.tables.card import KEY
+from lading.tables.manifest import KEY
 from lading.tables.storage import open_storage
 from lading.testing.kafka_broker import KafkaBroker
 from lading.testing.kafka_generator import KafkaGenerator
@@ -53,7 +53,7 @@ def test_a_job_goes_on_from_its_table(desk: Desk, form: str) -> None:
     desk.put("d.csv", ["30,much too long a name,1.50"])
     desk.run()
     assert desk.ids() == list(range(31))
-    rows = desk.lading.shelf.open_table("shop", "orders").scan().to_pylist()
+    rows = desk.lading.catalog.open_table("shop", "orders").scan().to_pylist()
     assert [row["city"] for row in rows if row["id"] == 30] == ["much too l"]
     assert desk.lading.verify("j").is_clean
     assert desk.lading.job("j").totals == desk.lading.bills(desk.lading.job("j"), 1)[0].totals
@@ -221,7 +221,7 @@ def test_a_job_whose_first_commit_never_landed_is_left_out(desk: Desk, monkeypat
     def die(*_given: object) -> None:
         raise KeyboardInterrupt
 
-    table = desk.lading.shelf.open_table("shop", "orders")
+    table = desk.lading.catalog.open_table("shop", "orders")
     monkeypatch.setattr(type(table), "commit", die)
     with pytest.raises(KeyboardInterrupt):
         desk.create()
@@ -254,7 +254,7 @@ def test_a_table_elsewhere_is_named(desk: Desk, s3: S3Server) -> None:
     desk.run()
     assert desk.ids() == list(range(20))
     # One that was made before there were cards.
-    open_storage(f"s3://{bucket}/orders", desk.lading.shelf.storage_options("shop", "orders")).delete([KEY])
+    open_storage(f"s3://{bucket}/orders", desk.lading.catalog.storage_options("shop", "orders")).delete([KEY])
     lose_store(desk)
     (nameless,) = recover(desk.lading, [f"s3://{bucket}/orders"], keys)
     assert f"database.table=s3://{bucket}/orders" in nameless.note
@@ -277,7 +277,7 @@ def test_a_routine_load_goes_on_too(desk: Desk, broker: KafkaBroker) -> None:
     assert fates(recover(desk.lading)) == {"table shop.clicks": "recovered", "job shop.r": "recovered"}
     desk.sql("USE shop; RESUME ROUTINE LOAD FOR r")
     desk.run()
-    rows = desk.lading.shelf.open_table("shop", "clicks").scan().to_pylist()
+    rows = desk.lading.catalog.open_table("shop", "clicks").scan().to_pylist()
     assert sorted((row["k"], row["n"]) for row in rows) == sorted(
         (key, number) for key, count in generator.sent.items() for number in range(count)
     )

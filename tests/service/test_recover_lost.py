@@ -15,14 +15,14 @@ from pyiceberg.catalog.sql import SqlCatalog
 from lading.errors import StoreError, TableExistsError
 from lading.jobs.record import JobRecord
 from lading.model.codec import render_bill
+from lading.service.catalog.lost_home import Opening
 from lading.service.facade import Lading
-from lading.service.lost_home import Opening
 from lading.service.recover import Finding, recover
 from lading.store.records import AuditEntry
 from lading.tables.bills import bill_key
-from lading.tables.card import KEY
 from lading.tables.iceberg.handle import Handle
 from lading.tables.iceberg.table import IcebergTable
+from lading.tables.manifest import KEY
 from tests.service.conftest import Desk
 from tests.service.test_recover import fates, lose_store
 
@@ -239,7 +239,7 @@ def test_a_place_may_be_written_in_many_ways(
     lose_store(desk)
     monkeypatch.chdir(tmp_path)
     assert fates(recover(desk.lading, ["lake/orders", f"{place}/", "x/../lake/orders"])) == BOTH
-    assert desk.lading.shelf.entry("shop", "orders").location == str(place)
+    assert desk.lading.catalog.entry("shop", "orders").location == str(place)
     monkeypatch.chdir("/")
     desk.sql("USE shop")
     assert desk.ids() == list(range(10))
@@ -267,7 +267,7 @@ def test_a_table_elsewhere_without_a_card_is_called_what_one_says(desk: Desk, tm
     findings = recover(desk.lading, [f"shop.orders={place}"])
     assert fates(findings) == BOTH
     assert "lengths of its texts" in note_of(findings, "table")
-    assert desk.lading.shelf.entry("shop", "orders").format == form
+    assert desk.lading.catalog.entry("shop", "orders").format == form
 
 
 def test_a_table_that_another_catalog_owns_is_refused(desk: Desk, tmp_path: Path) -> None:

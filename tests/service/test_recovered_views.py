@@ -10,9 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 from lading.cli.main import app
-from lading.console.words import state_note
+from lading.console.formatting import state_note
 from lading.service import facade
-from lading.service.sights import Sights
+from lading.service.views.jobs import JobViews
 from tests.console.local import LocalLading, PastClock
 
 
@@ -42,9 +42,9 @@ def test_a_recovered_job_shows_its_position_its_age_and_no_secrets(
         assert lading.sql(asked)[0].rows == shown
         assert json.loads(lading.job("j").current_offset) == {"fileName": f"{tmp_path}/in/a.csv"}
         assert lading.job("j").created_at == begun.planned_at
-        assert state_note(Sights(lading).list_jobs()[0]) == "recovered"
+        assert state_note(JobViews(lading).list_jobs()[0]) == "recovered"
         lading.sql("RESUME JOB WHERE jobName='j'")
         lading.run()
         lading.sql("PAUSE JOB WHERE jobName='j'")
-        assert state_note(Sights(lading).list_jobs()[0]) == "paused by a user"
-        assert lading.shelf.open_table("default", "t").scan().num_rows == 1
+        assert state_note(JobViews(lading).list_jobs()[0]) == "paused by a user"
+        assert lading.catalog.open_table("default", "t").scan().num_rows == 1

@@ -67,4 +67,4 @@ def test_a_table_does_not_follow_its_endpoint_elsewhere(
         assert front.heard
         assert inside.heard == []
         front.status = 0
-        assert lading.shelf.open_table("shop", "t").scan().num_rows in (2, 3)
+        assert lading.catalog.open_table("shop", "t").scan().num_rows in (2, 3)

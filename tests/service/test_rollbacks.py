@@ -40,7 +40,7 @@ def put_back(desk: Desk, form: str, versions: int = 1) -> None:
         table = deltalake.DeltaTable(f"{desk.path}/home/warehouse/shop/orders")
         table.restore(table.version() - versions)
         return
-    ours = desk.lading.shelf.open_table("shop", "orders")
+    ours = desk.lading.catalog.open_table("shop", "orders")
     assert isinstance(ours, IcebergTable)
     catalog = load_catalog(ours.handle.catalog.name, **ours.handle.catalog.properties)
     theirs = catalog.load_table("shop.orders")
@@ -57,7 +57,7 @@ def form(request: pytest.FixtureRequest) -> str:
 def loaded(desk: Desk, form: str) -> None:
     desk.table(form=form)
     if form == "iceberg":  # A table without a snapshot cannot be put back to before its first one.
-        ours = desk.lading.shelf.open_table("shop", "orders")
+        ours = desk.lading.catalog.open_table("shop", "orders")
         assert isinstance(ours, IcebergTable)
         ours.handle.load().append(ours.handle.load().schema().as_arrow().empty_table())
     desk.put_orders("a.csv", 0, 3)
@@ -201,7 +201,7 @@ def test_a_death_after_the_commit_leaves_a_job_that_can_be_resumed(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("lading.service.rollbacks.apply", dies)
+        patched.setattr("lading.service.edits.rollbacks.apply", dies)
         with pytest.raises(KeyboardInterrupt):
             desk.sql(KEEP if choice == "keep" else AGAIN)
     desk.restart()

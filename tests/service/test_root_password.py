@@ -11,11 +11,11 @@ import pytest
 
 from lading import failpoints
 from lading.errors import AuthError, ConfigError
-from lading.service.access import Access
-from lading.service.beacon import FILE_NAME as ADDRESS
-from lading.service.beacon import Beacon, light, look_for
 from lading.service.facade import Lading
+from lading.service.runtime.address_file import FILE_NAME as ADDRESS
+from lading.service.runtime.address_file import Beacon, light, look_for
 from lading.service.security.root_password import FILE_NAME, ensure_root_password, make_password
+from lading.service.security.users import Access
 from lading.testing.marked import secret
 from tests.logins import read_root_login
 

@@ -314,7 +314,7 @@ def test_tombstones_are_counted_and_metadata_can_be_loaded(topic: Topic) -> None
     topic.send({1: ['{"id": 5, "city": "oslo"}'], 2: [""]})
     topic.create("COLUMNS (id, city, amount = _offset + 10 * _partition)", '"format"="json"')
     topic.desk.run()
-    rows = topic.desk.lading.shelf.open_table("shop", "t").scan().to_pylist()
+    rows = topic.desk.lading.catalog.open_table("shop", "t").scan().to_pylist()
     assert [(row["id"], int(row["amount"])) for row in rows] == [(5, 10)]
     statistic = topic.show("Statistic")
     assert (statistic["totalRows"], statistic["unselectedRows"], statistic["errorRows"]) == (2, 1, 0)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lading.errors import LadingError
-from lading.service.sights import Sights
+from lading.service.views.jobs import JobViews
 from lading.testing.kinesis.server import KinesisServer, wait_until_active
 from lading.testing.marked import secret
 from tests.service.conftest import Desk
@@ -89,7 +89,7 @@ def test_records_become_rows_once_through_a_reshard(stream: Stream) -> None:
     assert stream.show("CustomProperties")["aws.secret_key"] == "******"
     assert set(stream.show("Lag").values()) == {0}
     assert stream.desk.lading.verify("shop.j").is_clean
-    last = Sights(stream.desk.lading).batches("shop.j")[0]
+    last = JobViews(stream.desk.lading).batches("shop.j")[0]
     ranges = json.loads(last.running_offset)
     assert all(each["start"].startswith("AFTER ") or each["start"] == "TRIM_HORIZON" for each in ranges.values())
     assert {name: each["end"] for name, each in ranges.items()}.items() <= stream.show("Progress").items()

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from lading.errors import PropertyError, SqlError
-from lading.service.routine_mapping import Mapped, map_rows, zoned
+from lading.service.compile.mapping import Mapped, map_rows, zoned
 from lading.sql.definitions import define_routine_load
 from lading.sql.parse import parse_statement
 from lading.sql.statements import CreateRoutineLoad

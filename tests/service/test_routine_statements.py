@@ -9,7 +9,7 @@ import pytest
 
 from lading.errors import JobExistsError, JobNotFoundError, JobStateError, LadingError, SqlError
 from lading.jobs.routine_views import ROUTINE_COLUMNS
-from lading.service.routine_views import views_of
+from lading.service.views.routine import views_of
 from lading.tables.base import LakeTable
 from lading.tables.delta.resume import LogFolderCopies
 from lading.tables.delta.table import DeltaLakeTable
@@ -98,11 +98,11 @@ def test_stop_says_in_the_table_that_the_job_has_ended(bench: Desk, form: str) -
     create(bench, name="other.j")
     bench.run()
     job_id = bench.lading.any_job("other.j").job_id
-    table = bench.lading.shelf.open_table("other", "t")
+    table = bench.lading.catalog.open_table("other", "t")
     assert table.job_ids() == {job_id}
     assert ended_jobs(table) == set()
     bench.sql("STOP ROUTINE LOAD FOR other.j")
-    assert ended_jobs(bench.lading.shelf.open_table("other", "t")) == {job_id}
+    assert ended_jobs(bench.lading.catalog.open_table("other", "t")) == {job_id}
 
 
 def ended_jobs(table: LakeTable) -> set[str]:
@@ -170,7 +170,7 @@ def test_show_survives_brokers_that_are_down_or_hang(bench: Desk) -> None:
 
 
 def test_what_was_seen_of_jobs_is_not_kept_for_ever(bench: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lading.service.routine_views.MOST_SEEN", 2)
+    monkeypatch.setattr("lading.service.views.routine.MOST_SEEN", 2)
     for number in range(5):
         create(bench, name=f"j{number}")
     bench.run()

@@ -15,12 +15,12 @@ from lading.jobs.record import JobRecord, JobState
 from lading.model.batch import StagedFile
 from lading.model.bill import Bill, Head
 from lading.model.outcome import NotLanded, Outcome, Unknown
-from lading.service.caretaker import Caretaker
-from lading.service.compiled import Compiled
+from lading.service.compile.compiled import Compiled
+from lading.service.runtime.caretaker import Caretaker
 from lading.sources.files.source import FilesSource
 from lading.tables.base import LakeTable
-from lading.tables.care import CarePolicy
 from lading.tables.delta.table import DeltaLakeTable
+from lading.tables.maintenance import CarePolicy
 from tests.console.local import LocalLading
 from tests.service import routine_fakes
 from tests.service.routine_fakes import Desk, FakeKafka
@@ -63,7 +63,7 @@ def local(tmp_path: Path) -> Iterator[LocalLading]:
 
 
 def ids(lading: LocalLading) -> list[int]:
-    return sorted(lading.shelf.open_table("default", "t").scan()["id"].to_pylist())
+    return sorted(lading.catalog.open_table("default", "t").scan()["id"].to_pylist())
 
 
 @pytest.mark.parametrize("lands", [True, False])

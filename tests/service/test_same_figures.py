@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from lading.service.lag_rounds import LagRounds
-from lading.service.metrics import Metrics
-from lading.service.sight_records import JobSight
-from lading.service.sights import Sights
+from lading.service.telemetry.lag_poller import LagRounds
+from lading.service.telemetry.metrics import Metrics
+from lading.service.views.jobs import JobViews
+from lading.service.views.records import JobView
 from tests.service.routine_fakes import Desk
 from tests.service.routine_fakes import bench as bench
 from tests.service.test_draining import CREATE
@@ -23,8 +23,8 @@ def metrics(bench: Desk) -> Metrics:
     return made
 
 
-def seen(bench: Desk, metrics: Metrics) -> JobSight:
-    return Sights(bench.lading, lookout=metrics.lookout).list_jobs()[0]
+def seen(bench: Desk, metrics: Metrics) -> JobView:
+    return JobViews(bench.lading, lookout=metrics.lookout).list_jobs()[0]
 
 
 def test_an_answer_to_show_is_what_the_api_and_the_metrics_tell(bench: Desk, metrics: Metrics) -> None:

@@ -11,9 +11,9 @@ import pytest
 from lading.errors import ConfigError, DeniedError, InvalidNameError, LadingError
 from lading.mysql.options import MysqlOptions
 from lading.mysql.server import MysqlServer
-from lading.service import streams
+from lading.service.compile import streams
 from lading.service.facade import Lading
-from lading.service.mysql_users import MysqlUsers
+from lading.service.security.mysql_users import MysqlUsers
 from lading.service.security.reach import check_source
 from lading.sql.parts import SourceFunction
 from lading.testing.marked import secret

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lading.errors import ConfigError, PropertyError, SecretError
-from lading.service.secrets import (
+from lading.service.security.vault import (
     KEY_FILE,
     KEY_VARIABLE,
     Vault,

@@ -22,7 +22,7 @@ ODD = ["münchen", "a/b", "50%", "a=b", "日本", LONG]
 
 
 def theirs(desk: Desk, name: str) -> Table:
-    ours = desk.lading.shelf.open_table("shop", name)
+    ours = desk.lading.catalog.open_table("shop", name)
     assert isinstance(ours, IcebergTable)
     return load_catalog(ours.handle.catalog.name, **ours.handle.catalog.properties).load_table(f"shop.{name}")
 

@@ -22,7 +22,7 @@ def test_times_without_a_zone_are_of_the_zone_of_the_job(desk: Desk) -> None:
         f'FROM FILE("uri"="{desk.inbox}/*.csv", "format"="csv_with_names", "column_separator"=",")'
     )
     desk.run()
-    rows = desk.lading.shelf.open_table("shop", "t").scan().sort_by("id").to_pylist()
+    rows = desk.lading.catalog.open_table("shop", "t").scan().sort_by("id").to_pylist()
     noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
     assert [row["at"].replace(tzinfo=UTC) for row in rows] == [noon - timedelta(hours=8), noon]
 
@@ -60,7 +60,7 @@ class DyingLading(LocalLading):
 
 
 def test_a_batch_that_died_twice_is_halved_until_it_lives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lading.service.runner.retry_delay_s", lambda failures: 0.0, raising=False)
+    monkeypatch.setattr("lading.service.runtime.runner.retry_delay_s", lambda failures: 0.0, raising=False)
     inbox = tmp_path / "in"
     inbox.mkdir()
     for number in range(8):
@@ -76,4 +76,4 @@ def test_a_batch_that_died_twice_is_halved_until_it_lives(tmp_path: Path, monkey
             runner.run_once()
         loads = [bill.tally.source_files for bill in lading.bills(lading.job("j"), 20) if bill.files]
         assert loads == [2, 2, 2, 2]
-        assert lading.shelf.open_table("default", "t").scan().num_rows == 8
+        assert lading.catalog.open_table("default", "t").scan().num_rows == 8

@@ -12,14 +12,14 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from lading.console.desk import Console, Visitor
-from lading.console.memory import StepMemory
 from lading.console.spark_glance import SparkGlance, look_at
 from lading.console.spark_page import jobs_by_pool, stage_cell
+from lading.console.step_timings import StepMemory
 from lading.console.visits import Visits
 from lading.pipeline.pools import pool_of
-from lading.service.access import ROOT
-from lading.service.rights import Identity
-from lading.service.sights import Sights
+from lading.service.security.privileges import Identity
+from lading.service.security.users import ROOT
+from lading.service.views.jobs import JobViews
 from tests.service.conftest import Desk
 
 WITHIN_S = 180.0
@@ -60,7 +60,7 @@ def test_stages_are_told_by_job_to_those_who_may_see_it(desk: Desk, spark: Spark
     desk.create()
     lading, gate = desk.lading, tmp_path / "gate"
     console = Console(
-        lading=lading, sights=Sights(lading), memory=StepMemory(lading.clock), visits=Visits(lading.clock)
+        lading=lading, sights=JobViews(lading), memory=StepMemory(lading.clock), visits=Visits(lading.clock)
     )
     lading.access.create_user("stranger", by=ROOT)
     own = pool_of(lading.job("j").job_id)

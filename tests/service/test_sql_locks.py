@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from lading.errors import SqlError
+from lading.service.compile.mapping import map_rows
 from lading.service.facade import Lading
-from lading.service.routine_mapping import map_rows
 from lading.sql.definitions import define_routine_load
 from lading.sql.expressions import translate_expression
 from lading.sql.parse import parse_statement

@@ -373,5 +373,5 @@ def test_a_name_in_a_file_cannot_ask_for_a_secret_of_the_service(desk: Desk, mon
         "format"="csv_with_names", "column_separator"=",")"""
     )
     desk.run()
-    rows = desk.lading.shelf.open_table("shop", "orders").scan().to_pylist()
+    rows = desk.lading.catalog.open_table("shop", "orders").scan().to_pylist()
     assert [(row["id"], row["city"]) for row in rows] == [(1, "essen")]

@@ -107,14 +107,14 @@ def test_metadata_names_no_classes(scene: Scene) -> None:
     scene.tamper(lambda metadata: metadata["properties"].update({"write.py-location-provider.impl": HERE}))
     scene.run("2")
     with pytest.raises(TableVersionError, match="names a Python class"):
-        scene.lading.shelf.open_table("shop", "t")
+        scene.lading.catalog.open_table("shop", "t")
     assert CALLED == []
 
 
 def test_metadata_chooses_no_file_access(scene: Scene) -> None:
     CALLED.clear()
     scene.tamper(lambda metadata: metadata["properties"].update({"s3.endpoint": "http://127.0.0.1:9"}))
-    assert scene.lading.shelf.open_table("shop", "t").scan().num_rows == 1
+    assert scene.lading.catalog.open_table("shop", "t").scan().num_rows == 1
 
 
 def test_a_table_in_a_bucket_is_not_on_this_machine(scene: Scene, tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def test_a_table_in_a_bucket_is_not_on_this_machine(scene: Scene, tmp_path: Path
     scene.tamper(lambda metadata: metadata.update({"location": f"file://{place}"}))
     scene.run("2")
     with pytest.raises(StorageError, match="not a place that it may name"):
-        scene.lading.shelf.open_table("shop", "t")
+        scene.lading.catalog.open_table("shop", "t")
     assert not place.exists()
 
 
@@ -152,7 +152,7 @@ def test_manifests_of_this_machine_are_not_read(scene: Scene, tmp_path: Path) ->
 
     scene.tamper(change)
     with pytest.raises(LadingError, match="not a place that it may name"):
-        scene.lading.shelf.open_table("shop", "t").files()
+        scene.lading.catalog.open_table("shop", "t").files()
 
 
 @pytest.mark.parametrize(

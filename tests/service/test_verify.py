@@ -33,7 +33,7 @@ class Bench:
         return deltalake.DeltaTable(f"{self.desk.path}/home/warehouse/shop/orders")
 
     def iceberg(self) -> Table:
-        ours = self.desk.lading.shelf.open_table("shop", "orders")
+        ours = self.desk.lading.catalog.open_table("shop", "orders")
         assert isinstance(ours, IcebergTable)
         return load_catalog(ours.handle.catalog.name, **ours.handle.catalog.properties).load_table("shop.orders")
 
@@ -77,7 +77,7 @@ def test_all_rows_of_a_job_are_gone_from_a_shared_table(bench: Bench) -> None:
     """There are more rows in the table than the job ever loaded: their number proves nothing."""
     bench.others_delete("id < 100")
     assert "others removed 3 rows (" in bench.told()
-    assert bench.desk.lading.shelf.open_table("shop", "orders").scan().num_rows == 20
+    assert bench.desk.lading.catalog.open_table("shop", "orders").scan().num_rows == 20
 
 
 def test_an_overwrite_is_no_loss(bench: Bench) -> None:

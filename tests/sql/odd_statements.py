@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from lading.errors import LadingError
 from lading.pipeline.mapping import RowMapping, TargetColumn, select_lists
-from lading.service.compile_files import _mapping
-from lading.service.routine_mapping import map_rows
+from lading.service.compile.files import _mapping
+from lading.service.compile.mapping import map_rows
 from lading.sql.definitions import define_routine_load, define_streaming_job
 from lading.sql.parse import parse_statement
 from lading.sql.parts import QualifiedName

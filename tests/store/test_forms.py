@@ -12,8 +12,8 @@ from sqlalchemy import insert, inspect, select
 
 from lading.errors import ConfigError, RecordUnreadableError, RecordVersionError, StoreError, StoreVersionError
 from lading.jobs.record import JobRecord
-from lading.service.access import Access
-from lading.service.secrets import Vault
+from lading.service.security.users import Access
+from lading.service.security.vault import Vault
 from lading.store.bodies import parse_body, render_body
 from lading.store.database import Database, parse_url
 from lading.store.migrate import migrate

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
-from lading.commit.coordinator import Coordinator, World
+from lading.commit.coordinator import Coordinator, CoordinatorPorts
 from lading.commit.steps import run_steps
 from lading.ids import Incarnation, new_token
 from lading.jobs.events import BatchCommitted, BatchStarted, Goodbye, Opened
@@ -37,7 +37,7 @@ class Installation:
         self.source.produce(20)
 
     def incarnation(self, store: Store, name: str) -> Coordinator:
-        world = World(
+        world = CoordinatorPorts(
             table=self.table,
             bills=self.bills,
             planner=Planner(self.source, self.clock, on_data_loss="PAUSE"),

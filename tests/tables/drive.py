@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 import pyarrow as pa
 
 from lading.commit.check import advance
-from lading.commit.coordinator import Coordinator, World
-from lading.commit.draft import Stamp, draft_load, draft_opening, draft_takeover
+from lading.commit.coordinator import Coordinator, CoordinatorPorts
+from lading.commit.next_bill import Stamp, draft_load, draft_opening, draft_takeover
 from lading.commit.steps import run_steps
 from lading.ids import Incarnation, JobId, NewToken, Token, new_job_id, new_token
 from lading.model.batch import BatchPlan, Limits, Report, Split, StagedFile
@@ -158,7 +158,7 @@ class Driver:
 def driver(rig: Rig, table: RigTable, job: Job, *, tokens: NewToken = new_token) -> Driver:
     """A new incarnation of a job."""
     stager = RigStager(rig=rig, table=table)
-    world = World(
+    world = CoordinatorPorts(
         table=table, bills=table.bills, planner=CountingPlanner(), stager=stager, clock=Ticking(), new_token=tokens
     )
     return Driver(coordinator=Coordinator(job, world, Incarnation(f"tests-{new_token():x}")), stager=stager)

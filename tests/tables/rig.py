@@ -22,7 +22,7 @@ from lading.ids import JobId
 from lading.model.batch import StagedFile
 from lading.model.bill import Head
 from lading.model.table import TableSpec
-from lading.tables.care import CarePolicy, CareReport
+from lading.tables.maintenance import CarePolicy, CareReport
 from tests.tables.s3_server import S3Server
 
 S3_ROUNDS = int(os.environ.get("LADING_RACE_ROUNDS", "0"))

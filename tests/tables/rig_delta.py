@@ -15,12 +15,12 @@ import pyarrow as pa
 from lading.ids import JobId
 from lading.model.batch import StagedFile
 from lading.model.table import TableSpec
-from lading.tables.care import CarePolicy, CareReport
 from lading.tables.delta.actions import LOG
 from lading.tables.delta.create import create_delta_table
 from lading.tables.delta.library import library_options, library_uri
 from lading.tables.delta.table import DeltaLakeTable
 from lading.tables.delta.writer import DeltaWriter
+from lading.tables.maintenance import CarePolicy, CareReport
 from lading.tables.storage import StorageOptions, open_storage
 from tests.tables.faulty_storage import FaultyStorage
 from tests.tables.rig import S3_ROUNDS, FileStatistics, RigTable

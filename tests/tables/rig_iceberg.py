@@ -20,11 +20,11 @@ from pyiceberg.types import BinaryType, PrimitiveType
 from lading.ids import JobId
 from lading.model.batch import StagedFile
 from lading.model.table import TableSpec
-from lading.tables.care import CarePolicy, CareReport
 from lading.tables.iceberg.catalog import open_catalog, sqlite_catalog
 from lading.tables.iceberg.schema import plain_arrow_schema
 from lading.tables.iceberg.table import IcebergTable, create_iceberg_table, open_iceberg_table
 from lading.tables.iceberg.writer import IcebergWriter
+from lading.tables.maintenance import CarePolicy, CareReport
 from lading.tables.storage import StorageOptions, open_storage
 from tests.tables.rig import S3_ROUNDS, FileStatistics, RigTable
 from tests.tables.s3_server import S3Server

@@ -17,7 +17,7 @@ from lading.model.batch import StagedFile
 from lading.model.bill import Bill, Head
 from lading.model.outcome import NotLanded, Outcome, Unknown
 from lading.model.table import TableSpec
-from lading.tables.care import CarePolicy, CareReport
+from lading.tables.maintenance import CarePolicy, CareReport
 from lading.tables.memory import MemoryBills, MemoryTable
 from tests.tables.rig import FileStatistics, RigTable
 from tests.tables.s3_server import S3Server

@@ -13,7 +13,7 @@ from lading.errors import RolledBackError
 from lading.model.bill import Bill
 from lading.model.job import Job
 from lading.tables.base import LakeTable
-from lading.tables.care import CarePolicy
+from lading.tables.maintenance import CarePolicy
 from tests.tables.drive import SPEC, driver, ids, load, new_job, opening, put_and_commit, some_rows
 from tests.tables.rig import Rig, RigTable
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lading.errors import RecordError, RecordUnreadableError, RecordVersionError
-from lading.tables.card import KEY, TableCard, is_same_place, leave_card, read_card, settle_place
+from lading.tables.manifest import KEY, TableCard, is_same_place, leave_card, read_card, settle_place
 from lading.tables.storage import Storage, open_storage
 from tests.tables.drive import SPEC
 

@@ -13,7 +13,7 @@ import pytest
 from lading.errors import SchemaMismatchError
 from lading.model.outcome import Landed
 from lading.model.table import Column, PartitionField, TableSpec
-from lading.tables.care import CarePolicy
+from lading.tables.maintenance import CarePolicy
 from tests.tables.drive import SPEC, driver, ids, load, new_job, opening, put_and_commit, some_rows
 from tests.tables.rig import Rig
 

@@ -16,11 +16,11 @@ from lading.model.bill import Bill
 from lading.model.job import Job
 from lading.model.outcome import Landed, NotLanded, Unknown
 from lading.tables.bills import bill_key
-from lading.tables.care import CarePolicy
 from lading.tables.delta.actions import LOG, entry_key
-from lading.tables.delta.care import look_after_log
 from lading.tables.delta.create import create_delta_table
+from lading.tables.delta.maintenance import look_after_log
 from lading.tables.delta.table import MAX_REBASES, DeltaLakeTable
+from lading.tables.maintenance import CarePolicy
 from lading.tables.storage import StorageOptions, open_storage
 from tests.tables.drive import SPEC, ids, load, new_job, opening, put_and_commit, some_rows, takeover
 from tests.tables.faulty_storage import FaultyStorage

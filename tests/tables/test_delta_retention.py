@@ -10,11 +10,11 @@ import deltalake
 import pytest
 
 from lading.model.job import Job
-from lading.tables.care import CarePolicy
 from lading.tables.delta.actions import LOG
 from lading.tables.delta.create import create_delta_table, open_delta_table
 from lading.tables.delta.intervals import parse_interval
 from lading.tables.delta.table import DeltaLakeTable
+from lading.tables.maintenance import CarePolicy
 from tests.tables.delta_by_hand import actions, add_entry
 from tests.tables.drive import SPEC, new_job, opening, put_and_commit, takeover
 

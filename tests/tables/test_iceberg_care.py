@@ -12,11 +12,11 @@ from pyiceberg.table.snapshots import Operation, Snapshot, Summary
 from lading.model.bill import Bill
 from lading.model.job import Job
 from lading.model.outcome import Landed
-from lading.tables.care import CarePolicy
-from lading.tables.iceberg.care import choose_expired
 from lading.tables.iceberg.ended import live_anchors
 from lading.tables.iceberg.head import SUMMARY_JOB, summary_of
+from lading.tables.iceberg.maintenance import choose_expired
 from lading.tables.iceberg.table import IcebergTable
+from lading.tables.maintenance import CarePolicy
 from tests.console.local import LocalLading
 from tests.tables.drive import SPEC, load, new_job, opening, put_and_commit, some_rows
 from tests.tables.rig_iceberg import IcebergRig, iceberg_local
@@ -203,7 +203,7 @@ def test_drop_job_tells_the_table(tmp_path: Path) -> None:
         job_id = lading.job("j").job_id
         lading.runner(job_id).run_once()
         lading.sql("DROP JOB WHERE jobname = 'j'")
-        table = lading.shelf.open_table("default", "t")
+        table = lading.catalog.open_table("default", "t")
         assert isinstance(table, IcebergTable)
         metadata = table.handle.load().metadata
         assert metadata.properties[f"lading.ended.{job_id}"] == "true"

@@ -102,7 +102,7 @@ def test_a_job_goes_on_after_the_move(tmp_path: Path) -> None:
         (tmp_path / "in" / "b.csv").write_text("id\n3\n")
         assert runner.run_once()  # It is refused, and another attempt follows.
         runner.run_once()
-        table = lading.shelf.open_table("default", "t")
+        table = lading.catalog.open_table("default", "t")
         assert isinstance(table, IcebergTable)
         assert sorted(table.scan()["id"].to_pylist()) == [1, 2, 3]
         assert table.location == f"{tmp_path}/elsewhere"

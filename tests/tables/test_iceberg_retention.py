@@ -14,9 +14,9 @@ from pyiceberg.table.snapshots import ancestors_of
 from lading.model.bill import Bill
 from lading.model.job import Job
 from lading.model.table import TableSpec
-from lading.tables.care import CarePolicy
 from lading.tables.iceberg.catalog import open_catalog
 from lading.tables.iceberg.table import IcebergTable
+from lading.tables.maintenance import CarePolicy
 from lading.tables.storage import StorageOptions
 from tests.tables.drive import SPEC, load, new_job, opening, put_and_commit, some_rows
 from tests.tables.rig_iceberg import IcebergRig, iceberg_local

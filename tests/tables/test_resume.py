@@ -13,7 +13,7 @@ from lading.errors import HeadLostError
 from lading.model.bill import Bill, resume_copy
 from lading.model.codec import parse_bill, render_bill
 from lading.model.outcome import Landed
-from lading.tables.care import CarePolicy
+from lading.tables.maintenance import CarePolicy
 from tests.tables.drive import SPEC, START, driver, load, new_job, opening, put_and_commit, some_rows
 from tests.tables.rig_delta import delta_local
 from tests.tables.rig_iceberg import iceberg_local

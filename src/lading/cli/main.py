@@ -31,9 +31,9 @@ for command in (sql, run, serve, verify, recover, demo, doctor, failpoints, simu
 
 def main() -> None:
     """Run a command; a Lading error is a sentence and an exit status, not a traceback."""
-    from lading.service.hidden import hide
-    from lading.service.logs import LogFormat, set_up_logs
     from lading.service.security.log_output import LogStream
+    from lading.service.security.redaction import redact
+    from lading.service.telemetry.logs import LogFormat, set_up_logs
 
     set_up_logs(LogFormat.TEXT, logging.WARNING)  # `lading serve` sets them up as its options say.
     try:
@@ -45,5 +45,5 @@ def main() -> None:
             sys.exit(error.exit_code)
         console = Console(stderr=True, highlight=False)
         console.print(error.code, style="red", end=": ")
-        console.print(hide(str(error)), markup=False, soft_wrap=True)
+        console.print(redact(str(error)), markup=False, soft_wrap=True)
         sys.exit(error.exit_code)

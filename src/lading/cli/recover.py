@@ -31,8 +31,8 @@ def recover(
     dry_run: Annotated[bool, typer.Option(help="Say what would be done.")] = False,
 ) -> None:
     """Rebuild a lost metadata store from the tables. Jobs come back PAUSED. Exit status 1 when something failed."""
+    from lading.service.catalog.lost_home import Opening, has_sealed, is_key_missing
     from lading.service.facade import Lading
-    from lading.service.lost_home import Opening, has_sealed, is_key_missing
     from lading.service.recover import recover as recover_all
 
     lost_key = is_key_missing(home.absolute())

@@ -12,8 +12,8 @@ from typing import Any
 from urllib.parse import quote
 
 from lading.errors import LadingError
-from lading.service.beacon import Beacon, look_for
 from lading.service.result import Result
+from lading.service.runtime.address_file import Beacon, look_for
 
 MOST_ROWS = 100_000
 

@@ -24,7 +24,7 @@ from lading.model.bill import Bill
 
 if TYPE_CHECKING:
     from lading.service.facade import Lading
-    from lading.service.verify import Verdict
+    from lading.service.views.verify import Verdict
 
 PAUSED_EXIT = 3
 LEFT_OUT_EXIT = 4

@@ -16,19 +16,19 @@ import typer
 
 from lading.cli.sql import HOME, STORE
 from lading.errors import ConfigError
-from lading.service.logs import LogFormat
-from lading.service.supervisor import Life
-from lading.service.supervisor import supervise as supervise_process
+from lading.service.runtime.supervisor import Life
+from lading.service.runtime.supervisor import supervise as supervise_process
+from lading.service.telemetry.logs import LogFormat
 
 if TYPE_CHECKING:
-    from lading.http.door import DoorRules
+    from lading.http.middleware import DoorRules
     from lading.mysql.options import MysqlOptions
-    from lading.service.access import Access
     from lading.service.facade import Lading
-    from lading.service.metrics import Metrics
-    from lading.service.scheduler import Scheduler
+    from lading.service.runtime.scheduler import Scheduler
     from lading.service.security.certificates import CertificateFiles
     from lading.service.security.root_password import RootPassword
+    from lading.service.security.users import Access
+    from lading.service.telemetry.metrics import Metrics
 
 LOCAL_TOKEN = "commands of this machine"  # noqa: S105 - the name of a token, not a token
 
@@ -82,9 +82,9 @@ def serve(
 ) -> None:
     """Run the jobs and answer MySQL clients, HTTP and browsers, until SIGTERM."""
     from lading.pipeline.private_memory import hide_memory
-    from lading.service.logs import LogWatch, set_up_logs
-    from lading.service.open_files import allow_many_open_files
+    from lading.service.limits.rlimits import allow_many_open_files
     from lading.service.security.log_output import close_stdout, keep_crashes
+    from lading.service.telemetry.logs import LogWatch, set_up_logs
 
     hide_memory()
     life = _begin(log_format) if supervise else Life()
@@ -103,22 +103,22 @@ def serve(
     from lading.service.security.certificates import CertificateFiles
 
     tls = CertificateFiles(tls_cert, tls_key) if tls_cert is not None and tls_key is not None else None
-    from lading.http.door import DoorRules
     from lading.http.hosts import Hosts
-    from lading.http.peers import check_proxies
-    from lading.service.listening import check_listening
+    from lading.http.middleware import DoorRules
+    from lading.http.proxies import check_proxies
+    from lading.service.security.bind_policy import check_listening
 
     hosts, proxies = Hosts.configured(host, allow_host or ()), check_proxies(trust_proxy or ())
     check_listening(host, has_tls=tls is not None, insecure=insecure)
     with ExitStack() as stack:
         from lading.mysql.options import MysqlOptions
         from lading.service.facade import Lading
-        from lading.service.lag_rounds import LagRounds
-        from lading.service.metrics import Metrics
-        from lading.service.scheduler import Scheduler
-        from lading.service.security.oidc_open import open_oidc
+        from lading.service.oidc_open import open_oidc
+        from lading.service.runtime.scheduler import Scheduler
         from lading.service.security.root_password import ensure_root_password
         from lading.service.spark_queries.limits import parse_limits
+        from lading.service.telemetry.lag_poller import LagRounds
+        from lading.service.telemetry.metrics import Metrics
         from lading.settings import environment
 
         limits = parse_limits(query_limit or ())
@@ -153,7 +153,7 @@ def serve(
 
 def _begin(log_format: LogFormat) -> Life:
     """From here on this is the child, each time that it is started. Nothing was opened yet."""
-    from lading.service.logs import set_up_logs
+    from lading.service.telemetry.logs import set_up_logs
 
     set_up_logs(log_format)
     return supervise_process()
@@ -204,7 +204,7 @@ def _http(
 
 def _mysql(stack: ExitStack, lading: Lading, access: Access, options: MysqlOptions) -> int:
     from lading.mysql.server import MysqlServer
-    from lading.service.mysql_users import MysqlUsers
+    from lading.service.security.mysql_users import MysqlUsers
 
     server = MysqlServer(lading, authenticator=MysqlUsers(access), options=options)
     server.start()
@@ -214,8 +214,8 @@ def _mysql(stack: ExitStack, lading: Lading, access: Access, options: MysqlOptio
 
 def _light(stack: ExitStack, home: Path, access: Access, http: str, mysql_port: int) -> None:
     """Let other commands find the service. Tokens of services that died are made invalid."""
-    from lading.service.access import ROOT
-    from lading.service.beacon import Beacon, light, put_out
+    from lading.service.runtime.address_file import Beacon, light, put_out
+    from lading.service.security.users import ROOT
     from lading.sql.user_statements import TokenLimits
 
     for old in access.list_tokens(by=ROOT):

@@ -88,8 +88,8 @@ def _talk(lading: Answers, history: Path, form: OutputFormat, console: Console) 
             for result in lading.sql(text):
                 show(result, form, console)
         except LadingError as error:
-            from lading.service.hidden import hide
+            from lading.service.security.redaction import redact
 
-            console.print(hide(str(error)), style="red", markup=False)
+            console.print(redact(str(error)), style="red", markup=False)
         text = ""
     readline.write_history_file(history)

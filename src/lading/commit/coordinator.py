@@ -22,12 +22,12 @@ from datetime import datetime
 
 from lading.clock import Clock
 from lading.commit.check import advance, check_budget, check_reports
-from lading.commit.draft import Stamp, draft_edit, draft_load, draft_opening, draft_restart, draft_takeover
+from lading.commit.next_bill import Stamp, draft_edit, draft_load, draft_opening, draft_restart, draft_takeover
 from lading.commit.protocols import Bills, Follower, Planner, Stager, Table
 from lading.commit.rollback import check_accounts_for, check_not_rolled_back, rolled_back
 from lading.commit.settle import commit_and_settle, fenced
-from lading.commit.sighted import check_sighted
 from lading.commit.steps import Steps
+from lading.commit.unchanged import check_sighted
 from lading.errors import BudgetError, HeadLostError, NotOpenError, ReportError, RolledBackError
 from lading.ids import Incarnation, NewToken
 from lading.model.batch import BatchPlan, Report, StagedFile
@@ -39,7 +39,7 @@ MAX_STALE_READS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class World:
+class CoordinatorPorts:
     """Everything outside the coordinator that it may touch."""
 
     table: Table
@@ -69,7 +69,7 @@ class RollbackSight:
 class Coordinator:
     """Commits for one job, in one incarnation. The only state is the bill it last knew to be the head."""
 
-    def __init__(self, job: Job, world: World, incarnation: Incarnation) -> None:
+    def __init__(self, job: Job, world: CoordinatorPorts, incarnation: Incarnation) -> None:
         self.job = job
         self.incarnation = incarnation
         self.bill: Bill | None = None

@@ -8,15 +8,15 @@ from nicegui import ui
 from starlette.requests import Request
 from starlette.responses import Response
 
-from lading.console import words
+from lading.console import formatting
 from lading.console.desk import Console, Visitor
-from lading.console.frame import Page, frame, to_login
-from lading.console.parts.basic import box, field, text
-from lading.console.parts.live import Column, LiveTable, Row
-from lading.console.words import Tone
+from lading.console.formatting import Tone
+from lading.console.layout import Page, frame, to_login
+from lading.console.widgets.basic import box, field, text
+from lading.console.widgets.live import Column, LiveTable, Row
 from lading.service.security.audit_event import AuditEvent, EventResult
-from lading.service.security.show_audit import Look, look_at_newest, visible_to
-from lading.service.show_sights import said
+from lading.service.statements.show_audit import Look, look_at_newest, visible_to
+from lading.service.views.build import redacted
 from lading.sql.audit_statements import KINDS, RESULTS, ShowAudit
 
 PAGE_EVENTS = 200
@@ -99,12 +99,12 @@ def _look(console: Console, visitor: Visitor, wanted: ShowAudit) -> _Shown:
 
 
 def _row(number: int, event: AuditEvent) -> Row:
-    what = said(event.what)
-    repeats = f"and {words.count(event.repeats)} more like it before" if event.repeats else ""
+    what = redacted(event.what)
+    repeats = f"and {formatting.count(event.repeats)} more like it before" if event.repeats else ""
     return {
         "key": f"{event.at.isoformat()} {number}",
         "time": {"text": event.at.strftime("%H:%M:%S"), "note": event.at.strftime("%Y-%m-%d")},
-        "user": {"text": said(event.user), "mono": True},
+        "user": {"text": redacted(event.user), "mono": True},
         "result": {
             "text": event.result.value,
             "badge": True,
@@ -112,7 +112,7 @@ def _row(number: int, event: AuditEvent) -> Row:
             "note": event.error,
         },
         "what": {
-            "text": words.shorten(what, _SHORT),
+            "text": formatting.shorten(what, _SHORT),
             "title": what if len(what) > _SHORT else "",
             "note": " · ".join(part for part in (event.kind.value, event.database, repeats) if part),
             "wide": True,

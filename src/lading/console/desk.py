@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 
 from starlette.requests import Request
 
-from lading.console.memory import StepMemory
+from lading.console.step_timings import StepMemory
 from lading.console.visits import Visits
 from lading.errors import LadingError
 from lading.ids import JobId
 from lading.jobs.record import JobRecord
-from lading.service.access import Access
 from lading.service.facade import Lading
-from lading.service.fair_turns import FairTurns
-from lading.service.guard import sees
-from lading.service.login import Refusal
-from lading.service.rights import ROOT, Identity, Rights
+from lading.service.limits.fair_semaphore import FairTurns
+from lading.service.security.authentication import Refusal
+from lading.service.security.authorization import sees
 from lading.service.security.origin import Face, Origin
+from lading.service.security.privileges import ROOT, Identity, Rights
+from lading.service.security.users import Access
 from lading.service.session import Session
-from lading.service.sights import Sights
+from lading.service.views.jobs import JobViews
 
 if TYPE_CHECKING:  # Its libraries are an extra.
     from lading.service.security.oidc import OpenIdConnect
@@ -77,7 +77,7 @@ class Console:
     """What all pages share."""
 
     lading: Lading
-    sights: Sights
+    sights: JobViews
     memory: StepMemory
     visits: Visits
     access: Access | None = None

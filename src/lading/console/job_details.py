@@ -9,19 +9,19 @@ from typing import Any
 from nicegui import ui
 from nicegui.events import GenericEventArguments
 
-from lading.console import words
+from lading.console import formatting
 from lading.console.desk import Visitor
-from lading.console.frame import Page
-from lading.console.parts.basic import box, button, facts, text
-from lading.console.parts.dialogs import Dialog
-from lading.console.parts.live import Column, LiveTable, Row
+from lading.console.layout import Page
+from lading.console.widgets.basic import box, button, facts, text
+from lading.console.widgets.dialogs import Dialog
+from lading.console.widgets.live import Column, LiveTable, Row
 from lading.jobs.tasks import TaskState
-from lading.service.sight_records import (
-    AuditSight,
-    BatchSight,
-    BillSight,
+from lading.service.views.records import (
+    AuditView,
+    BatchView,
+    BillView,
     ErrorRow,
-    GapSight,
+    GapView,
     JobDetail,
     JsonRecord,
 )
@@ -119,7 +119,7 @@ class JobDetails:
                 {
                     "key": found.partition,
                     "partition": {"text": found.partition, "mono": True},
-                    "at": {"text": words.place(found.at), "mono": True, "wide": True},
+                    "at": {"text": formatting.place(found.at), "mono": True, "wide": True},
                     "lag": _behind(lags.get(found.partition), unit),
                     "state": "finished" if found.finished else "open",
                     "parents": ", ".join(found.parents),
@@ -225,8 +225,8 @@ _AUDIT = (
 
 def _behind(number: int | None, unit: str) -> str:
     if number is None:
-        return words.NOTHING
-    return words.took(number / 1000) if unit == "milliseconds" else f"{number:,}"
+        return formatting.NOTHING
+    return formatting.took(number / 1000) if unit == "milliseconds" else f"{number:,}"
 
 
 def _known_end(detail: JobDetail) -> str:
@@ -234,19 +234,19 @@ def _known_end(detail: JobDetail) -> str:
     return f" When it was last asked, the source reached {end}." if end else ""
 
 
-def _commit(bill: BillSight) -> Row:
+def _commit(bill: BillView) -> Row:
     rows, errors = bill.tally.rows, bill.tally.rows.error
     return {
         "key": bill.seq,
         "seq": f"{bill.seq:,}",
         "kind": bill.kind,
-        "at": {"at": words.millis(bill.billed_at)},
-        "rows": words.count(rows.loaded),
-        "errors": {"text": words.count(errors), "tone": "bad" if errors else ""},
-        "size": words.size(bill.tally.data_bytes),
-        "files": words.count(bill.tally.data_files),
-        "took": words.took(bill.seconds),
-        "epoch": words.count(bill.epoch),
+        "at": {"at": formatting.millis(bill.billed_at)},
+        "rows": formatting.count(rows.loaded),
+        "errors": {"text": formatting.count(errors), "tone": "bad" if errors else ""},
+        "size": formatting.size(bill.tally.data_bytes),
+        "files": formatting.count(bill.tally.data_files),
+        "took": formatting.took(bill.seconds),
+        "epoch": formatting.count(bill.epoch),
         "bill": {"text": "Show", "action": str(bill.seq), "label": f"Show the bill of commit {bill.seq}"},
     }
 
@@ -255,27 +255,27 @@ def _sample(number: int, row: ErrorRow) -> Row:
     return {
         "key": f"{row.seq}/{row.file}/{row.row}/{number}",
         "file": {"text": row.file.rsplit("/", 1)[-1], "title": row.file, "mono": True},
-        "row": words.count(row.row),
+        "row": formatting.count(row.row),
         "reason": {"text": row.reason, "wide": True},
-        "raw": {"text": words.shorten(row.raw, 200), "title": row.raw, "mono": True, "wide": True},
-        "seq": words.count(row.seq),
+        "raw": {"text": formatting.shorten(row.raw, 200), "title": row.raw, "mono": True, "wide": True},
+        "seq": formatting.count(row.seq),
     }
 
 
-def _batch(batch: BatchSight) -> Row:
+def _batch(batch: BatchView) -> Row:
     ended = batch.finished_at or batch.started_at or batch.created_at
     return {
         "key": batch.batch_id,
-        "batch": words.count(batch.batch_id),
+        "batch": formatting.count(batch.batch_id),
         "state": {"text": batch.state, "badge": True, "tone": "bad"},
-        "at": {"at": words.millis(ended)},
-        "range": {"text": words.shorten(batch.running_offset, 120), "title": batch.running_offset, "mono": True},
-        "error": {"text": words.shorten(batch.error or batch.first_error, 300), "wide": True},
-        "attempt": words.count(batch.attempt),
+        "at": {"at": formatting.millis(ended)},
+        "range": {"text": formatting.shorten(batch.running_offset, 120), "title": batch.running_offset, "mono": True},
+        "error": {"text": formatting.shorten(batch.error or batch.first_error, 300), "wide": True},
+        "attempt": formatting.count(batch.attempt),
     }
 
 
-def _gap_rows(gaps: Sequence[GapSight]) -> list[Row]:
+def _gap_rows(gaps: Sequence[GapView]) -> list[Row]:
     return [
         {
             "key": f"{gap.seq}/{gap.partition}/{gap.start}",
@@ -283,20 +283,20 @@ def _gap_rows(gaps: Sequence[GapSight]) -> list[Row]:
             "start": {"text": gap.start, "mono": True},
             "end": {"text": gap.end, "mono": True},
             "reason": {"text": gap.reason, "wide": True},
-            "at": {"at": words.millis(gap.at)},
+            "at": {"at": formatting.millis(gap.at)},
         }
         for gap in gaps
     ]
 
 
-def _change(number: int, entry: AuditSight) -> Row:
+def _change(number: int, entry: AuditView) -> Row:
     said = entry.statement
     if not said and entry.facts:
         said = "; ".join(f"{name}: {value}" for name, value in entry.facts.items() if name != "definition_before")
     return {
         "key": number,
         "action": entry.action,
-        "at": {"at": words.millis(entry.at)},
+        "at": {"at": formatting.millis(entry.at)},
         "user": entry.user,
-        "what": {"text": words.shorten(said, 400), "title": said, "mono": bool(entry.statement), "wide": True},
+        "what": {"text": formatting.shorten(said, 400), "title": said, "mono": bool(entry.statement), "wide": True},
     }

@@ -10,18 +10,18 @@ from nicegui.events import GenericEventArguments
 from starlette.requests import Request
 from starlette.responses import Response
 
-from lading.console import acts, words
+from lading.console import actions, formatting
 from lading.console.desk import Console
-from lading.console.frame import Page, frame, to_login
 from lading.console.job_details import JobDetails
 from lading.console.job_plots import JobPlots
+from lading.console.layout import Page, frame, to_login
 from lading.console.move_dialog import MoveDialog, StopDialog, UndoDialog
-from lading.console.parts.basic import Badge, Banner, Tiles, box, button, link, text
 from lading.console.rollback_dialog import RollbackDialog
+from lading.console.widgets.basic import Badge, Banner, Tiles, box, button, link, text
 from lading.errors import JobNotFoundError
 from lading.jobs.record import JobKind, JobRecord
-from lading.service.edits import ALTER, UNDO
-from lading.service.sight_records import JobDetail, JobSight
+from lading.service.edits.edit import ALTER, UNDO
+from lading.service.views.records import JobDetail, JobView
 
 PLOTS_EVERY = 3
 """Plots are drawn anew with every third look: their points are many seconds wide."""
@@ -111,8 +111,8 @@ class _JobView:
 
     def _show(self, detail: JobDetail) -> None:
         job = detail.job
-        self._badge.show(job.state, words.tone_of(job))
-        self._note.set_text(words.state_note(job) or job.message)
+        self._badge.show(job.state, formatting.tone_of(job))
+        self._note.set_text(formatting.state_note(job) or job.message)
         if self._state and self._state != job.state:
             self._page.announce(f"{job.name} is now {job.state}")
         self._state = job.state
@@ -129,8 +129,8 @@ class _JobView:
         self._show_reason(job)
         self._show_figures(job)
 
-    def _show_reason(self, job: JobSight) -> None:
-        tone = words.tone_of(job)
+    def _show_reason(self, job: JobView) -> None:
+        tone = formatting.tone_of(job)
         if job.reason is not None and tone == "bad":
             after = "It does not go on before a person resumes it."
             if not job.reason.needs_a_person:
@@ -141,21 +141,22 @@ class _JobView:
         else:
             self._why.show("")
 
-    def _show_figures(self, job: JobSight) -> None:
+    def _show_figures(self, job: JobView) -> None:
         show, totals, batches = self._figures.show, job.totals, job.batches
-        show("rate", words.rate(job.rows_per_s), f"{words.size(job.bytes_per_s)}/s")
-        show("lag", words.lag(job.lag), _lag_note(job, self._page.console.lading.clock.now()))
-        show("rows", words.count(totals.rows.loaded), f"{words.count(totals.rows.unselected)} left out by WHERE")
+        show("rate", formatting.rate(job.rows_per_s), f"{formatting.size(job.bytes_per_s)}/s")
+        show("lag", formatting.lag(job.lag), _lag_note(job, self._page.console.lading.clock.now()))
+        left_out = f"{formatting.count(totals.rows.unselected)} left out by WHERE"
+        show("rows", formatting.count(totals.rows.loaded), left_out)
         errors = totals.rows.error
         ratio = f"{errors / totals.rows.total:.2%} of all" if errors and totals.rows.total else ""
-        show("errors", words.count(errors), ratio, "bad" if errors else None)
+        show("errors", formatting.count(errors), ratio, "bad" if errors else None)
         note = f"newest is {job.seq}" if job.seq is not None else "not opened yet"
-        show("commits", words.count(totals.commits), note)
-        show("batches", words.count(batches.succeeded), f"{words.count(batches.failed)} failed")
+        show("commits", formatting.count(totals.commits), note)
+        show("batches", formatting.count(batches.succeeded), f"{formatting.count(batches.failed)} failed")
 
     # What buttons do.
 
-    async def _clicked(self, verb: acts.Verb, event: GenericEventArguments) -> None:
+    async def _clicked(self, verb: actions.Verb, event: GenericEventArguments) -> None:
         """The other button takes the place of this one, and its focus. Neither the second click of two nor a key that
         is held down is meant for it.
         """
@@ -165,12 +166,12 @@ class _JobView:
         if not (self._is_acting or is_held or clicks > 1):
             await self._control(verb)
 
-    async def _control(self, verb: acts.Verb) -> None:
+    async def _control(self, verb: actions.Verb) -> None:
         async def work() -> None:
             console, visitor = self._page.console, await self._page.visitor()
             self._is_acting = True
             try:
-                await console.ask(acts.control, console, visitor, self._name, verb)
+                await console.ask(actions.control, console, visitor, self._name, verb)
             finally:
                 self._is_acting = False
             self._page.tell(f"{self._name} is {'paused' if verb == 'PAUSE' else 'resumed'}")
@@ -193,12 +194,12 @@ class _JobView:
         self._stop_dialog.open()
 
 
-def _lag_note(job: JobSight, now: datetime) -> str:
+def _lag_note(job: JobView, now: datetime) -> str:
     """How old the figure is, unless it is of this moment."""
     if job.lag is None:
         return "nobody looks while PAUSED" if job.state == "PAUSED" else "nobody has looked"
     age_s = (now - job.lag.at).total_seconds()
-    notes = [f"seen {words.spell(age_s)} ago"] if age_s >= OLD_LAG_S else []
+    notes = [f"seen {formatting.spell(age_s)} ago"] if age_s >= OLD_LAG_S else []
     if job.lag.seconds_to_trim is not None:
-        notes.append(f"{words.spell(job.lag.seconds_to_trim)} until rows are lost")
+        notes.append(f"{formatting.spell(job.lag.seconds_to_trim)} until rows are lost")
     return "; ".join(notes)

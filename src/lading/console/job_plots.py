@@ -8,15 +8,15 @@ from functools import partial
 
 from nicegui.elements.mixins.text_element import TextElement
 
-from lading.console import words
-from lading.console.frame import Page
-from lading.console.memory import STEPS
-from lading.console.parts.basic import box, text
-from lading.console.parts.live import Line, LivePlot
+from lading.console import formatting
+from lading.console.layout import Page
+from lading.console.step_timings import STEPS
+from lading.console.widgets.basic import box, text
+from lading.console.widgets.live import Line, LivePlot
 from lading.ids import JobId
 from lading.jobs.record import JobRecord
-from lading.service.sight_records import JobSight, LagSight, Series
-from lading.service.sights import MOST_SERIES_BILLS
+from lading.service.views.jobs import MOST_SERIES_BILLS
+from lading.service.views.records import JobView, LagView, Series
 from lading.status.lag import LagUnit
 from lading.status.rates import Point
 
@@ -30,7 +30,7 @@ class JobPlots:
     def __init__(self, page: Page, name: str) -> None:
         self._page, self._name, self._minutes = page, name, 60
         self._choices: dict[int, TextElement] = {}
-        self._job: JobSight | None = None
+        self._job: JobView | None = None
         with box("section", "ld-stack", aria_label="Plots"):
             with box("div", "ld-bar"):
                 text("h2", "Over time")
@@ -47,20 +47,20 @@ class JobPlots:
                 self._time, self._time_now = _plot("Batch time by step", "s")
                 self._files, self._files_now = _plot("Data files", "files", whole=True)
 
-    async def refresh(self, job: JobSight) -> None:
+    async def refresh(self, job: JobView) -> None:
         """Draw what is known now."""
         self._job = job
         console, visitor = self._page.console, await self._page.visitor()
         record = await console.ask(console.sights.record, self._name, visitor.may_see)
         series = await console.ask(console.sights.series, self._name, minutes=self._minutes, may_see=visitor.may_see)
         self._cut.set_text(
-            f"Only the newest {words.count(MOST_SERIES_BILLS)} commits are drawn." if series.is_cut else ""
+            f"Only the newest {formatting.count(MOST_SERIES_BILLS)} commits are drawn." if series.is_cut else ""
         )
         self._draw(series, record, job.lag)
 
-    def _draw(self, series: Series, record: JobRecord, lag: LagSight | None) -> None:
+    def _draw(self, series: Series, record: JobRecord, lag: LagView | None) -> None:
         span = WINDOWS[self._minutes]
-        times = [words.millis(point.at) for point in series.points]
+        times = [formatting.millis(point.at) for point in series.points]
         points = series.points
 
         def of(values: list[float | None]) -> list[tuple[int, float | None]]:
@@ -76,23 +76,23 @@ class JobPlots:
         bad = Line(name="bad rows", color="--ld-plot-2", points=of([*wrong]))
         has_bad = any(point.errors_per_s for point in points)
         most = max((value for value in loaded if value is not None), default=0)
-        self._rows_now.set_text(f"most {words.rate(most)}")
-        show(self._rows, [rows, bad] if has_bad else [rows], f"Rows per second, at most {words.rate(most)}")
+        self._rows_now.set_text(f"most {formatting.rate(most)}")
+        show(self._rows, [rows, bad] if has_bad else [rows], f"Rows per second, at most {formatting.rate(most)}")
 
         self._draw_lag(series, lag, of, show)
         self._draw_steps(series, record, of, show)
 
         files = sum(point.data_files for point in points)
         bars = Line(name="files", color="--ld-plot-1", points=of([p.data_files or None for p in points]), kind="bar")
-        self._files_now.set_text(f"{words.count(files)} in all")
-        show(self._files, [bars], f"Data files written, {words.count(files)} in all")
+        self._files_now.set_text(f"{formatting.count(files)} in all")
+        show(self._files, [bars], f"Data files written, {formatting.count(files)} in all")
 
-    def _draw_lag(self, series: Series, lag: LagSight | None, of, show) -> None:  # type: ignore[no-untyped-def]
+    def _draw_lag(self, series: Series, lag: LagView | None, of, show) -> None:  # type: ignore[no-untyped-def]
         in_time = series.lag_unit is LagUnit.MILLISECONDS
         unit = "s" if in_time else series.lag_unit.value if series.lag_unit else ""
         values = [point.lag / 1000 if in_time and point.lag is not None else point.lag for point in series.points]
         is_known = lag is not None and lag.behind is not None
-        now = f"now {words.lag(lag)}" if is_known else "not known now"
+        now = f"now {formatting.lag(lag)}" if is_known else "not known now"
         self._lag_now.set_text(now)
         drawn = sum(value is not None for value in values)
         line = Line(name="lag", color="--ld-plot-5", points=of(values), is_filled=True, has_dots=drawn < 12)
@@ -111,8 +111,8 @@ class JobPlots:
             lines = [Line(name="plan to bill", color="--ld-plot-4", points=of(whole), has_dots=True)]
         elif any(value is not None for value in whole):
             lines.append(Line(name="plan to bill", color="--ld-idle", points=of(whole), kind="bar", stack="steps"))
-        self._time_now.set_text(f"mean {words.took(mean)}" if mean is not None else "no batch")
-        show(self._time, lines, f"Time of batches by step, mean {words.took(mean)}")
+        self._time_now.set_text(f"mean {formatting.took(mean)}" if mean is not None else "no batch")
+        show(self._time, lines, f"Time of batches by step, mean {formatting.took(mean)}")
 
     async def _choose(self, minutes: int) -> None:
         self._minutes = minutes

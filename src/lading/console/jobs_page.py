@@ -10,14 +10,14 @@ from nicegui import ui
 from starlette.requests import Request
 from starlette.responses import Response
 
-from lading.console import words
+from lading.console import formatting
 from lading.console.desk import Console
-from lading.console.frame import Page, frame, job_path, to_login
+from lading.console.layout import Page, frame, job_path, to_login
 from lading.console.new_page import EXAMPLE
-from lading.console.parts.basic import Tiles, box, button, field, link, text
-from lading.console.parts.live import Column, LiveTable, Row
+from lading.console.widgets.basic import Tiles, box, button, field, link, text
+from lading.console.widgets.live import Column, LiveTable, Row
 from lading.ids import JobId
-from lading.service.sight_records import JobSight
+from lading.service.views.records import JobView
 
 PAGE_ROWS = 100
 _NEVER = datetime.fromtimestamp(0, UTC)
@@ -33,7 +33,7 @@ _COLUMNS = (
     Column(name="trouble", label="Last error"),
 )
 
-_ORDERS: dict[str, Callable[[JobSight], Any]] = {
+_ORDERS: dict[str, Callable[[JobView], Any]] = {
     "name": lambda job: job.name,
     "state": lambda job: job.state,
     "lag": lambda job: (job.lag.behind or 0) if job.lag else -1,
@@ -62,7 +62,7 @@ def add_jobs(console: Console) -> None:
 class _JobsView:
     def __init__(self, page: Page) -> None:
         self._page = page
-        self._jobs: Sequence[JobSight] = ()
+        self._jobs: Sequence[JobView] = ()
         self._states: dict[str, str] = {}
         self._sort, self._descending, self._most = "name", False, PAGE_ROWS
         with box("div", "ld-bar"):
@@ -91,7 +91,7 @@ class _JobsView:
         visitor = await self._page.visitor()
         self.show(await console.ask(console.sights.list_jobs, visitor.may_see))
 
-    def show(self, jobs: Sequence[JobSight]) -> None:
+    def show(self, jobs: Sequence[JobView]) -> None:
         """Show jobs, and say which changed their state."""
         self._jobs = jobs
         states = {job.name: job.state for job in jobs}
@@ -105,22 +105,22 @@ class _JobsView:
         jobs = self._jobs
         self._full.set_visibility(bool(jobs))
         self._empty.set_visibility(not jobs)
-        tones = [words.tone_of(job) for job in jobs]
-        self._tiles.show("running", words.count(sum(job.state == "RUNNING" for job in jobs)))
-        self._tiles.show("paused", words.count(sum(job.state == "PAUSED" for job in jobs)))
+        tones = [formatting.tone_of(job) for job in jobs]
+        self._tiles.show("running", formatting.count(sum(job.state == "RUNNING" for job in jobs)))
+        self._tiles.show("paused", formatting.count(sum(job.state == "PAUSED" for job in jobs)))
         bad = tones.count("bad")
-        self._tiles.show("failing", words.count(bad), tone="bad" if bad else None)
-        self._tiles.show("rate", words.rate(sum(job.rows_per_s for job in jobs)))
+        self._tiles.show("failing", formatting.count(bad), tone="bad" if bad else None)
+        self._tiles.show("rate", formatting.rate(sum(job.rows_per_s for job in jobs)))
         wanted = str(self._filter.value or "").lower().split()
         found = [job for job in jobs if all(word in _searched(job) for word in wanted)]
         found.sort(key=_ORDERS[self._sort], reverse=self._descending)
         self._found.set_visibility(bool(wanted))
-        self._found.set_text(f"{words.count(len(found))} of {words.count(len(jobs))}" if wanted else "")
+        self._found.set_text(f"{formatting.count(len(found))} of {formatting.count(len(jobs))}" if wanted else "")
         self._table.show_sort(self._sort, descending=self._descending)
         self._table.show([self._row(job) for job in found[: self._most]])
         self._rest.set_visibility(len(found) > self._most)
 
-    def _row(self, job: JobSight) -> Row:
+    def _row(self, job: JobView) -> Row:
         errors = job.totals.rows.error
         return {
             "key": job.job_id,
@@ -128,18 +128,18 @@ class _JobsView:
             "state": {
                 "text": job.state,
                 "badge": True,
-                "tone": words.tone_of(job),
-                "note": words.state_note(job),
+                "tone": formatting.tone_of(job),
+                "note": formatting.state_note(job),
                 "title": job.reason.message if job.reason else "",
             },
-            "lag": words.lag(job.lag),
+            "lag": formatting.lag(job.lag),
             "rate": {
-                "text": words.rate(job.rows_per_s),
+                "text": formatting.rate(job.rows_per_s),
                 "pulse": self._page.console.memory.pulse(JobId(job.job_id)),
             },
-            "rows": words.count(job.totals.rows.loaded),
-            "errors": {"text": words.count(errors), "tone": "bad" if errors else ""},
-            "commit": {"at": words.millis(job.last_commit_at)} if job.last_commit_at else words.NOTHING,
+            "rows": formatting.count(job.totals.rows.loaded),
+            "errors": {"text": formatting.count(errors), "tone": "bad" if errors else ""},
+            "commit": {"at": formatting.millis(job.last_commit_at)} if job.last_commit_at else formatting.NOTHING,
             "trouble": _trouble(job),
         }
 
@@ -155,15 +155,15 @@ class _JobsView:
         self._draw()
 
 
-def _searched(job: JobSight) -> str:
-    return f"{job.name} {job.target} {job.state} {words.state_note(job)} {job.comment}".lower()
+def _searched(job: JobView) -> str:
+    return f"{job.name} {job.target} {job.state} {formatting.state_note(job)} {job.comment}".lower()
 
 
-def _trouble(job: JobSight) -> object:
-    said = job.reason.message if job.reason and words.tone_of(job) == "bad" else job.last_error
+def _trouble(job: JobView) -> object:
+    said = job.reason.message if job.reason and formatting.tone_of(job) == "bad" else job.last_error
     if not said:
         return ""
-    return {"text": words.shorten(said, 140), "title": said, "wide": True}
+    return {"text": formatting.shorten(said, 140), "title": said, "wide": True}
 
 
 def _first_job() -> None:

@@ -7,8 +7,8 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from lading.console.desk import Console
-from lading.console.frame import Page, frame
-from lading.console.parts.basic import Banner, box, button, field, link, text
+from lading.console.layout import Page, frame
+from lading.console.widgets.basic import Banner, box, button, field, link, text
 from lading.errors import LadingError
 
 ENTER = "/login/enter"

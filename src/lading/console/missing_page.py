@@ -11,8 +11,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from lading.console.desk import Console
-from lading.console.frame import frame
-from lading.console.parts.basic import link, text
+from lading.console.layout import frame
+from lading.console.widgets.basic import link, text
 
 
 def add_missing(console: Console) -> None:

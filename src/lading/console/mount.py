@@ -14,20 +14,20 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from lading.console.audit_page import add_audit
 from lading.console.desk import Console, Scheduler
-from lading.console.frame import STATIC
 from lading.console.job_page import add_job
 from lading.console.jobs_page import add_jobs
+from lading.console.layout import STATIC
 from lading.console.login_page import add_login
-from lading.console.memory import StepMemory
 from lading.console.missing_page import add_missing
 from lading.console.new_page import add_new
 from lading.console.oidc_login import add_oidc
 from lading.console.spark_page import add_spark
+from lading.console.step_timings import StepMemory
 from lading.console.visits import Visits
-from lading.service.access import Access
 from lading.service.facade import Lading
-from lading.service.metrics import Metrics
-from lading.service.sights import Sights
+from lading.service.security.users import Access
+from lading.service.telemetry.metrics import Metrics
+from lading.service.views.jobs import JobViews
 
 if TYPE_CHECKING:  # Its libraries are an extra.
     from lading.service.security.oidc import OpenIdConnect
@@ -67,7 +67,7 @@ def mount_console(
     memory = StepMemory(lading.clock)
     console = Console(
         lading=lading,
-        sights=Sights(lading, lookout=metrics.lookout if metrics is not None else None),
+        sights=JobViews(lading, lookout=metrics.lookout if metrics is not None else None),
         memory=memory,
         visits=Visits(lading.clock),
         access=access,

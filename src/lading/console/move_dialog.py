@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from lading.console import acts, words
-from lading.console.frame import Page
-from lading.console.parts.basic import Banner, box, button, field, text
-from lading.console.parts.dialogs import Dialog
-from lading.console.parts.live import Column, LiveTable
+from lading.console import actions, formatting
+from lading.console.layout import Page
 from lading.console.position_form import PositionForm
+from lading.console.widgets.basic import Banner, box, button, field, text
+from lading.console.widgets.dialogs import Dialog
+from lading.console.widgets.live import Column, LiveTable
 from lading.errors import JobChangedError
-from lading.service.moves import EditPlan, PartitionMove
-from lading.service.sight_records import JobDetail
+from lading.service.edits.plan import EditPlan, PartitionMove
+from lading.service.views.records import JobDetail
 
 _PLAN = (
     Column(name="partition", label="Partition"),
@@ -92,7 +92,7 @@ class MoveDialog:
     async def _pause_first(self) -> None:
         async def work() -> None:
             console, visitor = self._page.console, await self._page.visitor()
-            await console.ask(acts.control, console, visitor, self._name, "PAUSE")
+            await console.ask(actions.control, console, visitor, self._name, "PAUSE")
             await self._after()
 
         await self._page.attempt(work)
@@ -116,7 +116,7 @@ class MoveDialog:
             self._page.announce("No new position is given")
             return
         console, visitor = self._page.console, await self._page.visitor()
-        plan = await console.ask(acts.plan_move, console, visitor, self._name, wanted)
+        plan = await console.ask(actions.plan_move, console, visitor, self._name, wanted)
         self._plan_shown, self._wanted_shown = plan, wanted
         self._plan.show([plan_row(move) for move in plan.moves])
         self._plan.set_visibility(True)
@@ -134,7 +134,7 @@ class MoveDialog:
             reason = str(self._reason.value or "").strip()
             try:
                 plan = await console.ask(
-                    acts.move, console, visitor, self._name, wanted, seen=shown.seen, reason=reason
+                    actions.move, console, visitor, self._name, wanted, seen=shown.seen, reason=reason
                 )
             except JobChangedError:
                 await self._look()
@@ -172,7 +172,7 @@ class UndoDialog:
 
     async def _look(self) -> None:
         console, visitor = self._page.console, await self._page.visitor()
-        plan = await console.ask(acts.plan_undo, console, visitor, self._name)
+        plan = await console.ask(actions.plan_undo, console, visitor, self._name)
         self._seen = plan.seen
         self._plan.show([plan_row(move) for move in plan.moves])
         parts = [
@@ -187,7 +187,7 @@ class UndoDialog:
         async def work() -> None:
             console, visitor = self._page.console, await self._page.visitor()
             try:
-                await console.ask(acts.undo, console, visitor, self._name, seen=self._seen)
+                await console.ask(actions.undo, console, visitor, self._name, seen=self._seen)
             except JobChangedError:
                 await self._look()
                 self._said.show(_CHANGED, "Nothing was taken back. This would be taken back now.", "warn")
@@ -227,7 +227,7 @@ class StopDialog:
     async def _do(self) -> None:
         async def work() -> None:
             console, visitor = self._page.console, await self._page.visitor()
-            await console.ask(acts.control, console, visitor, self._name, "STOP")
+            await console.ask(actions.control, console, visitor, self._name, "STOP")
             self._dialog.close()
             self._page.tell(f"{self._name} was stopped for good")
             await self._after()
@@ -252,7 +252,7 @@ def plan_row(move: PartitionMove) -> dict[str, object]:
         "key": move.partition,
         "partition": {"text": move.partition, "mono": True, "note": move.remark},
         "way": {"text": move.direction, "badge": True, "tone": _WAYS.get(move.direction, "idle")},
-        "end": {"text": "nothing more is read" if move.end is None else words.place(move.end), "mono": True},
+        "end": {"text": "nothing more is read" if move.end is None else formatting.place(move.end), "mono": True},
         "again": _amount(move.again, move.again_bytes, move.unit),
         "skipped": _amount(move.skipped, move.skipped_bytes, move.unit),
     }
@@ -270,5 +270,5 @@ def spoken(plan: EditPlan) -> str:
 def _amount(number: int | None, size: int | None, unit: str) -> dict[str, str]:
     if number is None:
         return {"text": "not known"}
-    shown = f"{number:,} {words.plural(number, unit)}".strip()
-    return {"text": shown, "note": words.size(size) if size and number else "", "tone": "warn" if number else ""}
+    shown = f"{number:,} {formatting.plural(number, unit)}".strip()
+    return {"text": shown, "note": formatting.size(size) if size and number else "", "tone": "warn" if number else ""}

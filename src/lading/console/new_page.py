@@ -11,12 +11,12 @@ from nicegui.events import GenericEventArguments
 from starlette.requests import Request
 from starlette.responses import Response
 
-from lading.console import acts, words
-from lading.console.checking import MOST_LETTERS, Catalog, Checked, Mistake, check_text, mistake_of
+from lading.console import actions, formatting
 from lading.console.desk import Console
-from lading.console.frame import Page, frame, job_path, to_login
-from lading.console.parts.basic import Banner, box, button, facts, field, text
-from lading.console.parts.dialogs import Dialog
+from lading.console.layout import Page, frame, job_path, to_login
+from lading.console.statement_check import MOST_LETTERS, Catalog, Checked, Mistake, check_text, mistake_of
+from lading.console.widgets.basic import Banner, box, button, facts, field, text
+from lading.console.widgets.dialogs import Dialog
 from lading.errors import LadingError
 from lading.sql.spans import mask_text
 
@@ -178,7 +178,7 @@ class _NewView:
                 text("h2", f"A {draft.what}")
                 facts({"Name": draft.name, "Reads": draft.source, "Loads into": draft.target})
             if checked.jobs and checked.others:
-                before = f"{checked.others} other {words.plural(checked.others, 'statements')}"
+                before = f"{checked.others} other {formatting.plural(checked.others, 'statements')}"
                 text("p", f"{before} beside it: databases and tables.", "ld-muted")
 
     def _show_mistake(self, mistake: Mistake | None) -> None:
@@ -203,7 +203,7 @@ class _NewView:
         try:
             visitor = await self._page.visitor()
             database = str(self._database.value or "default")
-            made = await console.ask(acts.create, console, visitor, given, database)
+            made = await console.ask(actions.create, console, visitor, given, database)
         except LadingError as error:
             self._refuse(error)
             return

@@ -8,9 +8,9 @@ from functools import partial
 from nicegui.elements.mixins.text_element import TextElement
 from nicegui.events import ValueChangeEventArguments
 
-from lading.console import words
-from lading.console.parts.basic import box, field, text
-from lading.service.sight_records import PartitionSight
+from lading.console import formatting
+from lading.console.widgets.basic import box, field, text
+from lading.service.views.records import PartitionView
 
 MOST_PARTITIONS = 200
 """So many fields stand on a page at once; the others are found with the filter."""
@@ -23,7 +23,7 @@ class PositionForm:
 
     def __init__(self, *, now: str, on_change: Callable[[], None]) -> None:
         self._now, self._on_change = now, on_change
-        self._parts: dict[str, PartitionSight] = {}
+        self._parts: dict[str, PartitionView] = {}
         self._typed: dict[str, str] = {}
         self._notes: dict[str, TextElement] = {}
         with box("div", "ld-stack"):
@@ -42,7 +42,7 @@ class PositionForm:
         """New positions that somebody typed."""
         return {name: at.strip() for name, at in self._typed.items() if at.strip()}
 
-    def fill(self, positions: Sequence[PartitionSight]) -> None:
+    def fill(self, positions: Sequence[PartitionView]) -> None:
         """Begin anew, with where the job is."""
         self._typed, self._wanted = {}, ""
         self._take(positions)
@@ -52,7 +52,7 @@ class PositionForm:
                 field("Filter partitions").props("clearable debounce=200").on_value_change(self._filter)
         self._draw()
 
-    def follow(self, positions: Sequence[PartitionSight]) -> bool:
+    def follow(self, positions: Sequence[PartitionView]) -> bool:
         """Show where the job is now. Says whether that is elsewhere than before."""
         before = self._parts
         self._take(positions)
@@ -64,7 +64,7 @@ class PositionForm:
             note.set_text(self._where(name))
         return True
 
-    def _take(self, positions: Sequence[PartitionSight]) -> None:
+    def _take(self, positions: Sequence[PartitionView]) -> None:
         self._parts = {found.partition: found for found in positions if not found.finished}
         self._typed = {name: at for name, at in self._typed.items() if name in self._parts}
 
@@ -83,7 +83,7 @@ class PositionForm:
         is_cut = len(shown) < len(self._parts)
         self._rest.set_visibility(is_cut)
         self._rest.set_text(
-            f"{words.count(len(shown))} of {words.count(len(self._parts))} are shown." if is_cut else ""
+            f"{formatting.count(len(shown))} of {formatting.count(len(self._parts))} are shown." if is_cut else ""
         )
 
     def _field(self, name: str) -> None:
@@ -96,7 +96,7 @@ class PositionForm:
             given.on_value_change(partial(self._type, name))
 
     def _where(self, name: str) -> str:
-        return f"{self._now} {words.place(self._parts[name].at)}" if name in self._parts else ""
+        return f"{self._now} {formatting.place(self._parts[name].at)}" if name in self._parts else ""
 
     def _type(self, name: str, event: ValueChangeEventArguments[str | None]) -> None:
         self._typed[name] = str(event.value or "")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from lading.console import acts, words
-from lading.console.frame import Page
-from lading.console.parts.basic import Banner, box, button, field, text
-from lading.console.parts.dialogs import Dialog
+from lading.console import actions, formatting
+from lading.console.layout import Page
+from lading.console.widgets.basic import Banner, box, button, field, text
+from lading.console.widgets.dialogs import Dialog
 from lading.errors import JobChangedError
-from lading.service.rollbacks import RollbackView
+from lading.service.edits.rollbacks import RollbackView
 
 _CHANGED = "The job or its table was changed since this was shown"
 
@@ -40,7 +40,7 @@ class RollbackDialog:
 
     async def _look(self) -> None:
         console, visitor = self._page.console, await self._page.visitor()
-        view = await console.ask(acts.look_at_rollback, console, visitor, self._name)
+        view = await console.ask(actions.look_at_rollback, console, visitor, self._name)
         self._seen = view.seen
         self._gone.set_text(told(view))
         self._kept.set_text(
@@ -60,7 +60,7 @@ class RollbackDialog:
         async def work() -> None:
             console, visitor = self._page.console, await self._page.visitor()
             reason = str(self._reason.value or "").strip()
-            act = acts.accept_rollback
+            act = actions.accept_rollback
             try:
                 await console.ask(
                     act, console, visitor, self._name, keeps_position=keeps_position, seen=self._seen, reason=reason
@@ -80,6 +80,6 @@ class RollbackDialog:
 def told(view: RollbackView) -> str:
     """What happened, in a sentence or two."""
     ends = f"commit {view.ends_with_seq}" if view.ends_with_seq is not None else "no commit of this job"
-    gone = f" {words.count(view.rows_gone)} rows are gone." if view.rows_gone is not None else ""
+    gone = f" {formatting.count(view.rows_gone)} rows are gone." if view.rows_gone is not None else ""
     remark = f" {view.remark}." if view.remark else ""
     return f"The job had committed {view.committed_seq}; {view.table} now ends with {ends}.{gone}{remark}"

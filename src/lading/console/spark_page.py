@@ -8,14 +8,14 @@ from nicegui import ui
 from starlette.requests import Request
 from starlette.responses import Response
 
-from lading.console import words
+from lading.console import formatting
 from lading.console.desk import Console, Visitor
-from lading.console.frame import Page, frame, job_path, to_login
-from lading.console.parts.basic import Banner, Tiles, box, text
-from lading.console.parts.live import Column, LiveTable
+from lading.console.layout import Page, frame, job_path, to_login
 from lading.console.spark_glance import SparkGlance, StageGlance, glance_or_none
+from lading.console.widgets.basic import Banner, Tiles, box, text
+from lading.console.widgets.live import Column, LiveTable
 from lading.pipeline.pools import is_of_a_job, pool_of
-from lading.service.show_sights import said
+from lading.service.views.build import redacted
 
 _EXECUTORS = (
     Column(name="address", label="Executor"),
@@ -67,7 +67,7 @@ class _SparkView:
         try:
             found = await console.ask(glance_or_none)
         except Exception as error:  # noqa: BLE001 - shown: what py4j raises when the JVM is gone has no common class
-            self._said.show("Spark does not answer", said(f"{type(error).__name__}: {error}"), "bad")
+            self._said.show("Spark does not answer", redacted(f"{type(error).__name__}: {error}"), "bad")
             return
         self._running.set_visibility(found is not None)
         if found is None:
@@ -79,16 +79,16 @@ class _SparkView:
     def _show(self, spark: SparkGlance, jobs: Mapping[str, str]) -> None:
         self._tiles.show("version", spark.version, spark.application_id)
         self._tiles.show("master", spark.master)
-        self._tiles.show("cores", words.count(spark.parallelism))
-        self._tiles.show("jobs", words.count(len(spark.jobs)))
+        self._tiles.show("cores", formatting.count(spark.parallelism))
+        self._tiles.show("jobs", formatting.count(len(spark.jobs)))
         self._stages.show(
             [
                 {
                     "key": f"{stage.stage_id}.{stage.attempt}",
                     "stage": stage_cell(stage, jobs),
                     "done": f"{stage.completed:,} of {stage.tasks:,}",
-                    "active": words.count(stage.active),
-                    "failed": {"text": words.count(stage.failed), "tone": "bad" if stage.failed else ""},
+                    "active": formatting.count(stage.active),
+                    "failed": {"text": formatting.count(stage.failed), "tone": "bad" if stage.failed else ""},
                 }
                 for stage in spark.stages
             ]
@@ -98,8 +98,8 @@ class _SparkView:
                 {
                     "key": executor.address,
                     "address": {"text": executor.address, "mono": True},
-                    "tasks": words.count(executor.running_tasks),
-                    "memory": f"{words.size(executor.used_bytes)} of {words.size(executor.total_bytes)}",
+                    "tasks": formatting.count(executor.running_tasks),
+                    "memory": f"{formatting.size(executor.used_bytes)} of {formatting.size(executor.total_bytes)}",
                 }
                 for executor in spark.executors
             ]
@@ -128,9 +128,9 @@ def scheduler_words(console: Console, visitor: Visitor) -> str:
     glances = [glance for job_id, glance in console.scheduler.snapshot().items() if job_id in seen]
     busy = sum(bool(getattr(glance, "is_busy", False)) for glance in glances)
     state = "runs" if console.scheduler.is_alive else "does not beat"
-    jobs = f"{words.count(len(glances))} {words.plural(len(glances), 'jobs')}"
+    jobs = f"{formatting.count(len(glances))} {formatting.plural(len(glances), 'jobs')}"
     whose = "" if visitor.rights is None else " of yours"
-    return f"It {state}, looks after {jobs}{whose}, and {words.count(busy)} of them {_are(busy)} at work now."
+    return f"It {state}, looks after {jobs}{whose}, and {formatting.count(busy)} of them {_are(busy)} at work now."
 
 
 def _are(number: int) -> str:

@@ -7,7 +7,7 @@ import threading
 from dataclasses import dataclass
 
 from lading.clock import Clock
-from lading.service.rights import Identity
+from lading.service.security.privileges import Identity
 
 LIFE_S = 12 * 3600.0
 TICKET_LIFE_S = 60.0

@@ -7,23 +7,23 @@ from typing import Literal
 from fastapi import APIRouter
 
 from lading.errors import ConfigError, PartitionLostError
+from lading.http.app_state import Desk, TheCaller, TheDesk, TheName
 from lading.http.callers import Caller
-from lading.http.desk import Desk, TheCaller, TheDesk, TheName
-from lading.http.faults import ERRORS
+from lading.http.errors import ERRORS
 from lading.http.models import PositionRequest, RollbackRequest, VerdictBody
 from lading.http.sessions import open_session
 from lading.jobs.record import JobKind, JobRecord, JobState
 from lading.model.positions import PartitionState, Positions
-from lading.service import rollbacks
-from lading.service.edits import edit_positions, plan_edit
-from lading.service.moves import EditPlan, check_partitions
-from lading.service.rollbacks import RollbackView
-from lading.service.routine import after_change
+from lading.service.edits import rollbacks
+from lading.service.edits.edit import edit_positions, plan_edit
+from lading.service.edits.fingerprint import changed_since
+from lading.service.edits.plan import EditPlan, check_partitions
+from lading.service.edits.rollbacks import RollbackView
 from lading.service.security.recording import Request, recorded
-from lading.service.seen import changed_since
 from lading.service.session import Session
-from lading.service.sight_records import JobDetail
-from lading.service.verify import verify_job
+from lading.service.statements.routine_loads import after_change
+from lading.service.views.records import JobDetail
+from lading.service.views.verify import verify_job
 from lading.sql.parts import QualifiedName
 from lading.sql.statements import AcceptRollback, ControlJob, ControlRoutineLoad, Statement
 

@@ -12,13 +12,13 @@ from starlette.routing import Match
 
 from lading import __version__
 from lading.http import actions, health, reads, sql
-from lading.http.desk import Desk, Scheduler
-from lading.http.door import Door, DoorRules
-from lading.http.faults import add_handlers, no_such_path, respond, wrong_method
-from lading.service.access import Access
+from lading.http.app_state import Desk, Scheduler
+from lading.http.errors import add_handlers, no_such_path, respond, wrong_method
+from lading.http.middleware import Door, DoorRules
 from lading.service.facade import Lading
-from lading.service.metrics import Metrics
-from lading.service.sights import Sights
+from lading.service.security.users import Access
+from lading.service.telemetry.metrics import Metrics
+from lading.service.views.jobs import JobViews
 
 _ROUTERS = (reads.router, actions.router, sql.router)
 _METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]
@@ -48,7 +48,7 @@ def create_app(
     )
     app.state.lading_desk = Desk(
         lading=lading,
-        sights=Sights(lading, lookout=told.lookout),
+        sights=JobViews(lading, lookout=told.lookout),
         metrics=told,
         scheduler=scheduler,
     )

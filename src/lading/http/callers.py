@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from lading.errors import AuthError
 from lading.jobs.record import JobRecord
-from lading.service.guard import sees
-from lading.service.rights import Rights
+from lading.service.security.authorization import sees
+from lading.service.security.privileges import Rights
 from lading.sql.user_statements import Privilege
 
 OPEN_USER = "anonymous"

@@ -21,7 +21,7 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from lading.errors import LadingError
-from lading.http.faults import CrowdedError, HeadTooLargeError, NotHttpError, SlowHeadError, respond
+from lading.http.errors import CrowdedError, HeadTooLargeError, NotHttpError, SlowHeadError, respond
 
 _LEFT = "Nothing was changed."
 _PIECE_OF_HEAD = 1024

@@ -6,11 +6,11 @@ from fastapi import APIRouter
 from fastapi.responses import Response
 
 from lading import __version__
-from lading.http.desk import Desk, TheCaller, TheDesk
-from lading.http.faults import ERRORS, NotReadyError
+from lading.http.app_state import Desk, TheCaller, TheDesk
+from lading.http.errors import ERRORS, NotReadyError
 from lading.http.models import Health, Readiness
-from lading.service.hidden import hide
-from lading.service.metrics import CONTENT_TYPE
+from lading.service.security.redaction import redact
+from lading.service.telemetry.metrics import CONTENT_TYPE
 from lading.sql.user_statements import Privilege
 
 router = APIRouter(tags=["service"])
@@ -52,7 +52,7 @@ def metrics(desk: TheDesk, caller: TheCaller) -> Response:
 
 
 def _store(desk: Desk) -> str:
-    return hide(desk.metrics.health.check().said)
+    return redact(desk.metrics.health.check().said)
 
 
 def _scheduler(desk: Desk) -> str:

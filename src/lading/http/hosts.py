@@ -14,8 +14,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from lading.errors import ConfigError
-from lading.http.faults import WrongHostError
-from lading.service.listening import is_loopback
+from lading.http.errors import WrongHostError
+from lading.service.security.bind_policy import is_loopback
 
 _HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9._-]+?)\.?(?::\d{1,5})?", re.IGNORECASE | re.ASCII)
 

@@ -8,13 +8,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from lading.service.sight_records import (
-    AuditSight,
-    BatchSight,
-    BillSight,
+from lading.service.views.records import (
+    AuditView,
+    BatchView,
+    BillView,
     ErrorRow,
-    GapSight,
-    JobSight,
+    GapView,
+    JobView,
 )
 
 
@@ -25,21 +25,21 @@ class _Body(BaseModel):
 class JobList(BaseModel):
     """Jobs, oldest first."""
 
-    jobs: list[JobSight]
+    jobs: list[JobView]
     next_after: str | None = Field(description="Give it as `after` for the next page; null on the last one.")
 
 
 class BillPage(BaseModel):
     """Commits, newest first."""
 
-    bills: list[BillSight]
+    bills: list[BillView]
     next_before: int | None = Field(description="Give it as `before` for the next page; null on the last one.")
 
 
 class BatchPage(BaseModel):
     """Batches, newest first."""
 
-    batches: list[BatchSight]
+    batches: list[BatchView]
     next_before: int | None = Field(description="Give it as `before` for the next page; null on the last one.")
 
 
@@ -52,13 +52,13 @@ class ErrorList(BaseModel):
 class GapList(BaseModel):
     """Rows that the source no longer had."""
 
-    gaps: list[GapSight]
+    gaps: list[GapView]
 
 
 class AuditList(BaseModel):
     """What people changed, newest first."""
 
-    audit: list[AuditSight]
+    audit: list[AuditView]
 
 
 class Definition(BaseModel):

@@ -13,8 +13,9 @@ from fastapi import APIRouter, Query
 from fastapi.responses import StreamingResponse
 
 from lading.errors import LadingError
-from lading.http.desk import TheCaller, TheDesk, TheName
-from lading.http.faults import ERRORS, NoSuchPathError, describe
+from lading.http.app_state import TheCaller, TheDesk, TheName
+from lading.http.errors import ERRORS, NoSuchPathError, describe
+from lading.http.json_values import plain
 from lading.http.models import (
     AuditList,
     BatchPage,
@@ -24,8 +25,7 @@ from lading.http.models import (
     GapList,
     JobList,
 )
-from lading.http.plain import plain
-from lading.service.sight_records import ErrorRow, JobDetail, JobSight, Series
+from lading.service.views.records import ErrorRow, JobDetail, JobView, Series
 
 router = APIRouter(prefix="/api/jobs", tags=["jobs"], responses=ERRORS)
 
@@ -155,12 +155,12 @@ def _lines(rows: Iterator[ErrorRow]) -> Iterator[bytes]:
         yield json.dumps(describe(error)).encode() + b"\n"
 
 
-def _place(job: JobSight) -> tuple[int, str]:
+def _place(job: JobView) -> tuple[int, str]:
     """Where a job stands in lists, for ever: microseconds of its creation, then its id."""
     return (job.created_at - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1), job.job_id
 
 
-def _render_place(job: JobSight) -> str:
+def _render_place(job: JobView) -> str:
     created, job_id = _place(job)
     return f"{created}-{job_id}"
 

@@ -12,16 +12,16 @@ from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Request
 
 from lading.errors import LadingError
+from lading.http.app_state import Desk, TheCaller, TheDesk
 from lading.http.callers import Caller
-from lading.http.desk import Desk, TheCaller, TheDesk
-from lading.http.faults import ERRORS, StatementTooLargeError
+from lading.http.errors import ERRORS, StatementTooLargeError
+from lading.http.json_values import plain_data
 from lading.http.models import SqlAnswer, SqlRequest, SqlResult
-from lading.http.plain import plain_data
 from lading.http.sessions import open_session
-from lading.service.fair_turns import FairTurns
+from lading.service.limits.cancellation import CancelToken
+from lading.service.limits.fair_semaphore import FairTurns
+from lading.service.limits.statement_size import why_too_large
 from lading.service.result import Result
-from lading.service.statement_size import why_too_large
-from lading.service.stopping import Stop
 
 router = APIRouter(prefix="/api", tags=["sql"], responses=ERRORS)
 
@@ -41,7 +41,7 @@ async def sql(request: Request, desk: TheDesk, caller: TheCaller, body: SqlReque
     if why := why_too_large(body.sql):
         msg = f"The statements of {len(body.sql)} letters are too large: {why}"
         raise StatementTooLargeError(msg, left="Nothing was changed.", todo="Send fewer at a time.")
-    stop = Stop()
+    stop = CancelToken()
     watching = asyncio.create_task(_stop_when_gone(request, stop))
     try:
         line = _line(request)
@@ -51,7 +51,7 @@ async def sql(request: Request, desk: TheDesk, caller: TheCaller, body: SqlReque
         watching.cancel()
 
 
-async def _stop_when_gone(request: Request, stop: Stop) -> None:
+async def _stop_when_gone(request: Request, stop: CancelToken) -> None:
     """A query whose answer nobody takes is ended."""
     while not await request.is_disconnected():
         await asyncio.sleep(LOOK_S)

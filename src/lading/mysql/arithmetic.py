@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from lading.mysql.faults import Fault
+from lading.mysql.errors import Fault
 
 Number = int | float | Decimal
 _DIGITS = 65

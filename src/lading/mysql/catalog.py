@@ -81,7 +81,7 @@ class Catalog:
         if not self._sees(database, name):
             msg = f"Unknown table '{name}' in database '{database}'"
             raise TableNotFoundError(msg, left="Nothing was changed.", todo="See SHOW TABLES, or create it.")
-        return self._lading.shelf.entry(database, name)
+        return self._lading.catalog.entry(database, name)
 
     def columns(self, entry: TableEntry) -> list[KnownColumn]:
         """The columns of a table."""
@@ -128,7 +128,7 @@ class Catalog:
     def _plain_columns(self, entry: TableEntry) -> tuple[Column, ...]:
         if entry.spec is not None:
             return entry.spec.columns
-        schema = self._lading.shelf.open_table(entry.database, entry.name).schema()
+        schema = self._lading.catalog.open_table(entry.database, entry.name).schema()
         return tuple(Column(name=f.name, type=spark_type(f.type), nullable=f.nullable) for f in schema)
 
 

@@ -12,17 +12,17 @@ from mysql_mimic.types import Capabilities, Commands, ComStmtExecuteFlags
 
 from lading.mysql import packets
 from lading.mysql.answers import MORE, READY, Answers, Rows
-from lading.mysql.faults import INTERRUPTED, TOO_LARGE, Fault, fault_of, malformed, too_many_prepared
+from lading.mysql.errors import INTERRUPTED, TOO_LARGE, Fault, fault_of, malformed, too_many_prepared
 from lading.mysql.login import Greeted, as_somebody_else
 from lading.mysql.options import MysqlOptions
 from lading.mysql.packets import Reader
 from lading.mysql.parameters import Prepared
-from lading.mysql.talk import Talk, refuse_several
-from lading.mysql.texts import check_size, cut, is_short, is_urgent
+from lading.mysql.statement_text import check_size, cut, is_short, is_urgent
+from lading.mysql.statements import Talk, refuse_several
 from lading.mysql.values import heads_of
 from lading.mysql.wire import ClosedError, Wire
+from lading.service.limits.cancellation import CancelToken
 from lading.service.result import Result
-from lading.service.stopping import Stop
 
 T = TypeVar("T")
 SHOWN = 1000
@@ -34,7 +34,7 @@ _FEW_VALUES = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class House:
+class ServerContext:
     """What a connection needs of the server."""
 
     options: MysqlOptions
@@ -49,7 +49,7 @@ class House:
 class Connection:
     """Commands of a client that is known. Only the loop's thread touches it; statements run in worker threads."""
 
-    def __init__(self, greeted: Greeted, talk: Talk, house: House) -> None:
+    def __init__(self, greeted: Greeted, talk: Talk, house: ServerContext) -> None:
         self._greeted = greeted
         self._wire: Wire = greeted.wire
         self._capabilities = greeted.login.capabilities
@@ -62,7 +62,7 @@ class Connection:
         self._prepared: dict[int, Prepared] = {}
         self._last_prepared = 0
         self._work: asyncio.Future[Any] | None = None
-        self._stop = Stop()
+        self._stop = CancelToken()
         self.statement = ""
         """What runs now; empty while it waits for a command."""
         self.since_s = 0.0
@@ -308,7 +308,7 @@ class Connection:
         """
         if self._work is not None and not self._work.done():
             await asyncio.wait([self._work])
-        stop = self._stop = Stop()
+        stop = self._stop = CancelToken()
         future = self._work = (pool or self._in_line)(lambda: stop.run(work))
         with self._wire.watching(stop.set):
             try:

@@ -13,7 +13,7 @@ from sqlglot.errors import SqlglotError
 
 from lading.errors import SqlError
 from lading.mysql.arithmetic import OPERATORS, calculate, exact_of
-from lading.mysql.faults import Fault
+from lading.mysql.errors import Fault
 from lading.mysql.variables import VERSION, Variables
 from lading.service.result import Result
 from lading.sql.cursor import Cursor

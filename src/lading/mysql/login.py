@@ -14,7 +14,7 @@ from typing import Protocol, TypeVar
 from mysql_mimic.types import Capabilities
 
 from lading.mysql.auth import Authenticator, is_proof, new_nonce
-from lading.mysql.faults import access_denied, malformed, plain_refused
+from lading.mysql.errors import access_denied, malformed, plain_refused
 from lading.mysql.options import MysqlOptions
 from lading.mysql.packets import (
     CAPABILITIES,
@@ -37,7 +37,7 @@ from lading.mysql.sha2 import (
 )
 from lading.mysql.variables import VERSION
 from lading.mysql.wire import ClosedError, Incoming, Wire, frame, parse_head
-from lading.service.listening import is_elsewhere
+from lading.service.security.bind_policy import is_elsewhere
 
 LARGEST_LOGIN = 64 * 1024
 T = TypeVar("T")

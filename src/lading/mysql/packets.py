@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from mysql_mimic.types import Capabilities, ColumnType, ServerStatus, str_len, uint_len
 
-from lading.mysql.faults import Fault, malformed
+from lading.mysql.errors import Fault, malformed
 
 TEXT = ColumnType.VAR_STRING
 UTF8MB4 = 45

@@ -10,9 +10,9 @@ from decimal import Decimal
 from mysql_mimic.types import ColumnType
 
 from lading.mysql.answers import Rows
-from lading.mysql.faults import Fault, malformed
+from lading.mysql.errors import Fault, malformed
 from lading.mysql.packets import Reader
-from lading.mysql.texts import fill, question_marks
+from lading.mysql.statement_text import fill, question_marks
 from lading.sql.tokens import quote_string
 
 _NUMBERS = {

@@ -10,7 +10,7 @@ from typing import Any
 
 from lading.clock import Clock
 from lading.mysql.connection import Connection
-from lading.mysql.faults import KILLED, Fault
+from lading.mysql.errors import KILLED, Fault
 from lading.sql.spans import mask_text
 
 

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from lading.mysql.catalog import Catalog, KnownColumn
 from lading.mysql.constants import Surroundings
-from lading.mysql.faults import Fault
+from lading.mysql.errors import Fault
 from lading.mysql.tabular import Table, ask
 from lading.mysql.variables import CHARSETS
 from lading.service.result import Result

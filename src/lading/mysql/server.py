@@ -18,16 +18,16 @@ from mysql_mimic.types import ServerStatus
 from lading.errors import ConfigError
 from lading.mysql import packets
 from lading.mysql.auth import Authenticator, LocalRoot
-from lading.mysql.connection import Connection, House
-from lading.mysql.faults import SHUTDOWN, TOO_MANY_CONNECTIONS, Fault, fault_of
+from lading.mysql.connection import Connection, ServerContext
+from lading.mysql.errors import SHUTDOWN, TOO_MANY_CONNECTIONS, Fault, fault_of
 from lading.mysql.login import Doorman, Greeted, greet
 from lading.mysql.options import MysqlOptions
 from lading.mysql.peers import Peer, PeerList
-from lading.mysql.talk import Connected, Talk
+from lading.mysql.statements import Connected, Talk
 from lading.mysql.variables import Variables, charset_named
 from lading.mysql.wire import ClosedError, frame
 from lading.service.facade import Lading
-from lading.service.fair_turns import FairTurns
+from lading.service.limits.fair_semaphore import FairTurns
 from lading.service.security.origin import Face, Origin
 
 _log = logging.getLogger(__name__)
@@ -206,7 +206,7 @@ class MysqlServer:
             with suppress(ClosedError):
                 await greeted.wire.send(packets.error(fault_of(error)))
             return
-        house = House(options=self._options, pool=self._in_thread, desk=self._at_the_desk, become=become)
+        house = ServerContext(options=self._options, pool=self._in_thread, desk=self._at_the_desk, become=become)
         peer.connection = Connection(greeted, talk, house)
         with suppress(ClosedError):
             await greeted.wire.send(packets.ok(ServerStatus.SERVER_STATUS_AUTOCOMMIT))

@@ -6,7 +6,7 @@ from typing import Any
 
 from lading.errors import SqlError
 from lading.mysql.constants import LONGEST, NotConstantError, Surroundings, parse, value_of
-from lading.mysql.faults import Fault
+from lading.mysql.errors import Fault
 from lading.service.result import Result, done
 from lading.sql.cursor import Cursor
 from lading.sql.tokens import Kind, Token

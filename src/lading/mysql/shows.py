@@ -8,7 +8,7 @@ from typing import Any
 from lading.errors import SqlError
 from lading.mysql.catalog import Catalog
 from lading.mysql.constants import Surroundings
-from lading.mysql.faults import Fault
+from lading.mysql.errors import Fault
 from lading.mysql.schema_tables import CHARACTER_SETS, COLLATIONS, ENGINES, NAME, SYSTEM, schema_columns, schema_names
 from lading.mysql.tabular import Table, narrowed
 from lading.service.result import Result

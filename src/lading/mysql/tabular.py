@@ -12,9 +12,9 @@ from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
 from lading.mysql.constants import NotConstantError, Surroundings, value_of
-from lading.mysql.faults import Fault, syntax
+from lading.mysql.errors import Fault, syntax
 from lading.mysql.having import without_lone_having
-from lading.service.bounded_sqlite import SmallTables, quoted
+from lading.service.limits.sqlite_sandbox import SmallTables, quoted
 from lading.service.result import Result
 from lading.sql.tokens import Kind, quote_string, tokenize
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import lading
-from lading.mysql.faults import Fault
+from lading.mysql.errors import Fault
 from lading.mysql.packets import BINARY, UTF8MB4
 
 VERSION = f"8.0.33-lading-{lading.__version__}"

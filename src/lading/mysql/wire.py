@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-from lading.mysql.faults import malformed, out_of_order, too_large
+from lading.mysql.errors import malformed, out_of_order, too_large
 
 PIECE = 0xFFFFFF
 """The most bytes that one frame holds; longer packets are several frames."""

@@ -23,7 +23,7 @@ from lading.model.batch import BatchPlan, Report, Split
 from lading.model.codec import decode
 from lading.pipeline.checked import CheckedSelect
 from lading.pipeline.environment import without_identity
-from lading.pipeline.faults import can_heal, cause_of
+from lading.pipeline.errors import can_heal, cause_of
 from lading.pipeline.mapping import NOTE, RowMapping, select_lists
 from lading.pipeline.reading import LONG_ROWS, read_task
 from lading.pipeline.sealing import Sealed, identity, new_key, with_key

@@ -23,39 +23,39 @@ from lading.model.bill import Bill
 from lading.net.resolve import Resolver
 from lading.pipeline.environment import cloud_identity
 from lading.pipeline.pools import pool_of
-from lading.service.access import Access
-from lading.service.begun_edits import finish_all
-from lading.service.caretaker import forget_ended
-from lading.service.compile_files import FilesContext, compile_files
-from lading.service.compile_routine import compile_routine
-from lading.service.compiled import Compiled
-from lading.service.draining import Progress, Until, drain
-from lading.service.engine import Engine
-from lading.service.guard import no_such_job
+from lading.service.catalog.lost_home import Opening, open_kept
+from lading.service.catalog.tables import TableCatalog
+from lading.service.compile.compiled import Compiled
+from lading.service.compile.files import FilesContext, compile_files
+from lading.service.compile.routine import compile_routine
+from lading.service.compile.sourced import source_of, with_source
+from lading.service.edits.begun import finish_all
 from lading.service.home import Home
-from lading.service.lost_home import Opening, open_kept
-from lading.service.opening import created_positions, new_coordinator
 from lading.service.result import Result
-from lading.service.rights import ROOT, Identity
-from lading.service.runner import JobRunner
-from lading.service.running import CancellableStager, Tools, Watch
-from lading.service.secrets import open_secrets, resolve_properties, seal_secrets
+from lading.service.runtime.caretaker import forget_ended
+from lading.service.runtime.context import CancellableStager, JobObserver, RunnerContext
+from lading.service.runtime.draining import Progress, Until, drain
+from lading.service.runtime.opening import created_positions, new_coordinator
+from lading.service.runtime.runner import JobRunner
+from lading.service.runtime.spark import Engine
+from lading.service.runtime.stagers import LazyStager, NoStager
+from lading.service.runtime.unrecorded import Unrecorded
 from lading.service.security.audit_log import AuditLog
+from lading.service.security.authorization import no_such_job
 from lading.service.security.endpoints import SETTING, Endpoints, installation_rules
 from lading.service.security.ldap_directory import open_ldap
 from lading.service.security.origin import LOCAL, Origin
 from lading.service.security.private_home import secure_home
+from lading.service.security.privileges import ROOT, Identity
 from lading.service.security.reach import job_rules
 from lading.service.security.root_password import forget_root_password
+from lading.service.security.users import Access
+from lading.service.security.vault import open_secrets, resolve_properties, seal_secrets
 from lading.service.session import Session
-from lading.service.shelf import Shelf
-from lading.service.sourced import source_of, with_source
 from lading.service.spark_queries.asking import Queries
 from lading.service.spark_queries.limits import QueryLimits
 from lading.service.spark_queries.process import OwnSession, QueryProcess
-from lading.service.stagers import LazyStager, NoStager
-from lading.service.unrecorded import Unrecorded
-from lading.service.verify import Verdict, verify_job
+from lading.service.views.verify import Verdict, verify_job
 from lading.settings import audit_settings, environment, file_settings, security_settings
 from lading.sql.parse import parse_statement
 from lading.sql.statements import CreateJob, CreateRoutineLoad
@@ -94,7 +94,7 @@ class Lading:
             raise
         networks = environment().get(SETTING, "") if allow_private_endpoints is None else allow_private_endpoints
         self.endpoints = Endpoints(self.store, self.clock, installation_rules(networks), resolver)
-        self.shelf = Shelf(self.home, self.store, self.clock, self.vault, self.endpoints)
+        self.catalog = TableCatalog(self.home, self.store, self.clock, self.vault, self.endpoints)
         self.audit = AuditLog(self.home.audit, self.clock, audit_settings())
         self._settle_s = float(file_settings().file_settle_seconds)
         self._own = Session(self, user=user or getpass.getuser())
@@ -108,14 +108,14 @@ class Lading:
         self._access_lock = threading.Lock()
         self.listeners: list[Callable[[], None]] = []
         """Told after every statement that may have changed a job."""
-        self._tools = Tools(
+        self._tools = RunnerContext(
             store=self.store,
             clock=self.clock,
             incarnation=new_incarnation(),
             compile=self.compile,
             make_stager=self._stager,
         )
-        self.shelf.create_database("default", if_not_exists=True)
+        self.catalog.create_database("default", if_not_exists=True)
         self._end_lost_tasks()
         forget_ended(self.store, self.clock)
         finish_all(self)
@@ -250,7 +250,7 @@ class Lading:
             watch.auto_resumed(record)
 
     @property
-    def watches(self) -> list[Watch]:
+    def watches(self) -> list[JobObserver]:
         """Who is told of steps and commits."""
         return self._tools.watches
 
@@ -300,13 +300,13 @@ class Lading:
     def open_target(self, record: JobRecord) -> LakeTable:
         """The table a job loads into."""
         database, _, name = record.target.partition(".")
-        return self.shelf.open_table(database, name)
+        return self.catalog.open_table(database, name)
 
     def compile(self, record: JobRecord, *, is_trial: bool = False) -> tuple[Compiled, LakeTable]:
         """A job's parts, from its record. A trial only shows whether they fit."""
         table = self.open_target(record)
         database, _, name = record.target.partition(".")
-        entry, quarantine = self.shelf.entry(database, name), self.home.quarantine(record.job_id)
+        entry, quarantine = self.catalog.entry(database, name), self.home.quarantine(record.job_id)
         whole = self.statement_of(record)
         source = source_of(whole)
         # References to secrets are followed each time a job is opened, so that a changed secret needs no ALTER.
@@ -343,7 +343,7 @@ class Lading:
         return new_coordinator(self._tools, compiled, table), compiled
 
     @property
-    def tools(self) -> Tools:
+    def tools(self) -> RunnerContext:
         """What every runner of this service shares."""
         return self._tools
 

@@ -29,14 +29,14 @@ from lading.jobs.reasons import RECOVERED, Reason, ReasonCode
 from lading.jobs.record import JobKind, JobRecord, JobState
 from lading.jobs.transition import create_record
 from lading.model.bill import Bill
-from lading.service.compile_files import offset_of
-from lading.service.compile_routine import window_of
+from lading.service.catalog.lost_home import FORMATS, find_tables, mark_begun
+from lading.service.catalog.tables import CATALOG, Sight
+from lading.service.compile.files import offset_of
+from lading.service.compile.positions import kafka_progress, kinesis_progress
+from lading.service.compile.routine import window_of
+from lading.service.compile.sourced import source_of
 from lading.service.facade import Lading
-from lading.service.lost_home import FORMATS, find_tables, mark_begun
-from lading.service.positions_shown import kafka_progress, kinesis_progress
 from lading.service.security.endpoints import endpoints_of, job_subject, table_subject
-from lading.service.shelf import CATALOG, Sight
-from lading.service.sourced import source_of
 from lading.sql.definitions import define_routine_load
 from lading.sql.names import check_object_name
 from lading.sql.parse import parse_statement
@@ -44,7 +44,7 @@ from lading.sql.spans import is_reference, is_secret
 from lading.sql.statements import CreateJob, CreateRoutineLoad
 from lading.store.records import AuditEntry
 from lading.tables.bills import FOLDER, StoredBills
-from lading.tables.card import TableCard, is_same_place, read_card, settle_place
+from lading.tables.manifest import TableCard, is_same_place, read_card, settle_place
 from lading.tables.owned import check_own_table
 from lading.tables.storage import Storage, open_storage
 
@@ -115,7 +115,7 @@ def recover(
             if place.name in seen and is_same_place(seen[place.name], place.location):
                 continue
             _check_name(lading, place, seen)
-            with lading.shelf.look_at(place.card, place.location, place.reach) as sight:
+            with lading.catalog.look_at(place.card, place.location, place.reach) as sight:
                 findings.append(_recover_table(lading, place, sight, dry_run=dry_run))
                 seen[place.name] = place.location
                 jobs += _jobs_at(lading, place, sight, findings)
@@ -173,7 +173,7 @@ def _look(
 ) -> Iterable[_Place]:
     """The table at a place. `named` is what it is called when it does not say so itself."""
     try:
-        storage = open_storage(location, lading.shelf.options_for(reach))
+        storage = open_storage(location, lading.catalog.options_for(reach))
         card = read_card(storage) or (_guess(lading, storage, *named, is_home=is_home) if named else None)
         if card is None:
             msg = f"There is no table of Lading at {location}"
@@ -219,7 +219,7 @@ def _check_name(lading: Lading, place: _Place, seen: Mapping[str, str]) -> None:
 
 def _recover_table(lading: Lading, place: _Place, sight: Sight, *, dry_run: bool) -> Finding:
     """Everything was checked; write what is not there."""
-    card, shelf, notes = place.card, lading.shelf, [f"{place.card.format} at {place.location}"]
+    card, catalog, notes = place.card, lading.catalog, [f"{place.card.format} at {place.location}"]
     is_known = lading.store.find_table(card.database, card.name) is not None
     # Only an Iceberg table is ever lost to a catalog, and PyIceberg is slow to import.
     lost = _as_lost(sight) if card.format == "iceberg" else None
@@ -229,16 +229,16 @@ def _recover_table(lading: Lading, place: _Place, sight: Sight, *, dry_run: bool
             notes.append(f"passed over, since the files they added are gone: {', '.join(lost.skipped)}")
         if not dry_run:
             # Dies after this: the catalog names the table, and the store does not. The next run goes on from there.
-            shelf.give_back(card, lost, place.reach)
+            catalog.give_back(card, lost, place.reach)
     if is_known:
         return Finding(
             what="table", name=place.name, fate="recovered" if lost else "known", note="; ".join(notes) if lost else ""
         )
     if not dry_run:
-        shelf.create_database(card.database, if_not_exists=True)
-        shelf.keep_reach(card.database, card.name, place.reach)
+        catalog.create_database(card.database, if_not_exists=True)
+        catalog.keep_reach(card.database, card.name, place.reach)
         lading.endpoints.allow(table_subject(card.database, card.name), endpoints_of(place.reach))
-        shelf.adopt(card, place.location)
+        catalog.adopt(card, place.location)
     if card.spec is None:
         notes.append("it does not say how it was made: lengths of its texts are no longer checked")
     return Finding(what="table", name=place.name, fate="recovered", note="; ".join(notes))

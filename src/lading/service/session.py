@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from lading.errors import AuthError
 from lading.jobs.record import JobRecord
-from lading.service.guard import check_allowed, check_form, check_length, no_such_job, sees
 from lading.service.result import Result
-from lading.service.rights import ROOT, Identity, Rights
+from lading.service.security.authorization import check_allowed, check_form, check_length, no_such_job, sees
+from lading.service.security.privileges import ROOT, Identity, Rights
 from lading.service.security.recording import RawText, Recording, recorded
-from lading.service.user_statements import execute_user_statement
+from lading.service.statements.users import execute_user_statement
 from lading.sql.parse import parse_statements
 from lading.sql.statements import Query, Statement
 from lading.sql.table_statements import UseDatabase
@@ -97,7 +97,7 @@ class Session:
             return self._execute(statement)
 
     def _execute(self, statement: Statement) -> Result:
-        from lading.service.statements import execute
+        from lading.service.statements.dispatch import execute
 
         self._check_current()
         self.rights = self.lading.access.rights(self.identity) if self._is_guarded else None

@@ -14,7 +14,7 @@ from lading.ids import JobId
 from lading.model.batch import StagedFile
 from lading.model.bill import Head
 from lading.tables.bills import StoredBills
-from lading.tables.care import CarePolicy, CareReport
+from lading.tables.maintenance import CarePolicy, CareReport
 from lading.tables.removals import Removals
 from lading.tables.snapshot import Snapshot
 from lading.tables.storage import StorageOptions

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from lading.clock import SystemClock
-from lading.commit.coordinator import Coordinator, World
+from lading.commit.coordinator import Coordinator, CoordinatorPorts
 from lading.commit.steps import run_steps
 from lading.failpoints import arm_from_environment
 from lading.ids import JobId, new_incarnation, new_token
@@ -59,7 +59,7 @@ def load(home: Path, kind: str) -> None:
         return DeltaWriter(spec, attempt) if kind == "delta" else IcebergWriter(spec, attempt)
 
     inbox, clock = home / "inbox", SystemClock()
-    world = World(
+    world = CoordinatorPorts(
         table=table,
         bills=table.bills,
         planner=Planner(CsvFolder(inbox), clock),

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from lading.commit import coordinator, draft, settle
+from lading.commit import coordinator, next_bill, settle
 from lading.commit.check import check_reports
 from lading.commit.coordinator import Coordinator
-from lading.commit.draft import Stamp
+from lading.commit.next_bill import Stamp
 from lading.commit.rollback import rolled_back
 from lading.commit.settle import Sighting, fenced
 from lading.commit.steps import Steps
@@ -139,7 +139,7 @@ def _latest_resolved_twice(patch: Patch) -> None:
 
 @mutant("epoch-not-raised", "every deliberate change of position raises the epoch")
 def _epoch_not_raised(patch: Patch) -> None:
-    patch(draft, "next_epoch", lambda base: base.epoch)
+    patch(next_bill, "next_epoch", lambda base: base.epoch)
 
 
 @mutant("edit-in-memory", "an edit goes through the same ordered log as commits")
@@ -173,18 +173,18 @@ def _totals_since_restart(patch: Patch) -> None:
     def forgetful(base: Bill, tally: Tally) -> Tally:
         return tally if base.kind is BillKind.TAKEOVER else base.totals + tally
 
-    patch(draft, "next_totals", forgetful)
+    patch(next_bill, "next_totals", forgetful)
 
 
 @mutant("error-rows-not-counted", "every row has exactly one fate and is counted")
 def _error_rows_not_counted(patch: Patch) -> None:
-    count = draft.tally_of
+    count = next_bill.tally_of
 
     def blind(reports: Sequence[Report]) -> Tally:
         tally = count(reports)
         return replace(tally, rows=tally.rows - RowCounts(total=tally.rows.error, error=tally.rows.error))
 
-    patch(draft, "tally_of", blind)
+    patch(next_bill, "tally_of", blind)
 
 
 @mutant("empty-batch-not-committed", "a batch that moved positions but loaded no rows commits without files")
@@ -230,7 +230,7 @@ def _rollback_ignored(patch: Patch) -> None:
 
 @mutant("kept-position-forgotten", "after a rollback the job goes on where the operator said")
 def _kept_position_forgotten(patch: Patch) -> None:
-    drafted = draft.draft_restart
+    drafted = next_bill.draft_restart
 
     def back(job: Job, restored: Bill, newest: Bill, goes_on: Bill, highest: int, stamp: Stamp, *, reason: str) -> Bill:
         return drafted(job, restored, newest, restored, highest, stamp, reason=reason)

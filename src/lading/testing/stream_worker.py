@@ -22,7 +22,7 @@ from typing import IO, Any, Self
 import pyarrow as pa
 
 from lading.clock import SystemClock
-from lading.commit.coordinator import Coordinator, World
+from lading.commit.coordinator import Coordinator, CoordinatorPorts
 from lading.commit.steps import run_steps
 from lading.errors import StageError
 from lading.failpoints import arm_from_text, failpoint
@@ -227,7 +227,7 @@ def load(job: StreamJob) -> None:
     clock, table, incarnation = SystemClock(), job.open_table(), new_incarnation()
     spec = _kinesis(job) if job.source == "kinesis" else _kafka(job)
     source = KinesisSource(spec, clock) if isinstance(spec, KinesisSpec) else KafkaSource(spec, clock)
-    world = World(
+    world = CoordinatorPorts(
         table=table,
         bills=table.bills,
         planner=Planner(source, clock),

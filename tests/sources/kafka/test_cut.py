@@ -12,7 +12,7 @@ from lading.model.batch import Limits
 from lading.model.positions import PartitionState
 from lading.sources.kafka.cluster import Bounds, Cluster, Topic
 from lading.sources.kafka.epochs import check_not_cut
-from lading.sources.kafka.faults import LogCutError, log_cut
+from lading.sources.kafka.errors import LogCutError, log_cut
 from lading.sources.kafka.payload import parse_payload
 from lading.sources.kafka.source import KafkaSource
 from lading.sources.kafka.spec import KafkaSpec

@@ -15,7 +15,7 @@ from lading.clock import SystemClock
 from lading.errors import ConfigError, ListingError, PropertyError
 from lading.jobs.reasons import failure_of
 from lading.sources.kafka.client import Complaints, open_consumer, without_secrets
-from lading.sources.kafka.faults import beyond_end, trimmed
+from lading.sources.kafka.errors import beyond_end, trimmed
 from lading.sources.kafka.msk import token_call
 from lading.sources.kafka.reader import output_schema
 from lading.sources.kafka.shares import share_bytes, share_rows

@@ -11,7 +11,7 @@ from lading.clock import SystemClock
 from lading.errors import ListingError, PropertyError, SourceReplacedError, TrimmedError
 from lading.model.batch import Limits
 from lading.model.positions import PartitionState
-from lading.sources.kafka.faults import BeyondEndError
+from lading.sources.kafka.errors import BeyondEndError
 from lading.sources.kafka.source import KafkaSource
 from lading.sources.kafka.starts import OFFSET_BEGINNING, OFFSET_END, render_start
 from lading.testing.kafka_broker import KAFKA_PASSWORD, KAFKA_USER, KafkaBroker

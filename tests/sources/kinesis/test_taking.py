@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from lading.model.batch import Limits
 from lading.sources.files.spec import JsonOptions
-from lading.sources.kinesis import taking as module
+from lading.sources.kinesis import split_reader as module
 from lading.sources.kinesis.fetch import Page
 from lading.sources.kinesis.position import HORIZON, render_position
-from lading.sources.kinesis.taking import Taking
+from lading.sources.kinesis.split_reader import Taking
 from lading.sources.records.parser import RecordParser
 from lading.sources.streams import StreamEnd
 from lading.testing.kinesis.aggregate import aggregate

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lading.errors import ConfigError
-from lading.sources.records.faults import RegistryRefusedError, RegistryUnavailableError
+from lading.sources.records.errors import RegistryRefusedError, RegistryUnavailableError
 from lading.sources.records.parser import RecordParser
 from lading.sources.records.spec import RecordFormat, RecordKind, RegistryAccess
 from lading.testing.registry import TestRegistry

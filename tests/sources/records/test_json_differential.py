@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lading.sources.files.spec import JsonOptions
 from lading.sources.records import json_records
-from lading.sources.records.flat import FlatJson
+from lading.sources.records.arrow_json import FlatJson
 from lading.sources.records.parser import RecordParser
 from lading.sources.records.spec import RecordFormat, RecordKind
 from tests.sources.records.support import META, block, rows_of

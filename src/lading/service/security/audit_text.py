@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from lading.service.hidden import hide
+from lading.service.security.redaction import redact
 from lading.sql.masking import mask
 from lading.sql.render import render
 from lading.sql.spans import MASK, is_secret
@@ -33,13 +33,13 @@ _LOOKED_AT = 4000
 
 def statement_text(statement: Statement, most: int) -> str:
     """A statement that was parsed."""
-    return cut(hide(render(mask(statement))), most)
+    return cut(redact(render(mask(statement))), most)
 
 
 def unparsed_text(text: str, most: int) -> str:
     """A text that is no statement of ours."""
     head = text if len(text) <= _LOOKED_AT else text[:_LOOKED_AT].rpartition(" ")[0]
-    shown = hide(_HIDDEN_PART.sub(lambda part: _emptied(part[0]), head)).strip()
+    shown = redact(_HIDDEN_PART.sub(lambda part: _emptied(part[0]), head)).strip()
     if not _BEGINNINGS.match(f"{shown} "):
         return f"({len(text)} characters that are no statement)"
     for word in _WORD.finditer(shown):

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from lading.clock import Clock
-from lading.service.hidden import HIDDEN
 from lading.service.security.ldap_client import DirectoryError, LdapClient, LdapConnection
 from lading.service.security.ldap_settings import LdapSettings, load_ldap_settings
+from lading.service.security.redaction import HIDDEN
 
 KEPT_S = 60.0
 """How long an answer of the directory counts."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from lading.errors import ConfigError, SqlError
-from lading.service.listening import is_loopback
+from lading.service.security.bind_policy import is_loopback
 from lading.service.security.ldap_filter import FilterError, parse_filter
 from lading.sql.names import check_role_name
 

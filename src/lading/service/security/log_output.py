@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import TextIO
 
 from lading.pipeline.child_output import LONGEST, MARGIN, log_lines
-from lading.service.hidden import hide
+from lading.service.security.redaction import redact
 
 CRASH_FILE = "crash.txt"
 _CRASH_CHARACTERS = 20_000
@@ -52,7 +52,7 @@ def _unformatted(record: logging.LogRecord, error: Exception) -> logging.LogReco
 def redacted_message(record: logging.LogRecord) -> str:
     """The message of a record without secrets; of a raw line that is too long, the beginning."""
     message = record.getMessage()
-    shown = hide(message)
+    shown = redact(message)
     if not getattr(record, "is_raw", False) or len(message) <= LONGEST + len(_CUT):
         return shown
     # The end of a line that was cut may hold half of a secret, which nothing recognises.

@@ -19,13 +19,13 @@ from urllib.parse import urlencode
 
 from lading.clock import Clock
 from lading.errors import AuthError, SqlError
-from lading.service.access import Access
-from lading.service.hidden import HIDDEN
-from lading.service.rights import ROOT, ROOT_NAME, Identity
 from lading.service.security.oidc_provider import Provider
 from lading.service.security.oidc_settings import OidcSettings
 from lading.service.security.oidc_tokens import check_signed, refused
 from lading.service.security.origin import Face, Origin
+from lading.service.security.privileges import ROOT, ROOT_NAME, Identity
+from lading.service.security.redaction import HIDDEN
+from lading.service.security.users import Access
 from lading.sql.names import check_user_name
 
 PENDING_S = 600.0

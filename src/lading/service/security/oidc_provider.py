@@ -14,9 +14,9 @@ import jwt
 
 from lading.clock import Clock
 from lading.errors import AuthError, ConfigError, LadingError
-from lading.service.hidden import HIDDEN
-from lading.service.listening import is_loopback
+from lading.service.security.bind_policy import is_loopback
 from lading.service.security.oidc_settings import OidcSettings, check_url
+from lading.service.security.redaction import HIDDEN
 
 _KEEP_S = 3600.0
 _ASK_KEYS_AGAIN_S = 30.0

@@ -16,7 +16,7 @@ import stat
 from pathlib import Path
 
 from lading.errors import ConfigError
-from lading.service.key_file import KEY_FILE
+from lading.service.security.key_file import KEY_FILE
 from lading.store.home import home_fault
 
 FOLDERS = ("warehouse", "quarantine", "spark", "audit")

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from lading.errors import DeniedError
 from lading.net.addresses import AddressRules
-from lading.service.rights import Rights
 from lading.service.security.endpoints import Endpoint, endpoints_of, job_subject, table_subject
 from lading.service.security.identity import (
     KnownTable,
@@ -19,6 +18,7 @@ from lading.service.security.identity import (
     tables_touched,
     uses_service_identity,
 )
+from lading.service.security.privileges import Rights
 from lading.sql.file_properties import is_s3_uri
 from lading.sql.kafka_settings import settings_for_admins
 from lading.sql.parts import SourceFunction

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from lading.service.hidden import hide
 from lading.service.security.audit_event import AuditEvent, EventKind, result_of
 from lading.service.security.audit_text import cut, statement_text, unparsed_text
+from lading.service.security.redaction import redact
 from lading.sql.statements import Statement
 from lading.sql.user_statements import UserStatement
 
@@ -99,7 +99,7 @@ def _text(what: Recorded, most: int) -> str:
         case RawText():
             return unparsed_text(what.text, most)
         case Request():
-            return cut(hide(what.words), most)
+            return cut(redact(what.words), most)
         case _:
             return statement_text(what, most)
 

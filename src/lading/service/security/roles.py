@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lading.clock import Clock
 from lading.errors import ConfigError, UserExistsError
-from lading.service.rights import ROOT_NAME, Identity, grant_entries
+from lading.service.security.privileges import ROOT_NAME, Identity, grant_entries
 from lading.sql.names import check_role_name
 from lading.sql.render import render
 from lading.sql.user_statements import CreateRole, DropRole, Grant, GrantRole, Revoke, RevokeRole, UserStatement

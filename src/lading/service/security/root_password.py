@@ -24,10 +24,10 @@ from pathlib import Path
 
 from lading.errors import ConfigError
 from lading.failpoints import failpoint
-from lading.service.access import Access
-from lading.service.hidden import HIDDEN
-from lading.service.rights import ROOT_NAME
 from lading.service.security.private_files import read_private, remove_private, write_private
+from lading.service.security.privileges import ROOT_NAME
+from lading.service.security.redaction import HIDDEN
+from lading.service.security.users import Access
 
 FILE_NAME = "root.password"
 _LETTERS = "".join(sorted(set(string.ascii_letters + string.digits) - set("0O1lI")))

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from lading.clock import Clock
 from lading.errors import AuthError, DeniedError, StoreError
-from lading.service.rights import Identity, TokenUse
+from lading.service.security.privileges import Identity, TokenUse
 from lading.sql.parse_user import parse_token_scope
 from lading.sql.render_user import token_scope_text
 from lading.sql.user_statements import TokenLimits

@@ -15,7 +15,8 @@ import pyarrow as pa
 from lading.clock import Clock
 from lading.errors import ConfigError, LadingError, NotSupportedError, RefusedPlanError
 from lading.pipeline.plan_check import REFUSED_LEFT, REFUSED_TODO
-from lading.service.long_rows import Portion, keep_portions
+from lading.service.limits.cancellation import CancelToken, stopped
+from lading.service.limits.spooled_rows import Portion, keep_portions
 from lading.service.result import Result
 from lading.service.spark_queries.errors import (
     QueryLimitError,
@@ -37,7 +38,6 @@ from lading.service.spark_queries.wire import (
     read_frame,
     send_frame,
 )
-from lading.service.stopping import Stop, stopped
 
 _log = logging.getLogger("lading.queries")
 LET_GO_WITHIN_S = 5.0
@@ -55,7 +55,7 @@ class Queries:
         self._clock = clock
         self._turns = QueryTurns(limits, clock)
 
-    def ask(self, request: QueryRequest, *, user: str, stop: Stop, seconds: float | None = None) -> Result:
+    def ask(self, request: QueryRequest, *, user: str, stop: CancelToken, seconds: float | None = None) -> Result:
         """The answer, whole. `seconds` is what somebody asked for; it can make the limit smaller."""
         allowed_s = min(seconds or self.limits.seconds, self.limits.seconds)
         give_back = self._turns.take(user, stop, allowed_s)
@@ -112,7 +112,7 @@ class _Asked:
         limits: QueryLimits,
         seconds: float,
         clock: Clock,
-        stop: Stop,
+        stop: CancelToken,
     ) -> None:
         self._peer = line.peer
         self._limits = limits

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Protocol
 from lading.pipeline.environment import spark_environment
 from lading.pipeline.java import find_java
 from lading.service.home import Home
+from lading.service.limits.cancellation import CancelToken
 from lading.service.spark_queries.errors import QueryProcessError
 from lading.service.spark_queries.limits import MIB, QueryLimits
 from lading.service.spark_queries.wire import OUT_OF_MEMORY, SPARK_ENDED, PeerGoneError, read_frame, send_frame
-from lading.service.stopping import Stop
 from lading.settings import environment
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Line:
 class Answerer(Protocol):
     """What answers queries."""
 
-    def ask(self, stop: Stop) -> Line:
+    def ask(self, stop: CancelToken) -> Line:
         """Somebody who answers one query; started when nobody is there."""
         ...
 
@@ -69,7 +69,7 @@ class QueryProcess:
         self._child: Future[_Child] | None = None
         self._is_closed = False
 
-    def ask(self, stop: Stop) -> Line:
+    def ask(self, stop: CancelToken) -> Line:
         waiting = self._started()
         while True:
             stop.check()
@@ -196,8 +196,8 @@ class OwnSession:
     def __init__(self, session: SparkSession) -> None:
         self._session = session
 
-    def ask(self, stop: Stop) -> Line:
-        from lading.pipeline.faults import cause_of
+    def ask(self, stop: CancelToken) -> Line:
+        from lading.pipeline.errors import cause_of
         from lading.service.spark_queries.answering import answer, new_query_name
         from lading.service.spark_queries.wire import QueryFailure
 

@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Callable
 
 from lading.clock import Clock
+from lading.service.limits.cancellation import CancelToken, stopped
 from lading.service.spark_queries.errors import BusyError
 from lading.service.spark_queries.limits import QueryLimits
-from lading.service.stopping import Stop, stopped
 
 LOOK_S = 0.5
 
@@ -24,7 +24,7 @@ class QueryTurns:
         self._running: Counter[str] = Counter()
         self._waiting: list[tuple[object, str]] = []
 
-    def take(self, user: str, stop: Stop, seconds: float) -> Callable[[], None]:
+    def take(self, user: str, stop: CancelToken, seconds: float) -> Callable[[], None]:
         """Wait for a turn. Returns what gives it back. Raises BusyError when too many wait, or for too long."""
         ticket = object()
         with self._changed:

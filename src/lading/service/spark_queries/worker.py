@@ -21,7 +21,7 @@ from typing import Any
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
 
-from lading.pipeline.faults import cause_of
+from lading.pipeline.errors import cause_of
 from lading.pipeline.java import Java
 from lading.pipeline.private_memory import hide_memory
 from lading.pipeline.session import open_session

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lading.sources.files.faults import file_unreadable
+from lading.sources.files.errors import file_unreadable
 from lading.sources.files.unpack import Read
 
 BLOCK_BYTES = 4 * 1024 * 1024

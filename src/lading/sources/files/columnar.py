@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.orc as paorc
 import pyarrow.parquet as pq
 
-from lading.sources.files.faults import file_unreadable
+from lading.sources.files.errors import file_unreadable
 from lading.sources.files.payload import FilePart
 from lading.sources.files.rows import MAX_ROWS, RowShaper
 from lading.sources.files.spec import FilesSpec, Format, MissingColumns

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 
 from lading.sources.files.blocks import BOM
-from lading.sources.files.csv_text import NULL, count_mismatch
+from lading.sources.files.csv_reference import NULL, count_mismatch
 from lading.sources.files.rows import BadRow
 from lading.sources.files.spec import CsvOptions
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 from lading.sources.files.arrays import strings
 from lading.sources.files.blocks import SLOW_BYTES, Lines, line_blocks, quarters
 from lading.sources.files.json_fast import FastJson
+from lading.sources.files.json_reference import BadDocument, JsonText, Value
 from lading.sources.files.json_scan import JsonScanner
-from lading.sources.files.json_text import BadDocument, JsonText, Value
 from lading.sources.files.rows import BadRow, RowShaper
 from lading.sources.files.spec import JsonOptions
 from lading.sources.files.unpack import Read

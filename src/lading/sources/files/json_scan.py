@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from lading.sources.files.blocks import Lines
-from lading.sources.files.json_text import IS_NO_ARRAY
+from lading.sources.files.json_reference import IS_NO_ARRAY
 from lading.sources.files.unpack import Read
 
 _MARK = re.compile(rb'["{}\[\],]')

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from lading.errors import ConfigError
 from lading.model.batch import Split
-from lading.sources.files.faults import file_unreadable, translating
+from lading.sources.files.errors import file_unreadable, translating
 from lading.sources.files.json_reader import JsonReader
 from lading.sources.files.payload import FilePart, SplitEnd, parse_payload
 from lading.sources.files.rows import ERROR, HIDDEN, RowShaper

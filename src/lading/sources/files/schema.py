@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from lading.clock import Clock
 from lading.sources.files.blocks import line_blocks
-from lading.sources.files.csv_text import CsvText
-from lading.sources.files.faults import file_unreadable, translating
+from lading.sources.files.csv_reference import CsvText
+from lading.sources.files.errors import file_unreadable, translating
+from lading.sources.files.json_reference import JsonText
 from lading.sources.files.json_scan import JsonScanner
-from lading.sources.files.json_text import JsonText
 from lading.sources.files.jsonpath import parse_jsonpath
 from lading.sources.files.payload import FilePart
 from lading.sources.files.source import FilesSource

@@ -11,7 +11,7 @@ from lading.clock import Clock, SystemClock
 from lading.errors import ConfigError
 from lading.model.batch import Limits, Split
 from lading.model.positions import BEGINNING, ListedPartition, Listing, PartitionState, Positions
-from lading.sources.files.faults import PlaceMissingError, UnsortedListingError, file_of_home, listing_failed
+from lading.sources.files.errors import PlaceMissingError, UnsortedListingError, file_of_home, listing_failed
 from lading.sources.files.glob import compile_glob
 from lading.sources.files.packing import SplitSizing, end_of, pack_files
 from lading.sources.files.payload import FilePart, Payload, render_payload

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from io import FileIO
 
-from lading.sources.files.faults import (
+from lading.sources.files.errors import (
     file_changed,
     file_gone,
     file_of_home,

@@ -11,7 +11,7 @@ from botocore.parsers import ResponseParserError
 
 from lading.errors import ListingError
 from lading.sources.aws import role_refused
-from lading.sources.files.faults import file_changed, file_gone, listing_failed, listing_unsorted, store_failed
+from lading.sources.files.errors import file_changed, file_gone, listing_failed, listing_unsorted, store_failed
 from lading.sources.files.s3_clients import client_of
 from lading.sources.files.spec import S3Access
 from lading.sources.files.store import ObjectInfo

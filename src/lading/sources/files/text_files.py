@@ -10,8 +10,8 @@ import pyarrow as pa
 from lading.sources.files.blocks import BOM, Lines, first_line_offset, until
 from lading.sources.files.compression import compression_of
 from lading.sources.files.csv_reader import CsvReader
-from lading.sources.files.csv_text import CsvText
-from lading.sources.files.faults import file_unreadable
+from lading.sources.files.csv_reference import CsvText
+from lading.sources.files.errors import file_unreadable
 from lading.sources.files.payload import FilePart
 from lading.sources.files.rows import RowShaper
 from lading.sources.files.spec import Compression, FilesSpec, MissingColumns

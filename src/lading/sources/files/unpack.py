@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 
-from lading.sources.files.faults import file_unreadable
+from lading.sources.files.errors import file_unreadable
 from lading.sources.files.spec import Compression
 from lading.sources.files.store import ByteFile
 

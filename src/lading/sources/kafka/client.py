@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lading.sources.homes import home_of
-from lading.sources.kafka.faults import bad_setting, closed_setting, owned_setting
+from lading.sources.kafka.errors import bad_setting, closed_setting, owned_setting
 from lading.sources.kafka.spec import KafkaSpec
 
 if TYPE_CHECKING:

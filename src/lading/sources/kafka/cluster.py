@@ -14,7 +14,7 @@ from lading.errors import ListingError
 from lading.net.resolve import Names
 from lading.sources.kafka.client import Complaints, open_admin, without_secrets
 from lading.sources.kafka.epochs import check_not_cut
-from lading.sources.kafka.faults import closed_broker, topic_missing, unreachable
+from lading.sources.kafka.errors import closed_broker, topic_missing, unreachable
 from lading.sources.kafka.spec import KafkaSpec
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import Any
 from lading.clock import Clock
 from lading.model.positions import PartitionState
 from lading.sources.kafka.client import Complaints, open_consumer, without_secrets
-from lading.sources.kafka.faults import log_cut, unreachable
+from lading.sources.kafka.errors import log_cut, unreachable
 from lading.sources.kafka.spec import KafkaSpec
 
 EPOCH = "leader_epoch"

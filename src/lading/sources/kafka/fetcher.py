@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lading.sources.kafka.client import Complaints, open_consumer, without_secrets
-from lading.sources.kafka.faults import cut_while_reading, read_failed
+from lading.sources.kafka.errors import cut_while_reading, read_failed
 from lading.sources.kafka.spec import KafkaSpec
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from lading.model.batch import Split
 from lading.sources.files.rows import HIDDEN
 from lading.sources.kafka.cluster import Cluster
 from lading.sources.kafka.epochs import epoch_marks
-from lading.sources.kafka.faults import read_failed, replaced_while_reading
+from lading.sources.kafka.errors import read_failed, replaced_while_reading
 from lading.sources.kafka.fetcher import Fetcher, Run
 from lading.sources.kafka.payload import Payload, parse_payload
 from lading.sources.kafka.spec import KafkaSpec

@@ -11,7 +11,7 @@ from lading.model.positions import BEGINNING, ListedPartition, Listing, Partitio
 from lading.sources.kafka.client import check_settings
 from lading.sources.kafka.cluster import Bounds, Cluster, Topic
 from lading.sources.kafka.epochs import epoch_marks, epoch_or_none
-from lading.sources.kafka.faults import beyond_end, not_an_offset, partition_missing, trimmed
+from lading.sources.kafka.errors import beyond_end, not_an_offset, partition_missing, trimmed
 from lading.sources.kafka.payload import Payload, render_payload
 from lading.sources.kafka.shares import share_bytes, share_rows
 from lading.sources.kafka.spec import KafkaSpec

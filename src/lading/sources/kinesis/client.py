@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from lading.clock import Clock
 from lading.net.peers import guard_peers
 from lading.sources.aws import open_session
-from lading.sources.kinesis.faults import EXPIRED_ITERATOR, Foreign, code_of, is_passing, is_throttled, translated
+from lading.sources.kinesis.errors import EXPIRED_ITERATOR, Foreign, code_of, is_passing, is_throttled, translated
 from lading.sources.kinesis.spec import KinesisSpec
 
 MAX_TRIES = 6

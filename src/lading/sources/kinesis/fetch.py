@@ -12,7 +12,7 @@ from typing import Any
 from lading.clock import Clock
 from lading.errors import LadingError, StageError
 from lading.sources.kinesis.client import MAX_TRIES, Backoff, Client, server_date_or_none
-from lading.sources.kinesis.faults import (
+from lading.sources.kinesis.errors import (
     EXPIRED_ITERATOR,
     INVALID,
     NOT_FOUND,

@@ -10,7 +10,7 @@ from typing import Any
 from lading.clock import Clock
 from lading.errors import LadingError
 from lading.sources.kinesis.client import Backoff, Client, call, server_date_or_none
-from lading.sources.kinesis.faults import (
+from lading.sources.kinesis.errors import (
     EXPIRED_TOKEN,
     INVALID,
     NOT_FOUND,

@@ -24,9 +24,10 @@ from dataclasses import replace
 from datetime import datetime
 
 from lading.model.positions import PartitionState
-from lading.sources.kinesis.faults import start_refused
+from lading.sources.kinesis.errors import start_refused
 from lading.sources.kinesis.listing import Lister, StreamView
 from lading.sources.kinesis.marks import render_marks
+from lading.sources.kinesis.peek import Scout
 from lading.sources.kinesis.position import (
     BEGINNING,
     HORIZON,
@@ -37,7 +38,6 @@ from lading.sources.kinesis.position import (
     from_horizon,
     render_position,
 )
-from lading.sources.kinesis.scout import Scout
 from lading.sources.kinesis.shards import ancestors, descendants
 from lading.sources.kinesis.starts import Start, place_or_none
 from lading.sources.kinesis.trim import EDGE

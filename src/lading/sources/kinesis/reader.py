@@ -16,7 +16,7 @@ from lading.sources.kinesis.fetch import ShardFetch
 from lading.sources.kinesis.marks import parse_payload
 from lading.sources.kinesis.position import HORIZON, Kind, Position, at_sequence, parse_position
 from lading.sources.kinesis.spec import KinesisSpec
-from lading.sources.kinesis.taking import Taking
+from lading.sources.kinesis.split_reader import Taking
 from lading.sources.records.parser import RecordParser
 from lading.sources.records.spec import RecordFormat
 from lading.sources.streams import StreamEnd

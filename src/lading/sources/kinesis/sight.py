@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from lading.model.positions import Positions, passed_partitions
 from lading.sources.kinesis.listing import StreamView
-from lading.sources.kinesis.scout import Peek
+from lading.sources.kinesis.peek import Peek
 from lading.sources.kinesis.shards import open_shards
 from lading.sources.streams import StreamSight
 

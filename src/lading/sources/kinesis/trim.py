@@ -8,10 +8,10 @@ from datetime import datetime, timedelta
 
 from lading.errors import TrimmedError
 from lading.model.positions import PartitionState
-from lading.sources.kinesis.faults import trimmed
+from lading.sources.kinesis.errors import trimmed
 from lading.sources.kinesis.marks import arrival_or_none, known_until_or_none
+from lading.sources.kinesis.peek import Peek
 from lading.sources.kinesis.position import Kind, Position, from_horizon, parse_position, render_position
-from lading.sources.kinesis.scout import Peek
 
 EDGE = timedelta(seconds=60)
 """Records that are this near to the horizon count as gone: they may be before the reader comes."""

@@ -13,10 +13,10 @@ import pyarrow as pa
 from lading.sources.files.arrays import strings, whole_numbers
 from lading.sources.files.blocks import Lines
 from lading.sources.files.csv_fast import FastBlock, FastCsv
-from lading.sources.files.csv_text import NOT_CLOSED, NOT_UTF8, CsvText, count_mismatch
+from lading.sources.files.csv_reference import NOT_CLOSED, NOT_UTF8, CsvText, count_mismatch
 from lading.sources.files.spec import CsvOptions
+from lading.sources.records.parsed import Flaw, Taken
 from lading.sources.records.runs import runs
-from lading.sources.records.taken import Flaw, Taken
 
 _RUN_BYTES = 1024 * 1024
 _SMALL_BYTES = 16 * 1024

@@ -12,8 +12,8 @@ from lading.errors import ConfigError
 from lading.sources.files.arrays import repeated, strings, whole_numbers
 from lading.sources.files.rows import HIDDEN, MAX_ROWS
 from lading.sources.records.columns import column_of, sparse
+from lading.sources.records.parsed import Decoder, Flaw, Taken
 from lading.sources.records.spec import RecordFormat, RecordKind
-from lading.sources.records.taken import Decoder, Flaw, Taken
 
 _JOINED_ROWS = 16 * 1024
 """Small batches are put together up to this: each one costs its readers something."""

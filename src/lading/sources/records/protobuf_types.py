@@ -17,7 +17,7 @@ from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import DecodeError, Message
 from google.protobuf.message_factory import GetMessageClass
 
-from lading.sources.records.faults import registry_refused
+from lading.sources.records.errors import registry_refused
 from lading.sources.records.schemas import Schemas
 
 _BUILT_IN = re.compile(r"(?:google/(?:protobuf|type)|confluent(?:/types?)?)/[a-z_]+\.proto")

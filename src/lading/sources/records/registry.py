@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from lading.errors import ConfigError
 from lading.sources.records.columns import text_column
-from lading.sources.records.faults import NoSuchSchemaError
-from lading.sources.records.plain import Scalar, text_of
+from lading.sources.records.errors import NoSuchSchemaError
+from lading.sources.records.parsed import Flaw, Taken
 from lading.sources.records.runs import runs
 from lading.sources.records.spec import RecordFormat, RecordKind, RegistryAccess
-from lading.sources.records.taken import Flaw, Taken
+from lading.sources.records.value_text import Scalar, text_of
 
 if TYPE_CHECKING:
     from confluent_kafka.schema_registry import SchemaRegistryClient

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 
-from lading.sources.records.faults import asking
+from lading.sources.records.errors import asking
 
 Files = list[tuple[str, Schema]]
 

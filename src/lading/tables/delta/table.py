@@ -15,21 +15,21 @@ from lading.model.bill import Bill, Head
 from lading.model.outcome import Landed, NotLanded, Outcome, Unknown
 from lading.tables.base import WriterSpec
 from lading.tables.bills import StoredBills
-from lading.tables.care import CarePolicy, CareReport, told_astray
 from lading.tables.delta.actions import entry_key, render_entry
-from lading.tables.delta.care import look_after_log
 from lading.tables.delta.features import check_appendable
-from lading.tables.delta.fit import check_fit
 from lading.tables.delta.heads import check_accepted, check_not_restored, end_of, head_of
 from lading.tables.delta.log import LogTail
+from lading.tables.delta.maintenance import look_after_log
 from lading.tables.delta.removed import find_removals
 from lading.tables.delta.resume import LogFolderCopies
 from lading.tables.delta.scan import list_files, scan_rows, snapshot_of
+from lading.tables.delta.schema_check import check_fit
 from lading.tables.delta.writer import column_defaults, writer_extra
-from lading.tables.present import check_present
+from lading.tables.maintenance import CarePolicy, CareReport, told_astray
 from lading.tables.probe import check_put_if_absent
 from lading.tables.removals import Removals
 from lading.tables.snapshot import Snapshot
+from lading.tables.staged_files import check_present
 from lading.tables.storage import Storage, StorageOptions
 
 MAX_REBASES = 100

@@ -16,7 +16,7 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import OperationalError
 
 from lading.net.gate import gate_address
-from lading.tables.iceberg.faults import translated, wrong_setting
+from lading.tables.iceberg.errors import translated, wrong_setting
 from lading.tables.iceberg.fileio import WITHIN
 from lading.tables.iceberg.guard import guard_catalog
 from lading.tables.storage import StorageOptions

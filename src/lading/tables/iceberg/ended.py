@@ -12,7 +12,7 @@ from pyiceberg.table.update import AssertTableUUID, SetPropertiesUpdate
 
 from lading.errors import StorageError
 from lading.ids import JobId
-from lading.tables.iceberg.faults import is_locked, translated
+from lading.tables.iceberg.errors import is_locked, translated
 from lading.tables.iceberg.handle import Handle
 from lading.tables.iceberg.head import Anchor, all_anchors, find_anchor, is_astray
 

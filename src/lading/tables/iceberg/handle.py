@@ -10,7 +10,7 @@ from pyiceberg.table.metadata import TableMetadata
 
 from lading.clock import Clock
 from lading.errors import TableVersionError
-from lading.tables.iceberg.faults import translated
+from lading.tables.iceberg.errors import translated
 from lading.tables.storage import StorageOptions
 
 FORMAT_VERSION = 2

@@ -10,9 +10,9 @@ from pyiceberg.table.metadata import TableMetadata
 from lading.errors import SchemaMismatchError
 from lading.ids import JobId
 from lading.tables.bills import FOLDER, bill_key
-from lading.tables.card import KEY as CARD
 from lading.tables.iceberg.head import Anchor, all_anchors
 from lading.tables.iceberg.place import open_place
+from lading.tables.manifest import KEY as CARD
 from lading.tables.storage import Storage, StorageOptions
 
 

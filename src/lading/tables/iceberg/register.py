@@ -30,13 +30,13 @@ from lading.errors import ConfigError, TableNotFoundError
 from lading.ids import JobId
 from lading.model.bill import Head
 from lading.tables.bills import StoredBills
-from lading.tables.card import is_same_place
 from lading.tables.iceberg.catalog import CatalogSpec, ensure_namespace, file_io_properties, make_home, open_catalog
-from lading.tables.iceberg.faults import translated
+from lading.tables.iceberg.errors import translated
 from lading.tables.iceberg.fileio import DurableFileIO
 from lading.tables.iceberg.head import SUMMARY_JOB, find_anchor, is_astray, rolled_back, summary_of
 from lading.tables.iceberg.place import local_path, open_place
 from lading.tables.iceberg.resume import PropertyCopies, job_ids
+from lading.tables.manifest import is_same_place
 from lading.tables.storage import Storage, StorageOptions
 
 _NUMBERED = re.compile(r"metadata/(\d+)-[^/]+\.metadata\.json")

@@ -11,7 +11,7 @@ from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.refs import SnapshotRef, SnapshotRefType
 from pyiceberg.table.snapshots import ancestors_of
 
-from lading.tables.care import CarePolicy
+from lading.tables.maintenance import CarePolicy
 
 GC_ENABLED = "gc.enabled"
 MAX_AGE_MS = "history.expire.max-snapshot-age-ms"

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
-from lading.tables.iceberg.faults import translated
+from lading.tables.iceberg.errors import translated
 from lading.tables.iceberg.place import relative_path
 from lading.tables.storage import Storage
 

@@ -18,15 +18,14 @@ from lading.model.outcome import Outcome
 from lading.model.table import TableSpec
 from lading.tables.base import WriterSpec
 from lading.tables.bills import StoredBills
-from lading.tables.care import CarePolicy, CareReport, told_astray
-from lading.tables.iceberg.care import expire_snapshots, oldest_snapshot
 from lading.tables.iceberg.catalog import CatalogSpec, ensure_namespace, make_home, open_catalog
 from lading.tables.iceberg.commit import commit_append
 from lading.tables.iceberg.ended import astray_jobs, end_job
-from lading.tables.iceberg.faults import translated
+from lading.tables.iceberg.errors import translated
 from lading.tables.iceberg.guard import check_new_properties
 from lading.tables.iceberg.handle import FORMAT_VERSION, Handle, version_of
 from lading.tables.iceberg.head import end_of, find_anchor, has_token, is_astray, rolled_back
+from lading.tables.iceberg.maintenance import expire_snapshots, oldest_snapshot
 from lading.tables.iceberg.moved import Place, bring_bills, location_of
 from lading.tables.iceberg.place import open_place, relative_path
 from lading.tables.iceberg.removed import find_removals
@@ -41,6 +40,7 @@ from lading.tables.iceberg.schema import (
 )
 from lading.tables.iceberg.sweep import Sweeper
 from lading.tables.iceberg.writer import iceberg_writer_spec
+from lading.tables.maintenance import CarePolicy, CareReport, told_astray
 from lading.tables.probe import check_put_if_absent
 from lading.tables.removals import Removals
 from lading.tables.snapshot import Snapshot

@@ -14,7 +14,7 @@ from email.utils import format_datetime
 from typing import Any
 
 from lading.clock import Clock
-from lading.sources.kinesis.faults import EXPIRED_ITERATOR, EXPIRED_TOKEN, INVALID, NOT_FOUND
+from lading.sources.kinesis.errors import EXPIRED_ITERATOR, EXPIRED_TOKEN, INVALID, NOT_FOUND
 from lading.sources.kinesis.shards import LAST_HASH
 from lading.testing.kinesis.fake_parts import (
     SHARD_DIGITS,

@@ -1,0 +1,95 @@
+"""What a survey of files means to people, and telling it to whoever watches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lading.clock import Clock
+from lading.errors import LadingError
+from lading.jobs.batches import NOT_LOADED
+from lading.jobs.record import JobRecord
+from lading.model.bill import Bill
+from lading.service.compile.compiled import Compiled, SourceSurvey
+from lading.service.runtime.context import JobObserver
+from lading.sources.files.source import FileCount, Survey
+
+TELL_EVERY_S = 10.0
+LATE, FORGOTTEN, CHANGED = "late", "forgotten", "changed"
+
+
+def told_survey(partition: str, survey: Survey, settle_s: float) -> SourceSurvey:
+    """The survey of a job's files as every face shows it."""
+    pending = survey.pending
+    return SourceSurvey(
+        pending={partition: pending.files},
+        behind=f"{pending.files:,} files behind ({pending.size_bytes:,} bytes)",
+        left_out={LATE: survey.late.files, FORGOTTEN: survey.lost_files or 0, CHANGED: survey.changed.files},
+        remark="; ".join(filter(None, (_left_out(survey), _waiting(survey, settle_s)))),
+        settles_in_s=survey.settles_in_s,
+    )
+
+
+def _left_out(survey: Survey) -> str:
+    remarks = []
+    if survey.late.files:
+        remarks.append(
+            f"{_counted(survey.late.files)} before the position (late files; "
+            f'"s3.late_files" = "LOAD" loads them): {_named(survey.late)}'
+        )
+    if survey.lost_files:
+        remarks.append(
+            f"at least {_counted(survey.lost_files)} that came after the job had forgotten what it loaded around their "
+            'names and times ("s3.also_load" loads files by name)'
+        )
+    if survey.changed.files:
+        remarks.append(
+            f"{_counted(survey.changed.files)} that changed after being loaded (a file with another name is loaded): "
+            f"{_named(survey.changed)}"
+        )
+    return NOT_LOADED + "; ".join(remarks) if remarks else ""
+
+
+def _waiting(survey: Survey, settle_s: float) -> str:
+    if survey.is_missing:
+        return "waiting for the folder, which does not exist yet"
+    if not survey.unsettled.files:
+        return ""
+    return (
+        f"waiting for {_counted(survey.unsettled.files)} modified in the last {settle_s:g} seconds and possibly still "
+        f"being written: {_named(survey.unsettled)}"
+    )
+
+
+def _counted(files: int) -> str:
+    return f"{files:,} file" if files == 1 else f"{files:,} files"
+
+
+def _named(count: FileCount) -> str:
+    return ", ".join(count.sample) + (", …" if count.files > len(count.sample) else "")
+
+
+class SurveyTeller:
+    """Tells watches of surveys: when a job is idle, and now and then while it is not."""
+
+    def __init__(self, clock: Clock, watches: Sequence[JobObserver]) -> None:
+        self._clock = clock
+        self._watches = watches
+        self._due_s = 0.0
+
+    def tell(self, record: JobRecord, survey: SourceSurvey) -> None:
+        """What was seen just now."""
+        for watch in self._watches:
+            watch.files_behind(record, survey.pending)
+            watch.files_left_out(record, survey.left_out, survey.remark)
+
+    def tell_now_and_then(self, compiled: Compiled, record: JobRecord, bill: Bill) -> None:
+        """Not after every commit: a survey lists everything there is."""
+        now_s = self._clock.monotonic_s()
+        if compiled.survey is None or not self._watches or now_s < self._due_s:
+            return
+        self._due_s = now_s + TELL_EVERY_S
+        try:
+            survey = compiled.survey(bill.positions)
+        except LadingError:
+            return  # The next batch says what is wrong.
+        self.tell(record, survey)

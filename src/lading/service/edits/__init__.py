@@ -1,0 +1,1 @@
+"""Changes of jobs that hold positions and rows."""

@@ -1,0 +1,1 @@
+"""What bounds a caller's use of memory, time and files."""

@@ -1,0 +1,192 @@
+"""Who may run which statement. What somebody may not see is not there for them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lading.errors import DeniedError, JobNotFoundError
+from lading.jobs.record import JobRecord
+from lading.service.limits.statement_size import SHORT
+from lading.service.security.privileges import Rights, denied
+from lading.sql.file_properties import is_s3_uri
+from lading.sql.masking import has_references
+from lading.sql.parts import InsertSelect, QualifiedName, SourceFunction
+from lading.sql.queries import is_about_jobs, literal_row, read_query
+from lading.sql.statements import (
+    AlterJob,
+    CreateJob,
+    CreateRoutineLoad,
+    ExplainAlter,
+    ExplainJob,
+    ExplainRoutineLoad,
+    Query,
+    ShowCreateJob,
+    ShowCreateRoutineLoad,
+    ShowLoad,
+    ShowRollback,
+    ShowRoutineLoad,
+    ShowRoutineLoadTask,
+    Statement,
+)
+from lading.sql.table_statements import (
+    CreateDatabase,
+    CreateTable,
+    DescribeTable,
+    DropDatabase,
+    DropTable,
+    ShowDatabases,
+    ShowTables,
+    UseDatabase,
+)
+from lading.sql.user_statements import Privilege, ShowGrants, ShowRoles, ShowTokens, ShowUsers
+
+if TYPE_CHECKING:
+    from lading.service.session import Session
+
+
+def sees(rights: Rights | None, record: JobRecord) -> bool:
+    """Whether a job is there for somebody: not without LOAD on its table."""
+    database, _, table = record.target.partition(".")
+    return rights is None or rights.allow(Privilege.LOAD, database, table)
+
+
+def check_allowed(session: Session, rights: Rights, statement: Statement) -> None:
+    """Raise DeniedError for a statement that somebody may not run. Lists are shortened where they are made, and
+    jobs that may not be seen are not found.
+    """
+    if not _only_reads(statement):
+        rights.require_changes()
+    if has_references(statement):
+        # Whoever makes a job chooses where a secret is sent: what the machine keeps is not everybody's to send.
+        rights.require(Privilege.ADMIN, why="env:… and file:… name what the machine of the service keeps")
+    match statement:
+        case CreateJob():
+            rights.require(Privilege.LOAD, *_target(session, statement.insert.table))
+            _check_source(rights, statement.insert)
+        case CreateRoutineLoad():
+            database = statement.name.db if statement.name.db is not None else session.database
+            rights.require(Privilege.LOAD, database, statement.table)
+        case AlterJob():
+            _check_alter(rights, statement)
+        case ExplainAlter() if isinstance(statement.alter, AlterJob):
+            _check_alter(rights, statement.alter)
+        case Query():
+            _check_query(session, rights, statement)
+        case _:
+            _check_catalog(session, rights, statement)
+
+
+def _only_reads(statement: Statement) -> bool:
+    """Whether a statement changes nothing but the session. What is not listed here counts as a change."""
+    match statement:
+        case Query() | DescribeTable() | ShowDatabases() | ShowTables() | UseDatabase() | ShowGrants() | ShowTokens():
+            return True
+        case ShowCreateJob() | ShowLoad() | ShowRoutineLoad() | ShowRoutineLoadTask() | ShowCreateRoutineLoad():
+            return True
+        case ExplainJob() | ExplainRoutineLoad() | ExplainAlter() | ShowRollback() | ShowUsers() | ShowRoles():
+            return True
+        case _:
+            return False
+
+
+def _check_catalog(session: Session, rights: Rights, statement: Statement) -> None:
+    match statement:
+        case CreateTable():
+            rights.require(Privilege.ADMIN, *_target(session, statement.name))
+            if statement.location is not None and not is_s3_uri(statement.location):
+                rights.require(Privilege.ADMIN, why="the table would lie on the disk of the service")
+        case DropTable():
+            rights.require(Privilege.ADMIN, *_target(session, statement.name))
+        case CreateDatabase():
+            rights.require(Privilege.ADMIN)
+        case DropDatabase():
+            rights.require(Privilege.ADMIN, statement.name)
+        case UseDatabase():
+            _check_database(rights, statement.name)
+        case ShowTables():
+            _check_database(rights, statement.db or session.database)
+        case DescribeTable():
+            database, table = _target(session, statement.name)
+            if not rights.see_table(database, table):
+                raise denied(rights.identity.user, Privilege.SELECT, database, table)
+
+
+def _check_database(rights: Rights, database: str) -> None:
+    if database != "default" and not rights.see_database(database):
+        raise denied(rights.identity.user, Privilege.SELECT, database)
+
+
+def no_such_job(name: str) -> JobNotFoundError:
+    """The error for a job that is not there, and for one that is not there for somebody."""
+    msg = f"job not exist: {name}"
+    return JobNotFoundError(msg, left="Nothing was changed.", todo='See SELECT * FROM jobs("type"="insert").')
+
+
+def _check_alter(rights: Rights, statement: AlterJob) -> None:
+    if statement.insert is not None:
+        _check_source(rights, statement.insert)
+
+
+def _check_source(rights: Rights, insert: InsertSelect) -> None:
+    """LOAD is for files in an object store, which its own keys guard. The disk of the service is its owner's."""
+    if is_local(insert.source):
+        rights.require(Privilege.ADMIN, why="the job would read files of the machine of the service")
+
+
+def is_local(source: SourceFunction) -> bool:
+    """Whether a job reads files of the machines that Lading and Spark run on."""
+    return source.name == "FILE" and not is_s3_uri(source.properties.get("uri", ""))
+
+
+def _check_query(session: Session, rights: Rights, query: Query) -> None:
+    """SELECT on every table that a query reads. Jobs and tasks are shortened to those that may be seen.
+
+    A query without a table reads nothing that somebody could be granted, and still takes Spark's time. What Lading
+    answers by itself is for everybody.
+    """
+    if is_about_jobs(query):
+        return
+    tables = read_query(query).tables
+    for table in sorted(tables, key=str):
+        rights.require(Privilege.SELECT, *_target(session, table))
+    if not tables and literal_row(query) is None:
+        rights.require(Privilege.ADMIN, why="an expression without a table runs on Spark; select it from a table")
+
+
+def _target(session: Session, name: QualifiedName) -> tuple[str, str]:
+    return (name.db if name.db is not None else session.database, name.name)
+
+
+# Before a statement is read as a whole, which can take long.
+
+_NEEDS = {
+    Privilege.LOAD: ("CREATE JOB", "CREATE ROUTINE LOAD", "ALTER JOB", "ALTER ROUTINE LOAD", "EXPLAIN ALTER"),
+    Privilege.ADMIN: ("CREATE TABLE",),
+    Privilege.SELECT: ("SELECT", "WITH"),
+}
+"""Statements that hold expressions or long lists, and what all of them need for something."""
+
+
+def check_length(rights: Rights, text: str) -> None:
+    """Raise DeniedError for a long text of somebody who may do nothing: what they may run is short."""
+    if len(text) > SHORT and not any(rights.allow_anywhere(each) for each in Privilege):
+        raise _not_read(rights, None)
+
+
+def check_form(rights: Rights, form: str, length: int) -> None:
+    """Raise DeniedError for a form of statement that somebody may not run on anything.
+
+    Short queries are read: they may be about jobs, or about what MySQL's clients want to know.
+    """
+    for privilege, forms in _NEEDS.items():
+        is_query = privilege is Privilege.SELECT
+        if form.startswith(forms) and not rights.allow_anywhere(privilege) and not (is_query and length <= SHORT):
+            raise _not_read(rights, privilege)
+
+
+def _not_read(rights: Rights, privilege: Privilege | None) -> DeniedError:
+    user = rights.identity.user
+    what = f"{privilege.value} command denied" if privilege else "Command denied"
+    msg = f"{what} to user '{user}', who has no such privilege on anything"
+    todo = "Somebody with ADMIN on everything can GRANT it; see SHOW GRANTS."
+    return DeniedError(msg, left="The statement was not read.", todo=todo, user=user)

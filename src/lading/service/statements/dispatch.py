@@ -1,0 +1,201 @@
+"""What each statement does."""
+
+from __future__ import annotations
+
+from lading.errors import ConfigError, NotSupportedError
+from lading.jobs.record import JobRecord
+from lading.service.compile.sourced import source_of
+from lading.service.edits import rollbacks
+from lading.service.edits.edit import Edit, commit_edit, plan_of, show_plan
+from lading.service.edits.undo import prepare_undo
+from lading.service.result import Result, done, table
+from lading.service.security.reach import allow_hosts, allow_table_hosts, check_source, check_table
+from lading.service.session import Session
+from lading.service.statements.inspect import explain_job, find_any, show_load
+from lading.service.statements.jobs import control_job, create_job, prepare_job_alter
+from lading.service.statements.routine_loads import (
+    after_change,
+    control_routine,
+    create_routine,
+    operable,
+    prepare_routine_alter,
+    show_create_routine,
+    show_routine,
+    show_routine_tasks,
+)
+from lading.service.statements.select import run_query
+from lading.service.statements.show_audit import show_audit
+from lading.sql.audit_statements import ShowAudit
+from lading.sql.masking import mask
+from lading.sql.parts import QualifiedName
+from lading.sql.render import render
+from lading.sql.statements import (
+    AcceptRollback,
+    AlterJob,
+    AlterRoutineLoad,
+    ControlJob,
+    ControlRoutineLoad,
+    CreateJob,
+    CreateRoutineLoad,
+    ExplainAlter,
+    ExplainJob,
+    ExplainRoutineLoad,
+    Query,
+    ShowCreateJob,
+    ShowCreateRoutineLoad,
+    ShowLoad,
+    ShowRollback,
+    ShowRoutineLoad,
+    ShowRoutineLoadTask,
+    Statement,
+    UndoAlter,
+)
+from lading.sql.table_statements import (
+    CreateDatabase,
+    CreateTable,
+    DescribeTable,
+    DropDatabase,
+    DropTable,
+    ShowDatabases,
+    ShowTables,
+    UseDatabase,
+)
+from lading.tables.types import spark_type
+
+
+def execute(session: Session, statement: Statement) -> Result:
+    """Run one statement."""
+    match statement:
+        case CreateJob():
+            return create_job(session, statement)
+        case CreateRoutineLoad():
+            return create_routine(session, statement)
+        case AlterJob() | AlterRoutineLoad():
+            return _alter(session, _prepare(session, statement))
+        case UndoAlter():
+            return _alter(session, _prepare_undo(session, statement))
+        case AcceptRollback():
+            return _accept_rollback(session, statement)
+        case ControlJob():
+            return control_job(session, statement)
+        case ControlRoutineLoad():
+            return control_routine(session, statement)
+        case Query():
+            return run_query(session, statement)
+        case _:
+            return _show(session, statement)
+
+
+def _show(session: Session, statement: Statement) -> Result:
+    match statement:
+        case ShowCreateJob():
+            shown = mask(session.lading.statement_of(session.job(statement.name.name)))
+            return table(("JobName", "CreateStmt"), [(statement.name.name, render(shown))])
+        case ShowRoutineLoad():
+            return show_routine(session, statement)
+        case ShowRoutineLoadTask():
+            return show_routine_tasks(session, statement)
+        case ShowCreateRoutineLoad():
+            return show_create_routine(session, statement)
+        case ExplainJob():
+            return explain_job(session, find_any(session, statement.name))
+        case ExplainRoutineLoad():
+            return explain_job(session, operable(session, statement.name))
+        case ExplainAlter():
+            return show_plan(plan_of(_prepare(session, statement.alter)))
+        case ShowRollback():
+            return rollbacks.show(rollbacks.look_at(session, _operable(session, statement)))
+        case ShowLoad():
+            return show_load(session, statement)
+        case ShowAudit():
+            return show_audit(session, statement)
+        case _:
+            return _catalog(session, statement)
+
+
+def _prepare(session: Session, statement: AlterJob | AlterRoutineLoad) -> Edit:
+    if isinstance(statement, AlterJob):
+        return prepare_job_alter(session, statement)
+    return prepare_routine_alter(session, statement)
+
+
+def _operable(session: Session, statement: UndoAlter | ShowRollback | AcceptRollback) -> JobRecord:
+    is_job = statement.kind == "JOB"
+    return session.job(statement.name.name) if is_job else operable(session, statement.name)
+
+
+def _accept_rollback(session: Session, statement: AcceptRollback) -> Result:
+    record = _operable(session, statement)
+    rollbacks.accept(
+        session,
+        record,
+        keeps_position=statement.keeps_position,
+        reason=statement.comment or "",
+        statement=statement,
+    )
+    after_change(session, record)
+    return done(f"rollback of job {record.full_name} accepted; it stays PAUSED until RESUME")
+
+
+def _prepare_undo(session: Session, statement: UndoAlter) -> Edit:
+    record = _operable(session, statement)
+    edit = prepare_undo(session, record, reason=statement.comment or "", statement=statement)
+    check_source(session, source_of(edit.new), source_of(edit.old))
+    return edit
+
+
+def _alter(session: Session, edit: Edit) -> Result:
+    allow_hosts(session, edit.record.job_id, source_of(edit.new))
+    commit_edit(session, edit)
+    after_change(session, edit.record)
+    warnings = [f"; warning: {move.remark}" for move in edit.moves if move.unit == "files" and move.remark]
+    return done(f"job {edit.record.full_name} altered; it stays PAUSED" + "".join(warnings))
+
+
+def _catalog(session: Session, statement: Statement) -> Result:
+    match statement:
+        case CreateTable():
+            check_table(session, statement)
+            allow_table_hosts(session, statement, _database(session, statement.name))
+            session.lading.catalog.create_table(statement, _database(session, statement.name))
+        case DropTable():
+            database = _database(session, statement.name)
+            _refuse_used(session, f"{database}.{statement.name.name}")
+            session.lading.catalog.drop_table(statement.name, database, if_exists=statement.if_exists)
+        case CreateDatabase():
+            session.lading.catalog.create_database(statement.name, if_not_exists=statement.if_not_exists)
+        case DropDatabase():
+            if not (statement.if_exists and not session.lading.catalog.has_database(statement.name)):
+                session.lading.store.drop_database(statement.name)
+        case UseDatabase():
+            session.lading.catalog.require_database(statement.name)
+            session.database = statement.name
+        case ShowDatabases():
+            names = [entry.name for entry in session.lading.store.list_databases()]
+            return table(("Database",), [(name,) for name in names if session.sees_database(name)])
+        case ShowTables():
+            database = statement.db or session.database
+            session.lading.catalog.require_database(database)
+            names = [entry.name for entry in session.lading.store.list_tables(database)]
+            return table((f"Tables_in_{database}",), [(name,) for name in names if session.sees_table(database, name)])
+        case DescribeTable():
+            schema = session.lading.catalog.open_table(_database(session, statement.name), statement.name.name).schema()
+            rows = [(field.name, spark_type(field.type), "Yes" if field.nullable else "No") for field in schema]
+            return table(("Field", "Type", "Null"), rows)
+        case _:
+            msg = f"{type(statement).__name__} is not supported yet"
+            raise NotSupportedError(msg, todo="See the documentation of the SQL.")
+    return done()
+
+
+def _database(session: Session, name: QualifiedName) -> str:
+    return name.db if name.db is not None else session.database
+
+
+def _refuse_used(session: Session, target: str) -> None:
+    users = [
+        str(stored.record.full_name) for stored in session.lading.store.list_jobs() if stored.record.target == target
+    ]
+    if users:
+        msg = f"Table {target} is loaded by {', '.join(users)}"
+        raise ConfigError(msg, left="It was not touched.", todo="Drop those jobs first.")

@@ -1,0 +1,1 @@
+"""Metrics, lag and logs."""

@@ -1,0 +1,131 @@
+"""Asks streams now and then how far their jobs are behind, and tells the metrics.
+
+Paused jobs are asked about too: their source goes on deleting. What cannot be asked is not told, and what was told
+before is forgotten after a while.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from lading.errors import LadingError
+from lading.ids import JobId
+from lading.jobs.record import JobKind, JobRecord
+from lading.model.positions import Positions
+from lading.service.telemetry.lag_cache import MOST_ASKED, LagWatch
+from lading.service.telemetry.metrics import Metrics
+from lading.sources.streams import StreamSight
+from lading.status.lag import LagUnit
+
+if TYPE_CHECKING:
+    from lading.service.facade import Lading
+
+EVERY_S = 30.0
+
+Sighting = Callable[["Lading", JobRecord, Positions], StreamSight]
+
+
+class LagRounds:
+    """One thread of a service."""
+
+    def __init__(
+        self, lading: Lading, metrics: Metrics, *, every_s: float = EVERY_S, sight: Sighting | None = None
+    ) -> None:
+        self._lading = lading
+        self._metrics = metrics
+        self._every_s = every_s
+        self._sight = sight or ask_stream
+        self._watch = self._shared_watch(lading)
+        self._watch.listeners.append(self._heard)
+        self._ending = threading.Event()
+        self._log = logging.getLogger("lading.lag")
+        self._thread = threading.Thread(target=self._run, name="lading-lag-rounds", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """End; an answer that is still waited for is given up."""
+        self._ending.set()
+        if self._heard in self._watch.listeners:
+            self._watch.listeners.remove(self._heard)
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def look(self) -> None:
+        """One round over all routine loads."""
+        records = [stored.record for stored in self._lading.store.list_jobs(kind=JobKind.ROUTINE)]
+        for first in range(0, len(records), MOST_ASKED):
+            if self._ending.is_set():
+                return
+            self._look_at(records[first : first + MOST_ASKED])
+
+    def _look_at(self, records: Sequence[JobRecord]) -> None:
+        asks = {}
+        for record in records:
+            positions = self._positions(record)
+            if positions is not None and positions.partitions:
+                asks[record.job_id] = partial(self._sight, self._lading, record, positions)
+        self._watch.look(asks)
+
+    def _heard(self, job_id: JobId, sight: StreamSight) -> None:
+        """A stream answered: to a round, or to somebody who looks at the job."""
+        try:
+            record = self._lading.store.load_job_by_id(job_id).record
+        except LadingError:
+            return  # The job is gone, or the store is away; the next answer comes soon.
+        self._metrics.lag_seen(
+            record, unit=_unit_of(record), partitions=sight.lag, seconds_to_trim=sight.seconds_to_trim
+        )
+
+    @staticmethod
+    def _shared_watch(lading: Lading) -> LagWatch:
+        from lading.service.views.routine import views_of
+
+        return views_of(lading).watch
+
+    def _positions(self, record: JobRecord) -> Positions | None:
+        from lading.service.views.routine import views_of
+
+        return views_of(self._lading).positions(record)
+
+    def _run(self) -> None:
+        while not self._ending.wait(self._every_s):
+            try:
+                self.look()
+            except Exception:  # noqa: BLE001 - logged, and looked at again
+                self._log.exception("lags cannot be looked at, trying again")
+
+
+def ask_stream(lading: Lading, record: JobRecord, positions: Positions) -> StreamSight:
+    """What the stream of a routine load says now."""
+    from lading.service.compile.streams import open_stream
+    from lading.service.security.reach import job_rules
+    from lading.service.views.routine import NO_ROWS, with_references_followed
+    from lading.sql.definitions import define_routine_load
+    from lading.sql.statements import CreateRoutineLoad
+
+    statement = lading.statement_of(record)
+    if not isinstance(statement, CreateRoutineLoad):
+        return StreamSight()
+    definition = define_routine_load(with_references_followed(lading, statement))
+    addresses = job_rules(lading, record.job_id, statement.source)
+    stream = open_stream(record, definition, NO_ROWS, lading.clock, addresses)
+    try:
+        return stream.source.sight(positions)
+    finally:
+        stream.close()
+
+
+def _unit_of(record: JobRecord) -> LagUnit:
+    from lading.sql.parse import parse_statement
+    from lading.sql.statements import CreateRoutineLoad
+
+    statement = parse_statement(record.definition)
+    is_kafka = isinstance(statement, CreateRoutineLoad) and statement.source.name == "KAFKA"
+    return LagUnit.RECORDS if is_kafka else LagUnit.MILLISECONDS

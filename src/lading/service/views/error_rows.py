@@ -1,0 +1,52 @@
+"""Bad rows of a job, from the quarantine files that its bills name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from lading.errors import HeadLostError
+from lading.jobs.record import JobRecord
+from lading.model.bill import Bill
+from lading.pipeline.quarantine import read_quarantine
+from lading.service.views.build import redacted
+from lading.service.views.records import ErrorRow
+
+if TYPE_CHECKING:
+    from lading.service.facade import Lading
+
+
+def read_error_rows(lading: Lading, record: JobRecord) -> Iterator[ErrorRow]:
+    """Bad rows, those of the newest bill first."""
+    folder = lading.home.quarantine(record.job_id)
+    for bill in _bills_with_errors(lading, record):
+        # A bill lies beside the table, where others may write; only what this home quarantined is opened.
+        ours = [path for path in bill.quarantine if _is_inside(path, folder)]
+        for path in set(bill.quarantine) - set(ours):
+            reason = "the quarantine file is not in this home"
+            yield ErrorRow(seq=bill.seq, file=redacted(path), row=0, reason=reason, raw="")
+        for row in read_quarantine(ours):
+            yield ErrorRow(
+                seq=bill.seq,
+                file=redacted(str(row.get("file", ""))),
+                row=int(str(row.get("row", 0))),
+                reason=redacted(str(row.get("reason", ""))),
+                raw=redacted(str(row.get("raw", ""))),
+            )
+
+
+def _bills_with_errors(lading: Lading, record: JobRecord) -> Iterator[Bill]:
+    table, before = None, None
+    while entries := lading.store.list_bills(record.job_id, limit=500, before_seq=before):
+        for entry in entries:
+            if entry.tally.rows.error:
+                table = table or lading.open_target(record)
+                try:
+                    yield table.bills.read(record.job_id, entry.head)
+                except HeadLostError:
+                    return  # Older bills than the retention keeps are gone, with their quarantine.
+        before = entries[-1].seq
+
+
+def _is_inside(path: str, folder: str) -> bool:
+    return path.startswith(f"{folder.rstrip('/')}/") and ".." not in path.split("/")

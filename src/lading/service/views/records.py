@@ -1,0 +1,193 @@
+"""What is shown of jobs, the same to HTTP, console and metrics. No record holds a secret."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from lading.model.tally import RowCounts, Tally
+from lading.status.lag import LagUnit
+from lading.status.rates import Point
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LagView:
+    """How far a job is behind its source."""
+
+    unit: LagUnit
+    behind: int | None
+    """One number for the job; None when the source cannot tell."""
+    partitions: Mapping[str, int | None] = field(default_factory=dict)
+    seconds_to_trim: float | None = None
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionView:
+    """Where a job stands in one partition, according to the head of its table."""
+
+    partition: str
+    at: str
+    """Next to read; empty for the beginning."""
+    finished: bool
+    parents: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReasonView:
+    """Why a job stands still."""
+
+    code: str
+    message: str
+    needs_a_person: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountsView:
+    """Batches in the life of a job, by their end."""
+
+    begun: int
+    succeeded: int
+    failed: int
+    cancelled: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobView:
+    """A job as it is now."""
+
+    name: str
+    """`name` for a streaming job, `database.name` for a routine load: what paths and statements take."""
+    job_id: str
+    kind: str
+    database: str
+    target: str
+    state: str
+    reason: ReasonView | None
+    comment: str
+    definer: str
+    created_at: datetime
+    ended_at: datetime | None
+    paused_at: datetime | None
+    resumes_at: datetime | None
+    """When it goes on without a person, if that is due."""
+    lag: LagView | None
+    totals: Tally
+    rows_per_s: float
+    """Over the last minutes."""
+    bytes_per_s: float
+    last_commit_at: datetime | None
+    last_error: str
+    last_error_at: datetime | None
+    failures_in_a_row: int
+    batches: CountsView
+    is_busy: bool
+    """A batch is on its way."""
+    message: str
+    """What the running job has to say."""
+    current_offset: str
+    end_offset: str
+    seq: int | None
+    """The newest commit; None before the first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobDetail:
+    """A job with what only its table knows."""
+
+    job: JobView
+    definition: str
+    properties: Mapping[str, str]
+    epoch: int | None
+    positions: tuple[PartitionView, ...]
+    positions_fault: str
+    """Why the positions are not known: the table could not be read. Empty when they are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BillView:
+    """One commit."""
+
+    seq: int
+    token: str
+    """As text: it has more digits than a JavaScript number."""
+    epoch: int
+    kind: str
+    incarnation: str
+    planned_at: datetime
+    billed_at: datetime
+    seconds: float
+    tally: Tally
+    totals: Tally
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchView:
+    """One batch from its start to its end, with all its attempts."""
+
+    batch_id: int
+    state: str
+    attempt: int
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    seconds: float | None
+    rows: RowCounts | None
+    error: str
+    first_error: str
+    user: str
+    running_offset: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorRow:
+    """A bad row, as it stands in the quarantine."""
+
+    seq: int
+    file: str
+    row: int
+    reason: str
+    raw: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GapView:
+    """Rows that the source no longer had."""
+
+    seq: int
+    partition: str
+    start: str
+    end: str
+    reason: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditView:
+    """One change that a person asked for."""
+
+    at: datetime
+    user: str
+    action: str
+    subject: str
+    statement: str
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """Points for plots."""
+
+    start: datetime
+    end: datetime
+    step_s: float
+    lag_unit: LagUnit | None
+    points: tuple[Point, ...]
+    is_cut: bool
+    """There were more commits than were read: the oldest points are too low."""
+
+
+JsonRecord = dict[str, Any]
+"""A bill as its JSON has it."""

@@ -1,0 +1,239 @@
+"""Loading what SHOW shows of routine loads. Nothing here fails or hangs because a stream or table is out of reach."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from lading.errors import LadingError
+from lading.ids import JobId
+from lading.jobs.record import JobKind, JobRecord
+from lading.jobs.routine_views import (
+    KEPT_URLS,
+    ROUTINE_COLUMNS,
+    ROUTINE_TASK_COLUMNS,
+    RoutineFacts,
+    Row,
+    render_routine_load,
+    render_routine_task,
+    render_schema_row,
+)
+from lading.model.bill import Head
+from lading.model.positions import Positions
+from lading.pipeline.mapping import RowMapping
+from lading.service.compile.mapping import Mapped
+from lading.service.compile.positions import kafka_words, kinesis_words
+from lading.service.compile.streams import open_stream
+from lading.service.result import Result, table
+from lading.service.security.reach import job_rules
+from lading.service.security.vault import resolve_properties
+from lading.service.telemetry.lag_cache import Ask, LagWatch
+from lading.service.telemetry.recent import lookout_of
+from lading.service.views.jobs import JobViews
+from lading.service.views.routine_facts import facts_of
+from lading.sources.streams import StreamSight
+from lading.sql.alter import KAFKA_STARTS, KINESIS_STARTS
+from lading.sql.definitions import define_routine_load
+from lading.sql.masking import mask
+from lading.sql.parse import parse_statement
+from lading.sql.render import render
+from lading.sql.statements import CreateRoutineLoad
+
+if TYPE_CHECKING:
+    from lading.service.facade import Lading
+    from lading.service.session import Session
+
+NO_ROWS = Mapped(source_columns=(), metadata=(), mapping=RowMapping(columns=()))
+"""For a source that is only asked how far it is."""
+MOST_URL_BILLS = 50
+MOST_SEEN = 2_000
+"""Jobs whose last bill is remembered."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What the bill of one head says; bills never change."""
+
+    head: Head
+    positions: Positions
+    error_urls: tuple[str, ...]
+
+
+class RoutineViews:
+    """Rows of SHOW for one service. Safe to use from many threads."""
+
+    def __init__(self, lading: Lading) -> None:
+        self._lading = lading
+        self._seen: dict[JobId, _Seen] = {}
+        self.watch = LagWatch(lading.clock)
+
+    def rows(self, records: Sequence[JobRecord]) -> list[Row]:
+        """Rows of SHOW ROUTINE LOAD."""
+        facts = self.facts(records)
+        totals = self._lading.store.read_totals()
+        now, overlay = self._lading.clock.now(), self._lading.unrecorded.overlay
+        return [
+            render_routine_load(overlay(record), facts[record.job_id], totals.get(record.job_id), now=now)
+            for record in records
+        ]
+
+    def facts(self, records: Sequence[JobRecord]) -> dict[JobId, RoutineFacts]:
+        """What is shown of jobs and is not in their records."""
+        statements = {record.job_id: self._statement(record) for record in records}
+        seen = {record.job_id: self._see(record) for record in records}
+        asks: dict[JobId, Ask] = {}
+        for record in records:
+            positions = seen[record.job_id].positions
+            if not record.is_final and positions.partitions:
+                asks[record.job_id] = self._ask(record, positions)
+        sights = self.watch.look(asks)
+        return {
+            record.job_id: self._facts(
+                record, statements[record.job_id], seen[record.job_id], sights.get(record.job_id)
+            )
+            for record in records
+        }
+
+    def positions(self, record: JobRecord) -> Positions:
+        """Where a job stands, as far as can be read; empty before it was opened."""
+        return self._see(record).positions
+
+    def _facts(
+        self, record: JobRecord, statement: CreateRoutineLoad, seen: _Seen, sight: StreamSight | None
+    ) -> RoutineFacts:
+        urls = seen.error_urls if record.window_rows.error else ()
+        try:
+            facts = facts_of(statement, define_routine_load(statement), seen.positions, sight, urls)
+        except LadingError:
+            facts = RoutineFacts(source_type=statement.source.name, error_urls=urls)
+        rates = JobViews(self._lading, lookout=lookout_of(self._lading)).rates(record)
+        facts = replace(facts, rows_per_s=rates.rows_per_s, bytes_per_s=rates.bytes_per_s)
+        if seen.positions.partitions or not record.current_offset:
+            return facts
+        return replace(facts, progress=json.loads(record.current_offset))
+
+    def _statement(self, record: JobRecord) -> CreateRoutineLoad:
+        """With its secrets, which are masked later; without them when they cannot be read."""
+        try:
+            found = self._lading.statement_of(record)
+        except LadingError:
+            found = parse_statement(record.definition)  # type: ignore[assignment]  # checked below
+        if not isinstance(found, CreateRoutineLoad):
+            raise TypeError(type(found))
+        return found
+
+    def _see(self, record: JobRecord) -> _Seen:
+        head, known = record.last_seen, self._seen.get(record.job_id)
+        if head is None:
+            return _Seen(Head(seq=-1, token=0), Positions(), ())  # type: ignore[arg-type]  # names no bill
+        if known is None or known.head != head:
+            try:
+                known = self._read(record, head)
+            except LadingError:
+                return known or _Seen(head, Positions(), ())
+            self._seen.pop(record.job_id, None)
+            self._seen[record.job_id] = known
+            while len(self._seen) > MOST_SEEN:  # Those of jobs that nobody looks at any more are the oldest.
+                self._seen.pop(next(iter(self._seen), record.job_id), None)
+        return known
+
+    def _read(self, record: JobRecord, head: Head) -> _Seen:
+        bills = self._lading.open_target(record).bills
+        bill = bills.read(record.job_id, head)
+        urls, older = list(bill.quarantine), bill
+        if record.window_rows.error:
+            for _ in range(MOST_URL_BILLS):
+                if len(urls) >= KEPT_URLS or older.continues is None or older.totals.rows.error == 0:
+                    break
+                try:
+                    older = bills.read(record.job_id, older.continues)
+                except LadingError:
+                    break
+                urls += older.quarantine
+        return _Seen(head, bill.positions, tuple(urls[:KEPT_URLS]))
+
+    def _ask(self, record: JobRecord, positions: Positions) -> Ask:
+        def ask() -> StreamSight:
+            statement = with_references_followed(self._lading, self._statement(record))
+            definition = define_routine_load(statement)
+            addresses = job_rules(self._lading, record.job_id, statement.source)
+            stream = open_stream(record, definition, NO_ROWS, self._lading.clock, addresses)
+            try:
+                return stream.source.sight(positions)
+            finally:
+                stream.close()
+
+        return ask
+
+
+_VIEWS: WeakKeyDictionary[Lading, RoutineViews] = WeakKeyDictionary()
+
+
+def views_of(lading: Lading) -> RoutineViews:
+    """The views of a service: one for as long as it lives, because they remember answers."""
+    return _VIEWS.setdefault(lading, RoutineViews(lading))
+
+
+def show_jobs(lading: Lading, records: Sequence[JobRecord]) -> Result:
+    """SHOW ROUTINE LOAD, oldest first."""
+    ordered = sorted(records, key=lambda record: (record.created_at, record.job_id))
+    return table(ROUTINE_COLUMNS, views_of(lading).rows(ordered))
+
+
+def show_tasks(lading: Lading, record: JobRecord) -> Result:
+    """SHOW ROUTINE LOAD TASK."""
+    facts = views_of(lading).facts([record])[record.job_id]
+    return table(ROUTINE_TASK_COLUMNS, render_routine_task(record, facts))
+
+
+def with_references_followed(lading: Lading, statement: CreateRoutineLoad) -> CreateRoutineLoad:
+    """The statement with secrets in the place of references to them."""
+    known = resolve_properties(statement.source.properties, home=lading.home.path)
+    return replace(statement, source=replace(statement.source, properties=known))
+
+
+def schema_rows(session: Session) -> list[Row]:
+    """information_schema.routine_load_jobs: routine loads of all databases that were not stopped or cancelled."""
+    stored = session.lading.store.list_jobs(kind=JobKind.ROUTINE)
+    records = [found.record for found in stored if session.sees(found.record)]
+    shown = views_of(session.lading).rows(records)
+    return [render_schema_row(record, row) for record, row in zip(records, shown, strict=True)]
+
+
+def create_text(statement: CreateRoutineLoad, positions: Positions) -> str:
+    """A statement that makes a job which goes on where this one is. Secrets are masked and have to be filled in."""
+    shown = mask(statement)
+    if not positions.partitions:
+        return render(shown)
+    given = shown.source.properties
+    if shown.source.name == "KAFKA":
+        kept = {name: value for name, value in given.items() if name not in KAFKA_STARTS}
+        words = kafka_words(positions)
+        names, places = "kafka_partitions", "kafka_offsets"
+    else:
+        kept = {name: value for name, value in given.items() if name not in KINESIS_STARTS}
+        words = kinesis_words(positions)
+        names, places = "kinesis_shards", "kinesis_shards_pos"
+    if not words:
+        return render(shown)
+    kept |= {names: ",".join(words), places: ",".join(words.values())}
+    if is_discovering(given, names):
+        kept["property.discovery"] = "ON"
+    return render(replace(shown, source=replace(shown.source, properties=kept)))
+
+
+def is_discovering(properties: Mapping[str, str], names: str) -> bool:
+    """Whether partitions that come later are read too."""
+    return names not in properties or properties.get("property.discovery", "").upper() == "ON"
+
+
+def like_pattern(like: str) -> re.Pattern[str]:
+    """MySQL's wildcards: `%` for any letters, `_` for one, a backslash before those that are meant."""
+    parts = re.findall(r"\\.|.", like, re.DOTALL)
+    words = {"%": ".*", "_": "."}
+    text = "".join(words.get(part) or re.escape(part[-1]) for part in parts)
+    return re.compile(text, re.IGNORECASE | re.DOTALL)
