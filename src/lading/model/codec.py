@@ -22,6 +22,8 @@ from lading.model.bill import Bill, check_bill
 
 VERSION = 3
 
+_PLAIN = frozenset({type(None), bool, int, float, str})
+
 Json = Any
 """Whatever `json` reads and writes."""
 
@@ -94,8 +96,14 @@ def _unreadable(where: str, why: str) -> RecordUnreadableError:
 
 def encode(value: Any) -> Json:
     """Turn a record into what `json` writes."""
+    kind = type(value)
+    if kind in _PLAIN:
+        return value
+    if is_dataclass(kind):
+        parts = ((name, getattr(value, name)) for name, _ in _shape(kind))
+        return {name: part if type(part) in _PLAIN else encode(part) for name, part in parts}
     match value:
-        case None | bool() | int() | float() | str():
+        case bool() | int() | float() | str():
             return value
         case Enum():
             return value.value
@@ -105,51 +113,82 @@ def encode(value: Any) -> Json:
             return [encode(item) for item in value]
         case Mapping():
             return {key: encode(item) for key, item in value.items()}
-    return {name: encode(getattr(value, name)) for name, _ in _shape(value.__class__)}
+    msg = f"{kind.__name__} has no form in JSON"
+    raise TypeError(msg)
 
 
 def decode(kind: Any, value: Json, *, where: str) -> Any:
     """Turn what `json` read into a record of this kind; strict about fields and types."""
+    return _decoder(kind)(value, where)
+
+
+@cache
+def _decoder(kind: Any) -> Callable[[Json, str], Any]:
+    """What decodes one kind of value. Made once per kind: a restart reads many bills."""
     origin = get_origin(kind)
     if origin in (Union, types.UnionType):
-        return _decode_optional(kind, value, where)
+        return _optional_decoder(kind)
     if origin is tuple:
-        _expect(isinstance(value, list), kind, where)
-        return tuple(decode(get_args(kind)[0], item, where=where) for item in value)
+        return _tuple_decoder(kind)
     if origin is not None and issubclass(origin, Mapping):
+        return _mapping_decoder(kind)
+    return _record_decoder(kind) if is_dataclass(kind) else _plain_decoder(kind)
+
+
+def _optional_decoder(kind: Any) -> Callable[[Json, str], Any]:
+    inner = _decoder(next(arm for arm in get_args(kind) if arm is not type(None)))
+    return lambda value, where: None if value is None else inner(value, where)
+
+
+def _tuple_decoder(kind: Any) -> Callable[[Json, str], Any]:
+    inner = _decoder(get_args(kind)[0])
+
+    def decode_tuple(value: Json, where: str) -> tuple[Any, ...]:
+        _expect(isinstance(value, list), kind, where)
+        return tuple([inner(item, where) for item in value])
+
+    return decode_tuple
+
+
+def _mapping_decoder(kind: Any) -> Callable[[Json, str], Any]:
+    inner = _decoder(get_args(kind)[1])
+
+    def decode_mapping(value: Json, where: str) -> dict[str, Any]:
         _expect(isinstance(value, dict), kind, where)
-        return {key: decode(get_args(kind)[1], item, where=where) for key, item in value.items()}
-    if is_dataclass(kind):
-        return _decode_record(kind, value, where)
-    return _decode_plain(kind, value, where)
+        return {key: inner(item, where) for key, item in value.items()}
+
+    return decode_mapping
 
 
-def _decode_optional(kind: Any, value: Json, where: str) -> Any:
-    if value is None:
-        return None
-    return decode(next(arm for arm in get_args(kind) if arm is not type(None)), value, where=where)
+def _record_decoder(kind: Any) -> Callable[[Json, str], Any]:
+    decoders = {name: _decoder(hint) for name, hint in _shape(kind)}
+
+    def decode_record(value: Json, where: str) -> Any:
+        if not isinstance(value, dict) or value.keys() != decoders.keys():
+            got = sorted(value) if isinstance(value, dict) else type(value).__name__
+            raise _unreadable(where, f"{kind.__name__} has other fields than it should: {got}")
+        return kind(**{name: inner(value[name], where) for name, inner in decoders.items()})
+
+    return decode_record
 
 
-def _decode_record(kind: Any, value: Json, where: str) -> Any:
-    shape = _shape(kind)
-    if not isinstance(value, dict) or value.keys() != {name for name, _ in shape}:
-        got = sorted(value) if isinstance(value, dict) else type(value).__name__
-        raise _unreadable(where, f"{kind.__name__} has other fields than it should: {got}")
-    return kind(**{name: decode(hint, value[name], where=where) for name, hint in shape})
-
-
-def _decode_plain(kind: Any, value: Json, where: str) -> Any:
+def _plain_decoder(kind: Any) -> Callable[[Json, str], Any]:
     plain = getattr(kind, "__supertype__", kind)
-    try:
-        if plain is datetime:
-            _expect(isinstance(value, str), kind, where)
-            return datetime.fromisoformat(value)
-        if issubclass(plain, Enum):
-            return plain(value)
-    except ValueError as error:
-        raise _unreadable(where, f"{value!r} is not a {plain.__name__}") from error
-    _expect(type(value) is plain or (plain is float and type(value) is int), kind, where)
-    return value
+    allowed = (float, int) if plain is float else (plain,)
+
+    def decode_parsed(value: Json, where: str) -> Any:
+        _expect(plain is not datetime or isinstance(value, str), kind, where)
+        try:
+            return datetime.fromisoformat(value) if plain is datetime else plain(value)
+        except ValueError as error:
+            raise _unreadable(where, f"{value!r} is not a {plain.__name__}") from error
+
+    def decode_plain(value: Json, where: str) -> Any:
+        if type(value) not in allowed:
+            _expect(False, kind, where)
+        return value
+
+    return decode_parsed if plain is datetime or issubclass(plain, Enum) else decode_plain
 
 
 def _expect(holds: bool, kind: Any, where: str) -> None:

@@ -93,10 +93,10 @@ def merge_listing(positions: Positions, listing: Listing, now: datetime) -> Posi
     kept: dict[str, PartitionState] = {}
     for name, state in positions.partitions.items():
         if name in listing.partitions:
-            kept[name] = replace(state, missing_since=None)
+            kept[name] = state if state.missing_since is None else replace(state, missing_since=None)
         elif state.finished:
             if not _is_forgettable(state, listing, now):
-                kept[name] = replace(state, missing_since=state.missing_since or now)
+                kept[name] = state if state.missing_since else replace(state, missing_since=now)
         else:
             msg = f"Partition {name} is gone from the source and was read only up to {state.at!r}"
             raise PartitionLostError(

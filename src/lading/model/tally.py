@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
+from functools import cache
 from operator import add, sub
 from typing import Any, Self
 
@@ -20,12 +21,13 @@ class _Sum:
         return self._with(other, sub)
 
     def _with(self, other: Self, combine: Callable[[Any, Any], Any]) -> Self:
-        names = _names(type(self))
-        return type(self)(**{name: combine(getattr(self, name), getattr(other, name)) for name in names})
+        kind: Any = type(self)
+        return kind(**{name: combine(getattr(self, name), getattr(other, name)) for name in _names(kind)})  # type: ignore[no-any-return]
 
 
-def _names(kind: type[_Sum]) -> list[str]:
-    return [field.name for field in fields(kind)]  # type: ignore[arg-type]  # every _Sum is a dataclass
+@cache
+def _names(kind: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

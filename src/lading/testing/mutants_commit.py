@@ -17,7 +17,6 @@ from lading.errors import StorageError
 from lading.ids import JobId
 from lading.model.batch import BatchPlan, Report, StagedFile
 from lading.model.bill import Bill, BillKind, Head
-from lading.model.codec import parse_bill
 from lading.model.job import Job
 from lading.model.positions import Positions, move_positions
 from lading.model.tally import RowCounts, Tally
@@ -258,7 +257,7 @@ def _bill_beside_the_commit(patch: Patch) -> None:
 def _copy_of_another_commit(patch: Patch) -> None:
     def first(self: MemoryTable, job_id: JobId, head: Head) -> Bill | None:
         copies = [version.copies[job_id] for version in self.versions if job_id in version.copies]
-        old = parse_bill(copies[0], where="a copy") if copies else None
+        old = copies[0] if copies else None
         return (
             None
             if old is None
