@@ -73,6 +73,10 @@ def test_the_recorded_bill_of_the_second_version_is_still_read() -> None:
     assert parse_bill((GOLDEN / "bill-v2.json").read_bytes(), where="golden") == FULL_BILL
 
 
+def test_the_recorded_bill_of_the_third_version_is_still_read_without_what_nothing_filled() -> None:
+    assert parse_bill((GOLDEN / "bill-v3.json").read_bytes(), where="golden") == FULL_BILL
+
+
 def test_the_recorded_bill_of_this_version_is_read() -> None:
     assert parse_bill((GOLDEN / f"bill-v{VERSION}.json").read_bytes(), where="golden") == FULL_BILL
 

@@ -7,6 +7,7 @@ import uuid
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from lading.errors import LadingError
 from lading.service.views.jobs import JobViews
@@ -211,3 +212,22 @@ def test_empty_records_are_passed_over_and_large_ones_are_loaded(stream: Stream)
     stream.create(properties='"max_error_number"="1"')
     stream.desk.run()
     assert stream.ids() == [1]
+
+
+def test_desired_concurrent_number_bounds_the_tasks_of_a_batch(stream: Stream, spark: SparkSession) -> None:
+    stream.send(0, 40)
+    stream.create(properties='"desired_concurrent_number"="1"')
+    known = task_counts(spark)
+    stream.desk.run()
+    assert stream.ids() == list(range(40))
+    assert stream.show("JobProperties")["current_concurrent_number"] == "1"
+    ran = [count for stage, count in task_counts(spark).items() if stage not in known]
+    assert ran
+    assert set(ran) == {1}
+
+
+def task_counts(spark: SparkSession) -> dict[int, int]:
+    """Tasks of every stage that Spark remembers, by its number."""
+    tracker = spark.sparkContext.statusTracker()
+    stages = {number: tracker.getStageInfo(number) for number in range(5000)}
+    return {number: stage.numTasks for number, stage in stages.items() if stage is not None}

@@ -61,6 +61,10 @@ def test_the_defaults_of_a_routine_load() -> None:
         ("enclose", "''", "longer than one byte"),
         ("escape", "", "must be single-char"),
         ("partial_update_new_key_behavior", "ERROR", "can only be set when partial update is enabled"),
+        ("partial_update_new_key_behavior", "APPEND", "can only be set when partial update is enabled"),
+        ("workload_group", "g", "can not find workload group g"),
+        ("load_to_single_tablet", "true", "the olap table must be with random distribution"),
+        ("load_to_single_tablet", "perhaps", "load_to_single_tablet should be a boolean"),
         ("partial_columns", "true", "only supported in unique table MoW"),
         ("exec_mem_limit", "-1", "must be greater than 0"),
         ("send_batch_parallelism", "0", "must be greater than 0"),
@@ -102,8 +106,6 @@ ROUTINE = {
     "unique_key_update_mode": "UPSERT",
     "exec_mem_limit": "1",
     "send_batch_parallelism": "2",
-    "load_to_single_tablet": "true",
-    "workload_group": "g",
 }
 CSV = {"format": "csv", "enclose": '"', "escape": "\\", "empty_field_as_null": "true"}
 JSON = {
@@ -116,6 +118,9 @@ JSON = {
 }
 
 
+REFUSED = {"partial_update_new_key_behavior", "workload_group", "load_to_single_tablet"}
+
+
 @pytest.mark.parametrize("form", [CSV, JSON])
 def test_every_routine_property_that_is_accepted_is_printed_and_back(form: dict[str, str]) -> None:
     given = {**ROUTINE, **form}
@@ -125,7 +130,7 @@ def test_every_routine_property_that_is_accepted_is_printed_and_back(form: dict[
 
 
 def test_the_samples_have_every_routine_property() -> None:
-    assert {*ROUTINE, *CSV, *JSON} == ROUTINE_PROPERTY_NAMES - {"partial_update_new_key_behavior"}
+    assert {*ROUTINE, *CSV, *JSON} == ROUTINE_PROPERTY_NAMES - REFUSED
 
 
 def test_the_separator_of_a_routine_load_is_a_clause() -> None:
@@ -210,7 +215,9 @@ def test_every_job_property_that_is_accepted_is_printed_and_back() -> None:
         ({"s3.sts_endpoint": "a"}, "Can not build s3"),
         ({"column_separator": "\\x1"}, "Hex str length error"),
         ({"enclose": "ab"}, "longer than one byte"),
+        ({"resource": "r"}, "Resource r does not exist"),
         ({"skip_lines": "-1"}, "should >= 0"),
+        ({"enable_text_validate_utf8": "false"}, "enable_text_validate_utf8 cannot be false"),
         ({"csv_schema": "a"}, "name:type"),
         ({"csv_schema": "a:bitmap"}, "is not known"),
         ({"csv_schema": "a:int;A:int"}, "has a name twice"),
@@ -243,7 +250,6 @@ FILES = {
     "trim_double_quotes": "true",
     "skip_lines": "2",
     "csv_schema": "id:bigint;price:decimal(10,2)",
-    "enable_text_validate_utf8": "false",
     "read_json_by_line": "true",
     "strip_outer_array": "true",
     "json_root": "$.a",
@@ -267,12 +273,14 @@ ACCESS = {
 def test_every_file_property_that_is_accepted_is_printed_and_back() -> None:
     there = {"uri": "s3://b/k", **ACCESS, **FILES}
     assert show_s3_properties(read_s3_properties(there)) == there
-    assert there.keys() | {"provider", "resource", "force_parsing_by_standard_uri", "s3.anonymous"} == S3_NAMES
+    others = {"provider", "resource", "force_parsing_by_standard_uri", "s3.anonymous", "enable_text_validate_utf8"}
+    assert there.keys() | others == S3_NAMES
     open_to_all = {"uri": "s3://b/k", **FILES, "s3.anonymous": "true", "use_path_style": "false"}
     assert show_s3_properties(read_s3_properties(open_to_all)) == open_to_all
     here = {"uri": "file:///k", **FILES}
     assert show_file_properties(read_file_properties(here)) == here
-    assert here.keys() == FILE_NAMES
+    assert here.keys() | {"enable_text_validate_utf8"} == FILE_NAMES
+    assert read_file_properties({**here, "enable_text_validate_utf8": "true"}) == read_file_properties(here)
 
 
 def test_the_defaults_of_files() -> None:
@@ -295,6 +303,6 @@ def test_secrets_are_not_in_the_repr() -> None:
 
 
 def test_partial_updates_are_understood_and_refused() -> None:
-    given = {"unique_key_update_mode": "update_fixed_columns", "partial_update_new_key_behavior": "ERROR"}
+    given = {"unique_key_update_mode": "update_fixed_columns"}
     with pytest.raises(NotSupportedError, match="unique table MoW"):
         read_routine_properties(given)

@@ -18,7 +18,7 @@ from lading.store.bodies import parse_body, render_body
 from lading.store.database import Database, parse_url
 from lading.store.migrate import migrate
 from lading.store.migrations import ALL_MIGRATIONS, Migration
-from lading.store.records import GrantEntry, UserEntry
+from lading.store.records import GrantEntry, TableEntry, UserEntry
 from lading.store.schema import METADATA, MIGRATIONS
 from lading.store.store import Store, open_store
 from lading.testing.clock import ManualClock
@@ -86,7 +86,7 @@ def test_versions_count_up_without_a_gap() -> None:
 def test_an_old_store_keeps_its_jobs(url: str, database: Database, clock: ManualClock) -> None:
     migrate(database, ALL_MIGRATIONS[:1], START)
     record = job()
-    with Store(Database(url), clock) as old:
+    with Store(Database(url)) as old:
         old.create_job(record)
     database.close()
     with open_store(url, clock) as new:
@@ -152,6 +152,12 @@ def test_other_places_are_refused(url: str) -> None:
 def test_recorded_jobs_can_still_be_read(path: Path) -> None:
     record = parse_body(JobRecord, path.read_text(), where=path.name)
     assert parse_body(JobRecord, render_body(record), where="again") == record
+
+
+def test_a_recorded_table_can_still_be_read() -> None:
+    entry = parse_body(TableEntry, (RECORDED / "tables" / "orders-1.json").read_text(), where="recorded")
+    assert (entry.name, entry.location, entry.spec) == ("orders", "/lake/orders", None)
+    assert parse_body(TableEntry, render_body(entry), where="again") == entry
 
 
 @pytest.mark.parametrize("path", sorted(RECORDED.glob("users/*.json")), ids=lambda path: path.name)

@@ -8,12 +8,11 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 
 from lading.clock import SystemClock
 from lading.errors import JobChangedError, JobExistsError
-from lading.jobs.record import JobName
+from lading.ids import JobId
 from lading.store.store import Store, open_store
 from tests.store.conftest import OpenStore
 from tests.store.samples import bill, job
@@ -47,17 +46,17 @@ def test_no_change_is_lost_when_many_write(store: Store, open_another: OpenStore
 
     def count_up(number: int) -> bool:
         for _ in range(ROUNDS):
-            while not try_count_up(stores[number], record.full_name):
+            while not try_count_up(stores[number], record.job_id):
                 pass
         return True
 
     assert all_at_once(count_up) == WRITERS
-    found = store.load_job(record.full_name)
+    found = store.load_job_by_id(record.job_id)
     assert (found.record.failures, found.version) == (WRITERS * ROUNDS, WRITERS * ROUNDS + 1)
 
 
-def try_count_up(store: Store, name: JobName) -> bool:
-    found = store.load_job(name)
+def try_count_up(store: Store, job_id: JobId) -> bool:
+    found = store.load_job_by_id(job_id)
     try:
         store.save_job(replace(found.record, failures=found.record.failures + 1), found.version)
     except JobChangedError:
@@ -76,12 +75,6 @@ def test_one_of_many_gets_the_name(open_another: OpenStore) -> None:
         return True
 
     assert all_at_once(create) == 1
-
-
-def test_one_of_many_gets_the_lease(open_another: OpenStore) -> None:
-    stores = [open_another() for _ in range(WRITERS)]
-    ttl = timedelta(seconds=9)
-    assert all_at_once(lambda n: stores[n].acquire_lease("job/1", f"owner-{n}", ttl) is not None) == 1
 
 
 def test_many_may_follow_the_same_bills(open_another: OpenStore) -> None:

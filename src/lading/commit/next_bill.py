@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -51,7 +50,7 @@ def draft_restart(
     its head as well is opened again.
     """
     kind = BillKind.OPENING if newest is None else BillKind.EDIT
-    bill = _draft(job, restored, kind, goes_on.positions, stamp, watermark=goes_on.watermark, reason=reason)
+    bill = _draft(job, restored, kind, goes_on.positions, stamp, reason=reason)
     return replace(
         bill,
         replaces=newest.head if newest is not None else None,
@@ -79,7 +78,6 @@ def draft_load(
         first_error=next((report.first_error for report in reports if report.first_error), ""),
         tally=tally,
         totals=next_totals(base, tally),
-        watermark=next_watermark(base, reports),
     )
 
 
@@ -91,15 +89,6 @@ def next_epoch(base: Bill) -> int:
 def next_totals(base: Bill, tally: Tally) -> Tally:
     """Totals come from the bill before, so that no restart can change them."""
     return base.totals + tally
-
-
-def next_watermark(base: Bill, reports: Sequence[Report]) -> datetime | None:
-    """The lowest of the inputs that have one, never lower than before."""
-    seen = [report.watermark for report in reports if report.watermark is not None]
-    low = min(seen, default=None)
-    if low is None or base.watermark is None:
-        return low or base.watermark
-    return max(low, base.watermark)
 
 
 def tally_of(reports: Sequence[Report]) -> Tally:
@@ -136,7 +125,6 @@ def _draft(
     *,
     epoch: int | None = None,
     totals: Tally | None = None,
-    watermark: datetime | None = None,
     **parts: object,
 ) -> Bill:
     replaces: Head | None = base.head if base else None
@@ -153,13 +141,9 @@ def _draft(
         incarnation=stamp.incarnation,
         positions=positions,
         totals=totals or (base.totals if base else Tally()),
-        watermark=watermark or (base.watermark if base else None),
-        listener=base.listener if base else {},
         definition=job.definition,
-        definition_hash=hashlib.sha256(job.definition.encode()).hexdigest(),
         table_version=stamp.table_version,
         lading_version=__version__,
-        spark_version=job.spark_version,
         planned_at=stamp.planned_at,
         billed_at=stamp.billed_at,
         **parts,  # type: ignore[arg-type]  # the three callers above pass fields of Bill

@@ -90,7 +90,6 @@ class Report:
     source_files: int = 0
     source_bytes: int = 0
     lag_ms: int | None = None
-    watermark: datetime | None = None
     marks: Mapping[str, str] = field(default_factory=dict)
     quarantine: tuple[str, ...] = ()
     """Where the bad rows of this split were put."""

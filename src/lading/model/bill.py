@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
 
@@ -65,17 +64,14 @@ class Bill:
     """The first bad row of this commit, in words."""
     tally: Tally = Tally()
     totals: Tally = Tally()
-    watermark: datetime | None = None
-    listener: Mapping[str, str] = field(default_factory=dict)
     reason: str = ""
     """Why an operator made this change; empty for loads."""
     definition: str = ""
     """The SQL text of the job, secrets left out."""
-    definition_hash: str = ""
     table_version: int | None = None
     """The version of the table the commit was prepared on, where the format has one."""
     lading_version: str = ""
-    spark_version: str = ""
+    """Which Lading wrote it, for people who read it."""
     planned_at: datetime
     billed_at: datetime
 

@@ -20,7 +20,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 from lading.errors import RecordLiesError, RecordUnreadableError, RecordVersionError
 from lading.model.bill import Bill, check_bill
 
-VERSION = 3
+VERSION = 4
 
 _PLAIN = frozenset({type(None), bool, int, float, str})
 
@@ -42,7 +42,13 @@ def _bill_3(body: dict[str, Json]) -> dict[str, Json]:
     return body
 
 
-_UPGRADES: dict[int, Callable[[dict[str, Json]], dict[str, Json]]] = {1: _bill_2, 2: _bill_3}
+def _bill_4(body: dict[str, Json]) -> dict[str, Json]:
+    """Form 4 lacks what nothing ever filled or read."""
+    dropped = ("watermark", "listener", "definition_hash", "spark_version")
+    return {name: value for name, value in body.items() if name not in dropped}
+
+
+_UPGRADES: dict[int, Callable[[dict[str, Json]], dict[str, Json]]] = {1: _bill_2, 2: _bill_3, 3: _bill_4}
 
 
 def render_bill(bill: Bill) -> bytes:

@@ -29,4 +29,3 @@ class Job:
     limits: Limits = Limits()
     budget: ErrorBudget = ErrorBudget()
     on_data_loss: str = "PAUSE"
-    spark_version: str = ""

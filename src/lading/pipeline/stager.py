@@ -50,8 +50,9 @@ class Stage:
     """Source columns, without the hidden ones."""
     tools: TaskTools
     pool: str = "default"
-    shares_tasks: bool = False
-    """One task may read several splits, side by side: as many tasks as Spark can run at once. Else a task each."""
+    most_tasks: int | None = None
+    """One task may read several splits, side by side: at most so many tasks, and as Spark can run at once. None: a task
+    each."""
     timeout_s: float = 0.0
     """How long a batch may take; 0: as long as it likes."""
     reads_as_service: bool = False
@@ -138,7 +139,8 @@ class SparkStager:
         schema = pa.schema([*self._stage.source, pa.field(NOTE, pa.binary())])
         self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", self._stage.pool)
         self._spark.sparkContext.setJobGroup(self._group, f"batch {tools.batch_id}")
-        tasks = min(count, self._spark.sparkContext.defaultParallelism) if self._stage.shares_tasks else count
+        most = self._stage.most_tasks
+        tasks = count if most is None else min(count, self._spark.sparkContext.defaultParallelism, most)
         session = self._session_of_job()
         numbers = session.range(0, count, 1, tasks)
         # Executors elsewhere have an identity of their own.

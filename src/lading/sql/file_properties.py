@@ -13,6 +13,7 @@ from lading.sql.property_values import (
     boolean,
     names,
     needed,
+    never,
     read_fields,
     refuse,
     show_fields,
@@ -41,7 +42,7 @@ _S3_SCHEME = re.compile(r"\s*s3[an]?://", re.IGNORECASE)
 _S3_URI = re.compile(r"s3[an]?://[^/]+/.+")
 _FILE_URI = re.compile(r"file://.+|/.+|(?![A-Za-z][A-Za-z0-9+.-]*:).+")
 _REGION = re.compile(r"[A-Za-z0-9-]{1,63}")
-_IGNORED = ("provider", "force_parsing_by_standard_uri", "resource")
+_IGNORED = ("provider", "force_parsing_by_standard_uri")
 """Taken and kept in the statement; they say nothing that a load needs to know."""
 
 
@@ -124,6 +125,7 @@ _ACCESS_RULES = (
     Rule(name="s3.sts_endpoint", field="sts_endpoint", read=needed),
     Rule(name="use_path_style", field="use_path_style", read=boolean),
     Rule(name="s3.anonymous", field="anonymous", read=boolean, show=lambda value: "true" if value else None),
+    Rule(name="resource", field="", read=never("Resource {} does not exist", "Give the keys or the role instead.")),
 )
 _COMMON_NAMES = frozenset(("uri", *(rule.name for rule in (*_FILE_RULES, *CSV_RULES, *JSON_RULES))))
 FILE_NAMES = _COMMON_NAMES

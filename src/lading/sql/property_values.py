@@ -37,7 +37,7 @@ class Rule:
 
     name: str
     field: str
-    """The field of the record that holds the value."""
+    """The field of the record that holds the value. Empty: it is checked, and what it may say is so anyway."""
     read: Read
     show: Callable[[Any], str | None] = show_plain
     """The value as text; None: it is not set, so it is not printed."""
@@ -50,12 +50,13 @@ def refuse(message: str, *, todo: str = "", **facts: Any) -> PropertyError:
 
 def read_fields(rules: Sequence[Rule], properties: Mapping[str, str]) -> dict[str, Any]:
     """The values of those rules whose property is there, by field."""
-    return {rule.field: rule.read(rule.name, properties[rule.name]) for rule in rules if rule.name in properties}
+    read = {rule.field: rule.read(rule.name, properties[rule.name]) for rule in rules if rule.name in properties}
+    return {field: value for field, value in read.items() if field}
 
 
 def show_fields(rules: Sequence[Rule], record: object) -> dict[str, str]:
     """The properties that make this record."""
-    shown = {rule.name: rule.show(getattr(record, rule.field)) for rule in rules}
+    shown = {rule.name: rule.show(getattr(record, rule.field)) for rule in rules if rule.field}
     return {name: text for name, text in shown.items() if text is not None}
 
 
@@ -90,6 +91,25 @@ def boolean(name: str, text: str) -> bool:
         msg = f"{name} should be a boolean, and it is {text!r}"
         raise refuse(msg, property=name, value=text)
     return text.strip().lower() == "true"
+
+
+def only(allowed: bool, message: str, todo: str) -> Read:
+    """A boolean that can say one thing only: the other is refused by a message."""
+
+    def read(name: str, text: str) -> None:
+        if boolean(name, text) is not allowed:
+            raise refuse(message, property=name, value=text, todo=todo)
+
+    return read
+
+
+def never(message: str, todo: str) -> Read:
+    """A property that is known and always refused. `{}` in the message is what it says."""
+
+    def read(name: str, text: str) -> None:
+        raise refuse(message.format(text), property=name, value=text, todo=todo)
+
+    return read
 
 
 def word(*allowed: str, message: str = "") -> Read:

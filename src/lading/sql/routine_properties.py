@@ -10,11 +10,12 @@ from lading.sql.property_values import (
     Read,
     Rule,
     boolean,
+    never,
+    only,
     ratio,
     read_fields,
     refuse,
     show_fields,
-    text,
     timezone,
     whole,
     word,
@@ -35,7 +36,7 @@ MAX_BATCH_BYTES = 10 * 1024 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoutineLoadProperties:
-    """What PROPERTIES says. Fields that Lading does not use are kept because SHOW prints them."""
+    """What PROPERTIES says. `exec_mem_limit` and `send_batch_parallelism` change nothing; SHOW prints them."""
 
     desired_concurrent_number: int = 256
     max_batch_interval_s: int = 60
@@ -49,11 +50,8 @@ class RoutineLoadProperties:
     format: str = "csv"
     partial_columns: bool = False
     unique_key_update_mode: str = "UPSERT"
-    partial_update_new_key_behavior: str = "APPEND"
     exec_mem_limit_bytes: int = 2_147_483_648
     send_batch_parallelism: int = 1
-    load_to_single_tablet: bool = False
-    workload_group: str = ""
     csv: CsvOptions = field(default_factory=CsvOptions)
     json: JsonOptions = field(default_factory=JsonOptions)
 
@@ -110,19 +108,33 @@ _RULES = (
         read=word("UPSERT", "UPDATE_FIXED_COLUMNS", "UPDATE_FLEXIBLE_COLUMNS"),
     ),
     Rule(
-        name="partial_update_new_key_behavior",
-        field="partial_update_new_key_behavior",
-        read=word("APPEND", "ERROR"),
-        show=lambda value: None if value == "APPEND" else value,
-    ),
-    Rule(
         name="exec_mem_limit",
         field="exec_mem_limit_bytes",
         read=whole(lambda n: n >= 0, "must be greater than 0 (0 is allowed)"),
     ),
     Rule(name="send_batch_parallelism", field="send_batch_parallelism", read=_positive()),
-    Rule(name="load_to_single_tablet", field="load_to_single_tablet", read=boolean),
-    Rule(name="workload_group", field="workload_group", read=text),
+    Rule(
+        name="load_to_single_tablet",
+        field="",
+        read=only(
+            False,
+            "if load_to_single_tablet set to true, the olap table must be with random distribution",
+            "Leave it out: tables of Lading have no tablets.",
+        ),
+    ),
+    Rule(
+        name="workload_group",
+        field="",
+        read=never("can not find workload group {}", "Leave it out: Lading has no workload groups."),
+    ),
+    Rule(
+        name="partial_update_new_key_behavior",
+        field="",
+        read=never(
+            "partial_update_new_key_behavior can only be set when partial update is enabled",
+            "Leave it out: no table of Lading can be updated in part.",
+        ),
+    ),
 )
 ROUTINE_PROPERTY_NAMES = frozenset(rule.name for rule in (*_RULES, *ENCLOSE_RULES, *RECORD_JSON_RULES))
 """Every property that a routine load can have."""
@@ -146,7 +158,7 @@ def read_routine_properties(
         csv=read_record_csv_options(properties, column_separator),
         json=read_record_json_options(properties),
     )
-    _check_update_mode(record, properties)
+    _check_update_mode(record)
     return record
 
 
@@ -158,12 +170,8 @@ def check_names(properties: Mapping[str, str], known: frozenset[str]) -> None:
             raise refuse(msg, property=name, todo=f"Known are: {', '.join(sorted(known))}.")
 
 
-def _check_update_mode(record: RoutineLoadProperties, properties: Mapping[str, str]) -> None:
-    is_partial = record.partial_columns or record.unique_key_update_mode != "UPSERT"
-    if "partial_update_new_key_behavior" in properties and not is_partial:
-        msg = "partial_update_new_key_behavior can only be set when partial update is enabled"
-        raise refuse(msg, property="partial_update_new_key_behavior")
-    if is_partial:
+def _check_update_mode(record: RoutineLoadProperties) -> None:
+    if record.partial_columns or record.unique_key_update_mode != "UPSERT":
         msg = "Updating some columns of a row is only supported in unique table MoW, which Lading's tables are not"
         raise NotSupportedError(msg, todo="Leave out partial_columns and unique_key_update_mode.")
 

@@ -13,6 +13,7 @@ from lading.sql.property_values import (
     json_paths,
     json_root,
     one_byte,
+    only,
     read_fields,
     refuse,
     show_fields,
@@ -36,7 +37,6 @@ class CsvOptions:
     skip_lines: int = 0
     schema: tuple[tuple[str, str], ...] = ()
     """Names and Spark types of the fields, when the statement says them."""
-    validate_utf8: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +84,15 @@ CSV_RULES = (
     Rule(name="trim_double_quotes", field="trim_double_quotes", read=boolean),
     Rule(name="skip_lines", field="skip_lines", read=whole(lambda n: n >= 0, "should >= 0")),
     Rule(name="csv_schema", field="schema", read=_schema, show=_show_schema),
-    Rule(name="enable_text_validate_utf8", field="validate_utf8", read=boolean),
+    Rule(
+        name="enable_text_validate_utf8",
+        field="",
+        read=only(
+            True,
+            "enable_text_validate_utf8 cannot be false: a text that is not UTF-8 cannot be kept in a table",
+            "Leave it out: rows with such texts are bad rows.",
+        ),
+    ),
 )
 RECORD_JSON_RULES = (
     Rule(name="jsonpaths", field="jsonpaths", read=json_paths, show=show_json_paths),

@@ -23,11 +23,6 @@ class SqlAudit:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def append_audit(self, entry: AuditEntry) -> None:
-        """Write an entry of its own, for changes that touch no record of a job."""
-        with self._database.write("Writing the audit") as connection:
-            append_entry(connection, entry)
-
     def list_audit(self, *, job_id: JobId | None = None, limit: int = 1000) -> list[AuditEntry]:
         """The newest entries, newest first."""
         query = select(AUDIT.c.entry_id, AUDIT.c.body).order_by(AUDIT.c.entry_id.desc()).limit(limit)

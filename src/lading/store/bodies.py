@@ -35,10 +35,16 @@ def _token_2(body: dict[str, Any]) -> dict[str, Any]:
     return {**body, "scope": "FULL", "expires_at": None, "last_used_at": None} if isinstance(body, dict) else body
 
 
+def _table_2(body: dict[str, Any]) -> dict[str, Any]:
+    """Form 2 lacks a name of settings that nothing ever read."""
+    return {name: value for name, value in body.items() if name != "options_ref"} if isinstance(body, dict) else body
+
+
 UPGRADES: dict[str, tuple[Upgrade, ...]] = {
     "JobRecord": (_job_2,),
     "UserEntry": (_user_2,),
     "AccessTokenEntry": (_token_2,),
+    "TableEntry": (_table_2,),
 }
 """By the name of the record: what makes form 2 of form 1, form 3 of form 2, and so on."""
 

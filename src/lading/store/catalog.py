@@ -60,25 +60,11 @@ class SqlCatalog:
                 msg = f"Table {entry.database}.{entry.name} exists already"
                 raise TableExistsError(msg, left=_LEFT, todo="Choose another name.", name=entry.name)
 
-    def save_table(self, entry: TableEntry) -> None:
-        """Replace what is known of a table. Raises TableNotFoundError."""
-        with self._database.write(f"Saving table {entry.database}.{entry.name}") as connection:
-            if not connection.execute(_select_table(entry.database, entry.name)).first():
-                raise _no_table(entry.database, entry.name)
-            self._database.put(connection, TABLES, _columns(entry))
-
     def find_table(self, database: str, name: str) -> TableEntry | None:
         """A table by its name, or None."""
         with self._database.read(f"Looking for table {database}.{name}") as connection:
             row = connection.execute(_select_table(database, name)).first()
         return None if row is None else parse_body(TableEntry, row.body, where=f"Table {database}.{name}")
-
-    def load_table(self, database: str, name: str) -> TableEntry:
-        """A table by its name. Raises TableNotFoundError."""
-        found = self.find_table(database, name)
-        if found is None:
-            raise _no_table(database, name)
-        return found
 
     def list_tables(self, database: str | None = None) -> list[TableEntry]:
         """Tables of one database, or of all, by name."""

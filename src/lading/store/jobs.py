@@ -69,13 +69,6 @@ class SqlJobs:
                 same &= JOBS.c.database == name.database
             return _first(connection, _select().where(same).order_by(JOBS.c.created_at.desc(), JOBS.c.job_id))
 
-    def load_job(self, name: JobName) -> StoredJob:
-        """The job with this name that is not final. Raises JobNotFoundError."""
-        found = self.find_job(name)
-        if found is None:
-            raise _not_found(name)
-        return found
-
     def load_job_by_id(self, job_id: JobId) -> StoredJob:
         """A job, final or not. Raises JobNotFoundError."""
         with self._database.read(f"Loading job {job_id}") as connection:
@@ -172,14 +165,6 @@ def _exists(record: JobRecord) -> JobExistsError:
         msg = f"Name {record.name} already used in db {record.database}"
     todo = "Choose another name, or stop the job that has it."
     return JobExistsError(msg, left="Nothing was changed.", todo=todo, name=record.name)
-
-
-def _not_found(name: JobName) -> JobNotFoundError:
-    if name.kind is JobKind.STREAMING:
-        msg = f"job not exist: {name}"
-    else:
-        msg = f"There is not operable routine load job with name {name}"
-    return JobNotFoundError(msg, left="Nothing was changed.", todo="Look at the list of jobs.", name=str(name))
 
 
 def _unknown(job_id: JobId) -> JobNotFoundError:

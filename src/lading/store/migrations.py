@@ -187,4 +187,11 @@ NO_SAMPLES = Migration(
     statements=("DROP TABLE lading_error_samples",),
 )
 
-ALL_MIGRATIONS: tuple[Migration, ...] = (FIRST, USERS, ROLES, NO_SAMPLES)
+NO_LEASES = Migration(
+    version=5,
+    name="no leases",
+    # Nothing ever took one: what keeps two services apart is the commit of the table.
+    statements=("DROP TABLE lading_leases",),
+)
+
+ALL_MIGRATIONS: tuple[Migration, ...] = (FIRST, USERS, ROLES, NO_SAMPLES, NO_LEASES)

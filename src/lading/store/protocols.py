@@ -10,7 +10,7 @@ Not promised: that anything here is true of a table. Progress is in the bills; t
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Protocol
 
 from lading.ids import JobId
@@ -24,7 +24,6 @@ from lading.store.records import (
     BillEntry,
     DatabaseEntry,
     GrantEntry,
-    Lease,
     RoleEntry,
     StoredJob,
     TableEntry,
@@ -53,8 +52,6 @@ class Jobs(Protocol):
     ) -> StoredJob: ...
 
     def find_job(self, name: JobName, *, include_final: bool = False) -> StoredJob | None: ...
-
-    def load_job(self, name: JobName) -> StoredJob: ...
 
     def load_job_by_id(self, job_id: JobId) -> StoredJob: ...
 
@@ -94,11 +91,7 @@ class Catalog(Protocol):
 
     def create_table(self, entry: TableEntry) -> None: ...
 
-    def save_table(self, entry: TableEntry) -> None: ...
-
     def find_table(self, database: str, name: str) -> TableEntry | None: ...
-
-    def load_table(self, database: str, name: str) -> TableEntry: ...
 
     def list_tables(self, database: str | None = None) -> list[TableEntry]: ...
 
@@ -108,19 +101,7 @@ class Catalog(Protocol):
 class Audit(Protocol):
     """What people changed. Entries are added and never altered."""
 
-    def append_audit(self, entry: AuditEntry) -> None: ...
-
     def list_audit(self, *, job_id: JobId | None = None, limit: int = 1000) -> list[AuditEntry]: ...
-
-
-class Leases(Protocol):
-    """Who works for what. A lease saves work; it does not keep two incarnations apart."""
-
-    def acquire_lease(self, name: str, owner: str, ttl: timedelta) -> Lease | None: ...
-
-    def release_lease(self, name: str, owner: str) -> None: ...
-
-    def list_leases(self) -> list[Lease]: ...
 
 
 class Settings(Protocol):
@@ -195,7 +176,7 @@ class Roles(Protocol):
     def list_grants_through(self, user: str, roles: Sequence[str] = ()) -> list[GrantEntry]: ...
 
 
-class MetadataStore(Jobs, BillIndex, Catalog, Audit, Leases, Settings, Users, Roles, Protocol):
+class MetadataStore(Jobs, BillIndex, Catalog, Audit, Settings, Users, Roles, Protocol):
     """All of it."""
 
     @property

@@ -43,8 +43,6 @@ class TableEntry:
     """Name of the Iceberg catalog; empty for tables that need none."""
     spec: TableSpec | None = None
     """What CREATE TABLE said; None for a table that was there before."""
-    options_ref: str = ""
-    """Name of the settings that hold credentials. Never the credentials."""
     created_at: datetime
 
 
@@ -98,21 +96,6 @@ class AuditEntry:
     statement: str = ""
     """The SQL text; secrets are left out."""
     facts: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lease:
-    """Who works for something, and until when.
-
-    A lease saves work and nothing else: clocks differ, and a process may sleep through its end. What keeps two
-    incarnations apart is the compare-and-set in the table.
-    """
-
-    name: str
-    owner: str
-    until: datetime
-    fence: int
-    """Raised by one whenever the owner changes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

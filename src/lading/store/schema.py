@@ -104,15 +104,6 @@ AUDIT = Table(
     Column("body", Text, nullable=False),
 )
 
-LEASES = Table(
-    "lading_leases",
-    METADATA,
-    Column("name", Text, primary_key=True),
-    Column("owner", Text, nullable=False),
-    Column("until", UtcTime, nullable=False),
-    Column("fence", BigInteger, nullable=False),
-)
-
 USERS = Table(
     "lading_users",
     METADATA,

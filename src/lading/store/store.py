@@ -11,7 +11,6 @@ from lading.store.bills import SqlBills
 from lading.store.catalog import SqlCatalog
 from lading.store.database import Database
 from lading.store.jobs import SqlJobs
-from lading.store.leases import SqlLeases
 from lading.store.migrate import migrate
 from lading.store.migrations import ALL_MIGRATIONS
 from lading.store.roles import SqlRoles
@@ -19,11 +18,11 @@ from lading.store.settings import SqlSettings
 from lading.store.users import SqlUsers
 
 
-class Store(SqlJobs, SqlBills, SqlCatalog, SqlAudit, SqlLeases, SqlSettings, SqlUsers, SqlRoles):
+class Store(SqlJobs, SqlBills, SqlCatalog, SqlAudit, SqlSettings, SqlUsers, SqlRoles):
     """Everything that is kept of an installation, in one database. Safe to use from many threads and processes."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
-        SqlLeases.__init__(self, database, clock)
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     @property
     def place(self) -> str:
@@ -52,4 +51,4 @@ def open_store(url: str, clock: Clock) -> Store:
     except BaseException:
         database.close()
         raise
-    return Store(database, clock)
+    return Store(database)

@@ -56,6 +56,7 @@ def compile_routine(
         splits=(),
         columns=tuple(table.schema().names),
     )
+    most_tasks = definition.properties.desired_concurrent_number
     return Compiled(
         job=Job(
             job_id=record.job_id,
@@ -67,7 +68,7 @@ def compile_routine(
         ),
         source=stream.source,
         stage=with_identity(
-            Stage(mapping=mapping, source=stream.schema, tools=tools, shares_tasks=True), statement.source, target
+            Stage(mapping=mapping, source=stream.schema, tools=tools, most_tasks=most_tasks), statement.source, target
         ),
         interval_s=float(definition.properties.max_batch_interval_s),
         show_position=partial(progress_text, stream),

@@ -88,12 +88,12 @@ def job_properties(statement: CreateRoutineLoad, properties: RoutineLoadProperti
         "timezone": properties.timezone or "UTC",
         "strict_mode": _boolean(properties.strict_mode),
         "send_batch_parallelism": str(properties.send_batch_parallelism),
-        "load_to_single_tablet": _boolean(properties.load_to_single_tablet),
+        "load_to_single_tablet": "false",
         "unique_key_update_mode": properties.unique_key_update_mode,
         "max_filter_ratio": str(properties.max_filter_ratio),
     }
     shown |= _csv(properties) if properties.format == "csv" else _json(statement, properties)
-    return shown | ({"workload_group": properties.workload_group} if properties.workload_group else {})
+    return shown
 
 
 def _csv(properties: RoutineLoadProperties) -> dict[str, str]:
