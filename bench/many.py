@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from lading.service.facade import Lading
-from lading.service.runtime.scheduler import Scheduler
+from lading.service.scheduling.scheduler import Scheduler
 
 IDLE = int(os.environ.get("LADING_BENCH_JOBS", "1000"))
 BUSY = int(os.environ.get("LADING_BENCH_BUSY", "20"))

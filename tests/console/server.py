@@ -13,7 +13,7 @@ from pathlib import Path
 from lading.console.mount import mount_console
 from lading.http.app import create_app
 from lading.http.server import HttpServer
-from lading.service.runtime.scheduler import Scheduler
+from lading.service.scheduling.scheduler import Scheduler
 from lading.service.security.root_password import ensure_root_password
 from lading.service.telemetry.metrics import Metrics
 from tests.console.history import make_history

@@ -8,8 +8,6 @@ import deltalake
 import pytest
 from fastapi.testclient import TestClient
 
-from lading.http.actions import _statement
-from lading.sql.render import render
 from tests.http.rig import JSON, Rig
 
 
@@ -36,9 +34,10 @@ def test_what_the_state_does_not_allow_is_a_conflict(loaded: Rig) -> None:
     assert client.post("/api/jobs/nobody/pause", headers=JSON).status_code == 404
 
 
-def test_names_are_quoted_in_statements(rig: Rig) -> None:
-    record = rig.create_routine("cl-icks", "sh op")
-    assert render(_statement(record, "STOP")) == "STOP ROUTINE LOAD FOR `sh op`.`cl-icks`"
+def test_a_job_with_an_odd_name_in_an_odd_database_is_stopped(rig: Rig) -> None:
+    rig.create_routine("cl-icks", "sh op")
+    stopped = rig.client().post("/api/jobs/sh op.cl-icks/stop", headers=JSON).json()
+    assert stopped["job"]["state"] == "STOPPED"
 
 
 def test_a_dry_run_says_what_moving_means_and_changes_nothing(loaded: Rig) -> None:

@@ -9,8 +9,8 @@ import pytest
 from lading.errors import ListingError
 from lading.jobs.record import JobRecord
 from lading.model.positions import PartitionState, Positions
-from lading.service.facade import Lading
-from lading.service.telemetry.lag_poller import LagRounds
+from lading.service.installation import Installation
+from lading.service.scheduling.lag_poller import LagRounds
 from lading.service.views.jobs import JobViews
 from lading.sources.streams import StreamSight
 from lading.status.lag import LagUnit
@@ -20,7 +20,7 @@ AT = Positions(partitions={"shard-0": PartitionState(at="5")})
 
 
 def rounds(rig: Rig, monkeypatch: pytest.MonkeyPatch, lag: int | None, **options: float) -> LagRounds:
-    def sight(_lading: Lading, record: JobRecord, positions: Positions) -> StreamSight:
+    def sight(_lading: Installation, record: JobRecord, positions: Positions) -> StreamSight:
         assert positions == AT
         if record.name == "broken":
             msg = "The stream is away"

@@ -21,6 +21,37 @@ FLOORS: list[set[str]] = [
     {"http", "mysql", "console"},
     {"cli"},  # `lading serve` starts the other faces
 ]
+SERVICE: list[set[str]] = [
+    {"result", "home"},
+    {"limits"},
+    {"security"},
+    {"catalog", "compile", "spark_queries"},
+    {"runtime"},
+    {"installation"},
+    {"recording"},
+    {"session"},
+    {"telemetry"},
+    {"edits"},
+    {"views"},
+    {"statements"},
+    {"scheduling", "operations"},
+    {"facade"},
+    {"recover", "oidc_open"},
+]
+"""The rooms of the service, from the lowest."""
+DOOR = {
+    "facade",
+    "session",
+    "installation",
+    "result",
+    "recording",
+    "operations",
+    "views",
+    "security",
+    "limits",
+    "telemetry",
+}
+"""What the faces may use of it. `cli` starts the threads of a service and may use all."""
 MAY_IMPORT_TESTING = {"cli/simulate.py", "cli/demo_kinesis.py"}
 
 
@@ -60,6 +91,36 @@ def test_a_file_imports_only_from_floors_below_its_own(path: Path) -> None:
             continue
         same_ground = floor_of(room) == floor_of(other) == 0
         assert floor_of(other) < floor_of(room) or same_ground, f"{room} must not import {other}"
+
+
+def service_rooms_imported(path: Path) -> set[str]:
+    """Also by functions, and for types alone."""
+    imported: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module == "lading.service":
+            imported |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("lading.service."):
+            imported.add(str(node.module).split(".")[2])
+    return imported
+
+
+def service_floor(room: str) -> int:
+    return next(number for number, rooms in enumerate(SERVICE) if room in rooms)
+
+
+@pytest.mark.parametrize("path", sorted((SRC / "service").rglob("*.py")), ids=lambda path: str(path.relative_to(SRC)))
+def test_rooms_of_the_service_import_only_rooms_below(path: Path) -> None:
+    room = path.relative_to(SRC / "service").parts[0].removesuffix(".py")
+    if room == "__init__":
+        return
+    above = [other for other in service_rooms_imported(path) - {room} if service_floor(other) >= service_floor(room)]
+    assert not above, f"{room} must not import {above}"
+
+
+@pytest.mark.parametrize("face", ["http", "mysql", "console"])
+def test_faces_come_in_by_the_door(face: str) -> None:
+    used = {room for path in (SRC / face).rglob("*.py") for room in service_rooms_imported(path)}
+    assert used <= DOOR
 
 
 @pytest.mark.parametrize("path", files(), ids=lambda path: str(path.relative_to(SRC)))

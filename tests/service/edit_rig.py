@@ -10,7 +10,7 @@ import pytest
 from lading.jobs.events import BatchFailed
 from lading.jobs.reasons import Failure, Reason, ReasonCode
 from lading.service.edits import edit
-from lading.service.edits.begun import drop_begun
+from lading.service.runtime.interrupted import drop_begun
 from lading.testing.marked import secret
 from tests.service.routine_fakes import Desk
 

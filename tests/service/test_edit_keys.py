@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from lading.errors import JobStateError, LadingError, PropertyError, SecretError
-from lading.service.facade import secret_key
+from lading.service.installation import secret_key
 from lading.service.security.vault import Vault
 from lading.testing.marked import secret
 from tests.service.edit_rig import (

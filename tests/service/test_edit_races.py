@@ -18,8 +18,8 @@ from lading.model.batch import BatchPlan, Report, Split
 from lading.model.tally import RowCounts
 from lading.plan.planner import Planner
 from lading.service.edits import edit
-from lading.service.edits.interrupted import check_not_cut_off
 from lading.service.edits.undo import prepare_undo
+from lading.service.runtime.interrupted import check_not_cut_off
 from tests.service.edit_rig import (
     ALTER,
     MOVE,

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from lading.errors import ConfigError, JobStateError, LadingError
-from lading.service.edits.edit import edit_positions, plan_edit
+from lading.service.statements.positions import edit_positions, plan_edit
 from tests.service.conftest import Desk
 from tests.service.file_edit_rig import paused
 from tests.service.routine_fakes import Desk as Bench

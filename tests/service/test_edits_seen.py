@@ -8,9 +8,10 @@ import pytest
 
 from lading.errors import JobChangedError
 from lading.model.positions import PartitionState
-from lading.service.edits.edit import check_seen, edit_positions, plan_edit, plan_of
+from lading.service.edits.edit import check_seen, plan_of
 from lading.service.edits.plan import Direction, way_between
 from lading.service.edits.undo import prepare_undo
+from lading.service.statements.positions import edit_positions, plan_edit
 from tests.service.file_edit_rig import paused
 from tests.service.routine_fakes import Desk as Bench
 

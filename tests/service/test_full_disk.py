@@ -18,10 +18,10 @@ from lading.http.app import create_app
 from lading.http.hosts import Hosts
 from lading.http.middleware import DoorRules
 from lading.jobs.record import JobRecord
-from lading.service.runtime.scheduler import Scheduler
+from lading.service.runtime.store_health import StoreHealth
+from lading.service.scheduling.scheduler import Scheduler
 from lading.service.telemetry.logs import LogWatch
 from lading.service.telemetry.metrics import Metrics
-from lading.service.telemetry.store_health import StoreHealth
 from lading.store.store import Store, open_store
 from tests.console.local import LocalLading
 

@@ -27,9 +27,9 @@ from lading.mysql.options import MysqlOptions
 from lading.mysql.server import MysqlServer
 from lading.service.home import Home
 from lading.service.limits.cancellation import CancelToken
+from lading.service.limits.query_errors import BusyError
 from lading.service.security.mysql_users import MysqlUsers
 from lading.service.spark_queries.asking import Queries
-from lading.service.spark_queries.errors import BusyError
 from lading.service.spark_queries.limits import MIB, QueryLimits, parse_limits
 from lading.service.spark_queries.process import Line, QueryProcess
 from lading.service.spark_queries.turns import QueryTurns

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from lading.errors import AlterError, JobNotFoundError, JobStateError, LadingError
-from lading.service.edits.edit import edit_positions, plan_edit
+from lading.service.statements.positions import edit_positions, plan_edit
 from tests.service.routine_fakes import Desk, bench
 from tests.service.routine_words import KAFKA, KINESIS, SECRET1, SECRET2, create, paused, progress
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from lading.service.telemetry.lag_poller import LagRounds
+from lading.service.scheduling.lag_poller import LagRounds
 from lading.service.telemetry.metrics import Metrics
 from lading.service.views.jobs import JobViews
 from lading.service.views.records import JobView

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lading.jobs.record import JobState
-from lading.service.runtime.scheduler import Scheduler
+from lading.service.scheduling.scheduler import Scheduler
 from tests.service.conftest import Desk
 
 LIMIT_S = 60.0

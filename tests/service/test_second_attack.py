@@ -14,7 +14,7 @@ from lading.mysql.server import MysqlServer
 from lading.service.compile import streams
 from lading.service.facade import Lading
 from lading.service.security.mysql_users import MysqlUsers
-from lading.service.security.reach import check_source
+from lading.service.statements.reach import check_source
 from lading.sql.parts import SourceFunction
 from lading.testing.marked import secret
 from tests.logins import ROOT_PASSWORD, with_root

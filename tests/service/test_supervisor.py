@@ -11,7 +11,7 @@ import pytest
 
 BEGIN = """
 import os, signal, sys, threading
-from lading.service.runtime.supervisor import RestartPolicy, supervise
+from lading.service.scheduling.supervisor import RestartPolicy, supervise
 life = supervise(RestartPolicy(first_delay_s=0.01, most_in_a_row=3))
 """
 COUNT = """

@@ -16,15 +16,15 @@ import typer
 
 from lading.cli.sql import HOME, STORE
 from lading.errors import ConfigError
-from lading.service.runtime.supervisor import Life
-from lading.service.runtime.supervisor import supervise as supervise_process
+from lading.service.scheduling.supervisor import Life
+from lading.service.scheduling.supervisor import supervise as supervise_process
 from lading.service.telemetry.logs import LogFormat
 
 if TYPE_CHECKING:
     from lading.http.middleware import DoorRules
     from lading.mysql.options import MysqlOptions
     from lading.service.facade import Lading
-    from lading.service.runtime.scheduler import Scheduler
+    from lading.service.scheduling.scheduler import Scheduler
     from lading.service.security.certificates import CertificateFiles
     from lading.service.security.root_password import RootPassword
     from lading.service.security.users import Access
@@ -114,10 +114,10 @@ def serve(
         from lading.mysql.options import MysqlOptions
         from lading.service.facade import Lading
         from lading.service.oidc_open import open_oidc
-        from lading.service.runtime.scheduler import Scheduler
+        from lading.service.scheduling.lag_poller import LagRounds
+        from lading.service.scheduling.scheduler import Scheduler
         from lading.service.security.root_password import ensure_root_password
         from lading.service.spark_queries.limits import parse_limits
-        from lading.service.telemetry.lag_poller import LagRounds
         from lading.service.telemetry.metrics import Metrics
         from lading.settings import environment
 

@@ -9,25 +9,14 @@ from typing import Literal
 from lading.console.desk import Console, Visitor
 from lading.console.statement_check import check_text
 from lading.errors import ConfigError, LadingError
-from lading.jobs.record import JobKind, JobRecord
-from lading.service.edits import rollbacks
-from lading.service.edits.edit import check_seen, edit_positions, plan_edit, plan_of
-from lading.service.edits.fingerprint import changed_since
-from lading.service.edits.plan import EditPlan
-from lading.service.edits.rollbacks import RollbackView
-from lading.service.edits.undo import prepare_undo
-from lading.service.runtime.job_locks import turn_of
-from lading.service.security.recording import Request, recorded
-from lading.service.statements.routine_loads import after_change
-from lading.sql.parts import QualifiedName
+from lading.jobs.record import JobRecord
+from lading.service import operations
+from lading.service.operations import EditPlan, RollbackView
+from lading.service.session import Session
 from lading.sql.statements import (
-    AcceptRollback,
-    ControlJob,
-    ControlRoutineLoad,
     CreateJob,
     CreateRoutineLoad,
     Statement,
-    UndoAlter,
 )
 from lading.sql.table_statements import CreateDatabase, CreateTable
 
@@ -45,84 +34,49 @@ class Created:
     fault: LadingError | None = None
 
 
-def control(console: Console, visitor: Visitor, name: str, verb: Verb) -> None:
-    """PAUSE, RESUME, or the end of a job: DROP JOB, STOP ROUTINE LOAD."""
-    record = console.sights.record(name, visitor.may_see)
-    statement: Statement = ControlJob(verb="DROP" if verb == "STOP" else verb, name=record.name)
-    if record.kind is JobKind.ROUTINE:
-        statement = ControlRoutineLoad(verb=verb, name=QualifiedName(name=record.name, db=record.database))
-    console.session(visitor, record.database).execute(statement)
+def control(console: Console, visitor: Visitor, name: str, verb: operations.Verb) -> None:
+    """PAUSE, RESUME, or the end of a job."""
+    operations.control(*_job(console, visitor, name), verb)
 
 
 def plan_move(console: Console, visitor: Visitor, name: str, positions: Mapping[str, str | None]) -> EditPlan:
     """What moving these partitions would do. Changes nothing."""
-    record = console.sights.record(name, visitor.may_see)
-    return plan_edit(console.session(visitor, record.database), name, positions)
+    return operations.plan_move(*_job(console, visitor, name), positions)
 
 
 def move(
     console: Console, visitor: Visitor, name: str, positions: Mapping[str, str | None], *, seen: str, reason: str = ""
 ) -> EditPlan:
     """Move these partitions. Raises JobChangedError when the job is not as it was when the plan was `seen`."""
-    record = console.sights.record(name, visitor.may_see)
-    session = console.session(visitor, record.database)
-    with recorded(session, Request.to_move(name, positions)):
-        plan = edit_positions(session, name, positions, reason=reason, seen=seen)
-    after_change(session, record)
-    console.lading.changed()
-    return plan
+    return operations.move(*_job(console, visitor, name), positions, seen=seen, reason=reason)
 
 
 def plan_undo(console: Console, visitor: Visitor, name: str) -> EditPlan:
     """What taking back the last change would do. Changes nothing."""
-    record = console.sights.record(name, visitor.may_see)
-    return plan_of(prepare_undo(console.session(visitor, record.database), record))
+    return operations.plan_undo(*_job(console, visitor, name))
 
 
 def undo(console: Console, visitor: Visitor, name: str, *, seen: str, reason: str = "") -> None:
     """Take back the last change, if it is the one that was `seen`. Raises JobChangedError when it is another one."""
-    job_id = console.sights.record(name, visitor.may_see).job_id
-    with turn_of(console.lading, job_id):
-        record = console.sights.record(name, visitor.may_see)
-        session = console.session(visitor, record.database)
-        check_seen(prepare_undo(session, record), seen)
-        session.execute(_undo(record, reason))
-
-
-def _undo(record: JobRecord, reason: str) -> UndoAlter:
-    is_routine = record.kind is JobKind.ROUTINE
-    return UndoAlter(
-        kind="ROUTINE LOAD" if is_routine else "JOB",
-        name=QualifiedName(name=record.name, db=record.database if is_routine else None),
-        comment=reason or None,
-    )
+    operations.undo(*_job(console, visitor, name), seen=seen, reason=reason)
 
 
 def look_at_rollback(console: Console, visitor: Visitor, name: str) -> RollbackView:
     """What a rollback of the table took from a job. Raises JobStateError when there was none."""
-    record = console.sights.record(name, visitor.may_see)
-    return rollbacks.look_at(console.session(visitor, record.database), record)
+    return operations.look_at_rollback(*_job(console, visitor, name))
 
 
 def accept_rollback(
     console: Console, visitor: Visitor, name: str, *, keeps_position: bool, seen: str, reason: str = ""
 ) -> None:
     """Go on after a rollback, if it is the one that was `seen`. Raises JobChangedError when it is another one."""
-    job_id = console.sights.record(name, visitor.may_see).job_id
-    with turn_of(console.lading, job_id):
-        record = console.sights.record(name, visitor.may_see)
-        session = console.session(visitor, record.database)
-        if rollbacks.look_at(session, record).seen != seen:
-            raise changed_since(record, "or its table was changed since this was shown", "Look again.")
-        is_routine = record.kind is JobKind.ROUTINE
-        session.execute(
-            AcceptRollback(
-                kind="ROUTINE LOAD" if is_routine else "JOB",
-                name=QualifiedName(name=record.name, db=record.database if is_routine else None),
-                keeps_position=keeps_position,
-                comment=reason or None,
-            )
-        )
+    session, record = _job(console, visitor, name)
+    operations.accept_rollback(session, record, keeps_position=keeps_position, seen=seen, reason=reason)
+
+
+def _job(console: Console, visitor: Visitor, name: str) -> tuple[Session, JobRecord]:
+    record = console.sights.record(name, visitor.may_see)
+    return console.session(visitor, record.database), record
 
 
 def create(console: Console, visitor: Visitor, text: str, database: str) -> Created:

@@ -15,7 +15,7 @@ from lading.console.layout import Page, frame, to_login
 from lading.console.widgets.basic import box, field, text
 from lading.console.widgets.live import Column, LiveTable, Row
 from lading.service.security.audit_event import AuditEvent, EventResult
-from lading.service.statements.show_audit import Look, look_at_newest, visible_to
+from lading.service.views.audit_log import Look, look_at_newest, visible_to
 from lading.service.views.build import redacted
 from lading.sql.audit_statements import KINDS, RESULTS, ShowAudit
 

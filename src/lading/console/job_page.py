@@ -20,7 +20,7 @@ from lading.console.rollback_dialog import RollbackDialog
 from lading.console.widgets.basic import Badge, Banner, Tiles, box, button, link, text
 from lading.errors import JobNotFoundError
 from lading.jobs.record import JobKind, JobRecord
-from lading.service.edits.edit import ALTER, UNDO
+from lading.service.operations import ALTER, UNDO
 from lading.service.views.records import JobDetail, JobView
 
 PLOTS_EVERY = 3

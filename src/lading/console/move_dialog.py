@@ -11,7 +11,7 @@ from lading.console.widgets.basic import Banner, box, button, field, text
 from lading.console.widgets.dialogs import Dialog
 from lading.console.widgets.live import Column, LiveTable
 from lading.errors import JobChangedError
-from lading.service.edits.plan import EditPlan, PartitionMove
+from lading.service.operations import EditPlan, PartitionMove
 from lading.service.views.records import JobDetail
 
 _PLAN = (

@@ -9,7 +9,7 @@ from lading.console.layout import Page
 from lading.console.widgets.basic import Banner, box, button, field, text
 from lading.console.widgets.dialogs import Dialog
 from lading.errors import JobChangedError
-from lading.service.edits.rollbacks import RollbackView
+from lading.service.operations import RollbackView
 
 _CHANGED = "The job or its table was changed since this was shown"
 

@@ -9,9 +9,9 @@ from starlette.requests import Request
 from lading.errors import DeniedError
 from lading.http.callers import Caller
 from lading.service.facade import Lading
+from lading.service.recording import Request as Asked
+from lading.service.recording import recorded
 from lading.service.security.origin import Face, Origin
-from lading.service.security.recording import Request as Asked
-from lading.service.security.recording import recorded
 from lading.service.session import Session
 
 

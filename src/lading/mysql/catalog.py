@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from lading.errors import DatabaseNotFoundError, TableNotFoundError
 from lading.model.table import Column
-from lading.service.facade import Lading
+from lading.service.installation import Installation
 from lading.sql.parts import QualifiedName
 from lading.sql.render import render
 from lading.sql.render_parts import quoted_name
@@ -57,7 +57,7 @@ class KnownColumn:
 class Catalog:
     """What one user may know of the tables of a home. Columns come from what CREATE TABLE said, else from the table."""
 
-    def __init__(self, lading: Lading, sees: Sees) -> None:
+    def __init__(self, lading: Installation, sees: Sees) -> None:
         self._lading = lading
         self._sees = sees
 

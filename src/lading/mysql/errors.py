@@ -19,10 +19,10 @@ from lading.errors import (
     UserExistsError,
     UserNotFoundError,
 )
+from lading.service.limits.query_errors import QueryMemoryError, QueryTimeoutError
 from lading.service.security.authentication import ROOT_HINT
 from lading.service.security.privileges import ROOT_NAME
 from lading.service.security.redaction import redact
-from lading.service.spark_queries.errors import QueryMemoryError, QueryTimeoutError
 
 _log = logging.getLogger(__name__)
 TOO_LARGE = 1153

@@ -20,8 +20,8 @@ from lading.mysql.statement_text import check_size, fill, is_short, question_mar
 from lading.mysql.tabular import parse_mysql
 from lading.mysql.variables import Variables
 from lading.service.limits.statement_size import MOST_LETTERS
+from lading.service.recording import RawText, recorded
 from lading.service.result import Result, done
-from lading.service.security.recording import RawText, recorded
 from lading.service.session import Session
 from lading.sql.cursor import Cursor
 from lading.sql.parse import parse_statement

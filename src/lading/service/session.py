@@ -3,31 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from lading.errors import AuthError
 from lading.jobs.record import JobRecord
+from lading.service.installation import Installation
+from lading.service.recording import RawText, Recording, recorded
 from lading.service.result import Result
 from lading.service.security.authorization import check_allowed, check_form, check_length, no_such_job, sees
 from lading.service.security.privileges import ROOT, Identity, Rights
-from lading.service.security.recording import RawText, Recording, recorded
-from lading.service.statements.users import execute_user_statement
 from lading.sql.parse import parse_statements
 from lading.sql.statements import Query, Statement
 from lading.sql.table_statements import UseDatabase
-from lading.sql.user_statements import AlterUser, Privilege, UserStatement
+from lading.sql.user_statements import Privilege
 
-if TYPE_CHECKING:
-    from lading.service.facade import Lading
+Execute = Callable[["Session", Statement], Result]
+"""Runs a statement that its session may run."""
 
 
 class Session:
     """Used by one thread at a time; a service has many."""
 
     def __init__(
-        self, lading: Lading, *, user: str, database: str = "default", identity: Identity | None = None
+        self,
+        lading: Installation,
+        execute: Execute,
+        *,
+        user: str,
+        database: str = "default",
+        identity: Identity | None = None,
     ) -> None:
         self.lading = lading
+        self._run = execute
         self.user = user
         self.database = database
         self.identity = identity or ROOT
@@ -97,16 +103,12 @@ class Session:
             return self._execute(statement)
 
     def _execute(self, statement: Statement) -> Result:
-        from lading.service.statements.dispatch import execute
-
         self._check_current()
         self.rights = self.lading.access.rights(self.identity) if self._is_guarded else None
         if self.rights is not None:
-            check_allowed(self, self.rights, statement)
+            check_allowed(self.database, self.rights, statement)
         try:
-            if isinstance(statement, UserStatement):
-                return self._execute_user_statement(statement)
-            return execute(self, statement)
+            return self._run(self, statement)
         finally:
             # Also after a failure: it may have come after the job was changed. Reading statements change nothing.
             if not isinstance(statement, Query):
@@ -121,10 +123,3 @@ class Session:
         if (self._is_guarded or self._is_bound) and not self.lading.access.is_current(self.identity):
             msg = f"The login of user '{self.user}' has ended: the user was dropped or has a new password"
             raise AuthError(msg, left="Nothing was changed.", todo="Log in again.", user=self.user)
-
-    def _execute_user_statement(self, statement: UserStatement) -> Result:
-        result = execute_user_statement(self.lading.access, self.identity, statement)
-        if isinstance(statement, AlterUser) and statement.name == self.user and self.identity.credential:
-            # The session that set the new password knows it; every other login of the user ends.
-            self.identity = self.lading.access.bind(self.identity)
-        return result

@@ -1,19 +1,11 @@
-"""What a survey of files means to people, and telling it to whoever watches."""
+"""What a survey of files means to people."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from lading.clock import Clock
-from lading.errors import LadingError
 from lading.jobs.batches import NOT_LOADED
-from lading.jobs.record import JobRecord
-from lading.model.bill import Bill
-from lading.service.compile.compiled import Compiled, SourceSurvey
-from lading.service.runtime.context import JobObserver
+from lading.service.compile.compiled import SourceSurvey
 from lading.sources.files.source import FileCount, Survey
 
-TELL_EVERY_S = 10.0
 LATE, FORGOTTEN, CHANGED = "late", "forgotten", "changed"
 
 
@@ -66,30 +58,3 @@ def _counted(files: int) -> str:
 
 def _named(count: FileCount) -> str:
     return ", ".join(count.sample) + (", …" if count.files > len(count.sample) else "")
-
-
-class SurveyTeller:
-    """Tells watches of surveys: when a job is idle, and now and then while it is not."""
-
-    def __init__(self, clock: Clock, watches: Sequence[JobObserver]) -> None:
-        self._clock = clock
-        self._watches = watches
-        self._due_s = 0.0
-
-    def tell(self, record: JobRecord, survey: SourceSurvey) -> None:
-        """What was seen just now."""
-        for watch in self._watches:
-            watch.files_behind(record, survey.pending)
-            watch.files_left_out(record, survey.left_out, survey.remark)
-
-    def tell_now_and_then(self, compiled: Compiled, record: JobRecord, bill: Bill) -> None:
-        """Not after every commit: a survey lists everything there is."""
-        now_s = self._clock.monotonic_s()
-        if compiled.survey is None or not self._watches or now_s < self._due_s:
-            return
-        self._due_s = now_s + TELL_EVERY_S
-        try:
-            survey = compiled.survey(bill.positions)
-        except LadingError:
-            return  # The next batch says what is wrong.
-        self.tell(record, survey)

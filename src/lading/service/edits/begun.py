@@ -19,15 +19,14 @@ from lading.jobs.events import Altered
 from lading.jobs.record import JobRecord
 from lading.model.bill import Bill
 from lading.service.edits.history import cut_off_edit
-from lading.service.runtime.job_locks import turn_of
+from lading.service.installation import Installation
+from lading.service.runtime.interrupted import BEGUN_PREFIX, drop_begun
 from lading.store.bodies import parse_body, render_body
 from lading.store.records import AuditEntry
 
 if TYPE_CHECKING:
-    from lading.service.facade import Lading
     from lading.store.protocols import MetadataStore
 
-_PREFIX = "edit/"
 _LATE = "the process ended before this was written down; it was finished at the next start"
 _LOG = logging.getLogger("lading.jobs")
 
@@ -46,28 +45,18 @@ class BegunEdit:
 
 def keep_begun(store: MetadataStore, job_id: JobId, begun: BegunEdit) -> None:
     """Before the commit. Dies here: no bill fits it, and nothing comes of it."""
-    store.write_setting(_PREFIX + job_id, render_body(begun))
+    store.write_setting(BEGUN_PREFIX + job_id, render_body(begun))
 
 
-def drop_begun(store: MetadataStore, job_id: JobId) -> None:
-    """It is in record and audit, or its commit certainly did not land."""
-    store.drop_setting(_PREFIX + job_id)
-
-
-def has_begun(store: MetadataStore, job_id: JobId) -> bool:
-    """Whether an edit was begun and is not known to have ended."""
-    return store.read_setting(_PREFIX + job_id) is not None
-
-
-def settled(lading: Lading, record: JobRecord) -> JobRecord:
+def settled(lading: Installation, record: JobRecord) -> JobRecord:
     """The record after an edit that was cut off has been finished, if there is one and it landed."""
     return lading.runner(record.job_id).record() if finish_begun(lading, record) else record
 
 
-def finish_begun(lading: Lading, record: JobRecord) -> bool:
+def finish_begun(lading: Installation, record: JobRecord) -> bool:
     """Write down an edit whose commit landed. False: there is none, or the table does not have it."""
-    with turn_of(lading, record.job_id):
-        text = lading.store.read_setting(_PREFIX + record.job_id)
+    with lading.job_locks.hold(record.job_id):
+        text = lading.store.read_setting(BEGUN_PREFIX + record.job_id)
         if text is None:
             return False
         begun = parse_body(BegunEdit, text, where=f"An edit of job {record.full_name}")
@@ -84,7 +73,7 @@ def finish_begun(lading: Lading, record: JobRecord) -> bool:
     return True
 
 
-def may_have_landed(lading: Lading, record: JobRecord, begun: BegunEdit) -> bool:
+def may_have_landed(lading: Installation, record: JobRecord, begun: BegunEdit) -> bool:
     """Whether the table has the commit of an edit that failed somewhere, or cannot be asked."""
     try:
         return _landed(lading, record, begun) is not None
@@ -92,17 +81,17 @@ def may_have_landed(lading: Lading, record: JobRecord, begun: BegunEdit) -> bool
         return True
 
 
-def _landed(lading: Lading, record: JobRecord, begun: BegunEdit) -> Bill | None:
+def _landed(lading: Installation, record: JobRecord, begun: BegunEdit) -> Bill | None:
     saved = {entry.facts.get("head", "") for entry in lading.store.list_audit(job_id=record.job_id)}
     bill = cut_off_edit(lading, record, saved)
     return None if bill is None or bill.reason != begun.reason or bill.billed_at < begun.at else bill
 
 
-def finish_all(lading: Lading) -> None:
+def finish_all(lading: Installation) -> None:
     """At the start of a service. A table that cannot be asked now is asked when the job is resumed or changed."""
-    for key in [name for name in lading.store.list_settings() if name.startswith(_PREFIX)]:
+    for key in [name for name in lading.store.list_settings() if name.startswith(BEGUN_PREFIX)]:
         try:
-            record = lading.store.load_job_by_id(JobId(key.removeprefix(_PREFIX))).record
+            record = lading.store.load_job_by_id(JobId(key.removeprefix(BEGUN_PREFIX))).record
             if not record.is_final:
                 finish_begun(lading, record)
         except JobNotFoundError:
@@ -116,7 +105,7 @@ def head_facts(bill: Bill) -> dict[str, str]:
     return {"head": bill.head.bill_name.removesuffix(".json"), "epoch": str(bill.epoch)}
 
 
-def _shown_or_none(lading: Lading, record: JobRecord, event: Altered, bill: Bill) -> str | None:
+def _shown_or_none(lading: Installation, record: JobRecord, event: Altered, bill: Bill) -> str | None:
     changed = replace(
         record,
         definition=event.definition or record.definition,

@@ -22,10 +22,9 @@ import json
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from lading.commit.steps import run_steps
-from lading.errors import ConfigError, JobStateError, LadingError, UnknownOutcomeError
+from lading.errors import JobStateError, LadingError, UnknownOutcomeError
 from lading.ids import JobId, new_token
 from lading.jobs.events import Altered, PausedByUser
 from lading.jobs.record import JobRecord, JobState, WindowLimits
@@ -34,24 +33,22 @@ from lading.model.bill import Bill, BillKind, Head
 from lading.model.positions import Positions
 from lading.service.compile.routine import window_of
 from lading.service.compile.sourced import AnyJob
-from lading.service.edits.begun import BegunEdit, drop_begun, head_facts, keep_begun, may_have_landed, settled
+from lading.service.edits.audit import apply, audit, compact
+from lading.service.edits.begun import BegunEdit, head_facts, keep_begun, may_have_landed
 from lading.service.edits.diff import changed_parts, has_new_secrets, has_secrets
 from lading.service.edits.fingerprint import changed_since, mark_of
 from lading.service.edits.history import EDITS, last_edit
 from lading.service.edits.plan import EditPlan, PartitionMove
+from lading.service.installation import Installation
 from lading.service.result import Result, table
-from lading.service.runtime.job_locks import turn_of
-from lading.service.statements.audit import apply, audit, compact
+from lading.service.runtime.interrupted import drop_begun
+from lading.service.session import Session
 from lading.service.telemetry.recent import forget_lag
 from lading.sql.definitions import define_routine_load
 from lading.sql.masking import without_secrets
 from lading.sql.render import render
 from lading.sql.statements import CreateRoutineLoad, Statement
 from lading.store.records import AuditEntry
-
-if TYPE_CHECKING:
-    from lading.service.facade import Lading
-    from lading.service.session import Session
 
 ALTER, UNDO = EDITS
 PLAN_COLUMNS = ("What", "From", "To", "Direction", "LoadedAgain", "Skipped", "Unit", "Remark")
@@ -133,7 +130,7 @@ def _count(count: int | None, size: int | None) -> str:
 
 def commit_edit(session: Session, edit: Edit) -> EditPlan:
     """Do it. See the numbered list of the module. Raises JobChangedError when what was looked at is no longer true."""
-    with turn_of(session.lading, edit.record.job_id):
+    with session.lading.job_locks.hold(edit.record.job_id):
         return _commit_in_turn(session, edit)
 
 
@@ -266,7 +263,7 @@ def _half_done(record: JobRecord, bill: Bill, error: LadingError) -> JobStateErr
     )
 
 
-def _forget(lading: Lading, job_id: JobId, slot: str, used: Collection[str]) -> None:
+def _forget(lading: Installation, job_id: JobId, slot: str, used: Collection[str]) -> None:
     """Secrets of before the last edit but one: UNDO does not reach them. Dies before: they stay, sealed."""
     if slot not in used:
         lading.drop_secrets(job_id, slot)
@@ -297,36 +294,6 @@ def _audit(session: Session, edit: Edit) -> AuditEntry:
 
 
 # For HTTP and other callers without SQL.
-
-
-def plan_edit(session: Session, job: str, positions: Mapping[str, str | None]) -> EditPlan:
-    """What moving these partitions would do, by the words of SQL; None gives a partition up. Changes nothing."""
-    return plan_of(_prepared(session, job, positions, ""))
-
-
-def edit_positions(
-    session: Session, job: str, positions: Mapping[str, str | None], *, reason: str = "", seen: str = ""
-) -> EditPlan:
-    """Move these partitions, through the same code as ALTER; with the `seen` of a plan, only from where that began."""
-    edit = _prepared(session, job, positions, reason)
-    if seen:
-        check_seen(edit, seen)
-    return commit_edit(session, edit)
-
-
-def _prepared(session: Session, job: str, positions: Mapping[str, str | None], reason: str) -> Edit:
-    from lading.service.statements.jobs import prepare_file_move
-    from lading.service.statements.routine_loads import prepare_routine_move
-
-    if not positions:
-        msg = "No position is named"
-        raise ConfigError(msg, left="Nothing was changed.", todo="Name a partition and where it should go.")
-    record = settled(session.lading, session.lading.any_job(job))
-    check_paused(record, session)
-    old = session.lading.statement_of(record)
-    if isinstance(old, CreateRoutineLoad):
-        return prepare_routine_move(session, record, old, positions, reason)
-    return prepare_file_move(session, record, old, next(iter(positions.values())) or "", reason)
 
 
 def facts_text(facts: Mapping[str, str]) -> str:

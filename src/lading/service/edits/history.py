@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from lading.errors import HeadLostError, JobStateError
 from lading.jobs.record import JobRecord
 from lading.model.bill import Bill, BillKind
 from lading.model.positions import Positions
-from lading.service.edits.interrupted import last_change
 from lading.service.edits.plan import PartitionMove, way_between
+from lading.service.installation import Installation
+from lading.service.runtime.interrupted import last_change
+from lading.service.session import Session
 from lading.store.records import AuditEntry
-
-if TYPE_CHECKING:
-    from lading.service.facade import Lading
-    from lading.service.session import Session
 
 EDITS = ("ALTER", "UNDO ALTER")
 """What the audit calls them."""
@@ -26,7 +23,7 @@ def last_edit(entries: Sequence[AuditEntry]) -> AuditEntry | None:
     return next((found for found in entries if found.action in EDITS), None)
 
 
-def _lineage(lading: Lading, record: JobRecord) -> Iterator[Bill]:
+def _lineage(lading: Installation, record: JobRecord) -> Iterator[Bill]:
     """The bills of a job as far as they are kept, newest first, each read when it is wanted."""
     table = lading.open_target(record)
     head = table.read_head_unchecked(record.job_id)
@@ -44,7 +41,7 @@ def name_of(bill: Bill) -> str:
     return bill.head.bill_name.removesuffix(".json")
 
 
-def cut_off_edit(lading: Lading, record: JobRecord, saved: Collection[str]) -> Bill | None:
+def cut_off_edit(lading: Installation, record: JobRecord, saved: Collection[str]) -> Bill | None:
     """The last change, when it moved the position and never came into the record and the audit."""
     newest = next(_lineage(lading, record), None)
     edited = last_change(lading.open_target(record).bills, newest) if newest is not None else None

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from lading.errors import LadingError, SecretError
 from lading.jobs.record import JobKind, JobRecord
 from lading.service.compile.sourced import AnyJob, source_of
+from lading.service.session import Session
 from lading.sql.parse import parse_statement
 from lading.sql.parts import SourceFunction
 from lading.sql.spans import MASK
 from lading.sql.statements import AlterRoutineLoad, CreateJob, CreateRoutineLoad, Statement
-
-if TYPE_CHECKING:
-    from lading.service.session import Session
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

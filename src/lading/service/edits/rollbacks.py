@@ -14,7 +14,6 @@ for somebody. An operator looks (`look_at`) and says which (`accept`):
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from lading.commit.coordinator import RollbackSight
 from lading.commit.rollback import accounts_for, newest_proved
@@ -23,15 +22,12 @@ from lading.errors import HeadLostError, JobStateError, RolledBackError
 from lading.jobs.events import RollbackAccepted
 from lading.jobs.record import JobRecord, JobState
 from lading.model.bill import Bill, BillKind, Head
+from lading.service.edits.audit import apply, audit
 from lading.service.edits.fingerprint import changed_since, mark_of
 from lading.service.result import Result, table
-from lading.service.runtime.job_locks import turn_of
-from lading.service.statements.audit import apply, audit
+from lading.service.session import Session
 from lading.sql.statements import Statement
 from lading.tables.base import LakeTable
-
-if TYPE_CHECKING:
-    from lading.service.session import Session
 
 ACTION = "ACCEPT ROLLBACK"
 COLUMNS = (
@@ -130,7 +126,7 @@ def accept(
     With the `seen` of a view, only if the table and the job are as they were then. Raises JobChangedError.
     """
     lading = session.lading
-    with turn_of(lading, record.job_id):
+    with lading.job_locks.hold(record.job_id):
         record = lading.runner(record.job_id).record()
         if record.state is not JobState.PAUSED:
             msg = f"Job {record.full_name} is {record.state.value}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from lading.errors import JobStateError
 from lading.jobs.record import JobKind, JobRecord
@@ -15,10 +14,8 @@ from lading.service.edits.begun import settled
 from lading.service.edits.edit import UNDO, Edit, check_paused
 from lading.service.edits.history import cut_off_edit, last_edit, moves_back, name_of, positions_before
 from lading.service.edits.plan import PartitionMove
+from lading.service.session import Session
 from lading.sql.statements import Statement
-
-if TYPE_CHECKING:
-    from lading.service.session import Session
 
 
 def prepare_undo(session: Session, found: JobRecord, *, reason: str = "", statement: Statement | None = None) -> Edit:

@@ -40,14 +40,13 @@ from lading.jobs.record import JobRecord, JobState
 from lading.model.bill import Bill
 from lading.plan.planner import Planner
 from lading.service.compile.compiled import SourceSurvey
-from lading.service.compile.file_surveys import SurveyTeller
-from lading.service.edits.begun import drop_begun, has_begun
-from lading.service.edits.interrupted import check_not_cut_off
 from lading.service.runtime.caretaker import Caretaker
 from lading.service.runtime.context import OpenJob, RunnerContext, is_full, range_of, retry_delay_s, save_event
+from lading.service.runtime.file_surveys import SurveyTeller
+from lading.service.runtime.interrupted import check_not_cut_off, drop_begun, has_begun
 from lading.service.runtime.opening import created_positions
+from lading.service.runtime.store_health import try_write
 from lading.service.security.redaction import redact
-from lading.service.telemetry.store_health import try_write
 from lading.status.outcomes import Outcome, outcome_of
 from lading.store.records import AuditEntry
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from lading.errors import DeniedError, JobNotFoundError
 from lading.jobs.record import JobRecord
 from lading.service.limits.statement_size import SHORT
@@ -40,9 +38,6 @@ from lading.sql.table_statements import (
 )
 from lading.sql.user_statements import Privilege, ShowGrants, ShowRoles, ShowTokens, ShowUsers
 
-if TYPE_CHECKING:
-    from lading.service.session import Session
-
 
 def sees(rights: Rights | None, record: JobRecord) -> bool:
     """Whether a job is there for somebody: not without LOAD on its table."""
@@ -50,7 +45,7 @@ def sees(rights: Rights | None, record: JobRecord) -> bool:
     return rights is None or rights.allow(Privilege.LOAD, database, table)
 
 
-def check_allowed(session: Session, rights: Rights, statement: Statement) -> None:
+def check_allowed(database: str, rights: Rights, statement: Statement) -> None:
     """Raise DeniedError for a statement that somebody may not run. Lists are shortened where they are made, and
     jobs that may not be seen are not found.
     """
@@ -61,19 +56,19 @@ def check_allowed(session: Session, rights: Rights, statement: Statement) -> Non
         rights.require(Privilege.ADMIN, why="env:… and file:… name what the machine of the service keeps")
     match statement:
         case CreateJob():
-            rights.require(Privilege.LOAD, *_target(session, statement.insert.table))
+            rights.require(Privilege.LOAD, *_target(database, statement.insert.table))
             _check_source(rights, statement.insert)
         case CreateRoutineLoad():
-            database = statement.name.db if statement.name.db is not None else session.database
+            database = statement.name.db if statement.name.db is not None else database
             rights.require(Privilege.LOAD, database, statement.table)
         case AlterJob():
             _check_alter(rights, statement)
         case ExplainAlter() if isinstance(statement.alter, AlterJob):
             _check_alter(rights, statement.alter)
         case Query():
-            _check_query(session, rights, statement)
+            _check_query(database, rights, statement)
         case _:
-            _check_catalog(session, rights, statement)
+            _check_catalog(database, rights, statement)
 
 
 def _only_reads(statement: Statement) -> bool:
@@ -89,14 +84,14 @@ def _only_reads(statement: Statement) -> bool:
             return False
 
 
-def _check_catalog(session: Session, rights: Rights, statement: Statement) -> None:
+def _check_catalog(database: str, rights: Rights, statement: Statement) -> None:
     match statement:
         case CreateTable():
-            rights.require(Privilege.ADMIN, *_target(session, statement.name))
+            rights.require(Privilege.ADMIN, *_target(database, statement.name))
             if statement.location is not None and not is_s3_uri(statement.location):
                 rights.require(Privilege.ADMIN, why="the table would lie on the disk of the service")
         case DropTable():
-            rights.require(Privilege.ADMIN, *_target(session, statement.name))
+            rights.require(Privilege.ADMIN, *_target(database, statement.name))
         case CreateDatabase():
             rights.require(Privilege.ADMIN)
         case DropDatabase():
@@ -104,9 +99,9 @@ def _check_catalog(session: Session, rights: Rights, statement: Statement) -> No
         case UseDatabase():
             _check_database(rights, statement.name)
         case ShowTables():
-            _check_database(rights, statement.db or session.database)
+            _check_database(rights, statement.db or database)
         case DescribeTable():
-            database, table = _target(session, statement.name)
+            database, table = _target(database, statement.name)
             if not rights.see_table(database, table):
                 raise denied(rights.identity.user, Privilege.SELECT, database, table)
 
@@ -138,7 +133,7 @@ def is_local(source: SourceFunction) -> bool:
     return source.name == "FILE" and not is_s3_uri(source.properties.get("uri", ""))
 
 
-def _check_query(session: Session, rights: Rights, query: Query) -> None:
+def _check_query(database: str, rights: Rights, query: Query) -> None:
     """SELECT on every table that a query reads. Jobs and tasks are shortened to those that may be seen.
 
     A query without a table reads nothing that somebody could be granted, and still takes Spark's time. What Lading
@@ -148,13 +143,13 @@ def _check_query(session: Session, rights: Rights, query: Query) -> None:
         return
     tables = read_query(query).tables
     for table in sorted(tables, key=str):
-        rights.require(Privilege.SELECT, *_target(session, table))
+        rights.require(Privilege.SELECT, *_target(database, table))
     if not tables and literal_row(query) is None:
         rights.require(Privilege.ADMIN, why="an expression without a table runs on Spark; select it from a table")
 
 
-def _target(session: Session, name: QualifiedName) -> tuple[str, str]:
-    return (name.db if name.db is not None else session.database, name.name)
+def _target(database: str, name: QualifiedName) -> tuple[str, str]:
+    return (name.db if name.db is not None else database, name.name)
 
 
 # Before a statement is read as a whole, which can take long.

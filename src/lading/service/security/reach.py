@@ -1,120 +1,33 @@
-"""What a statement makes the service reach, and with whose identity: checked once for every face.
-
-Everything here needs only the properties of a statement, so it comes before mappings are read and sources are asked.
-"""
+"""Which hosts a definition names, and by which rules a job may connect to them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
 
-from lading.errors import DeniedError
+from lading.ids import JobId
 from lading.net.addresses import AddressRules
-from lading.service.security.endpoints import Endpoint, endpoints_of, job_subject, table_subject
-from lading.service.security.identity import (
-    KnownTable,
-    reaches_with_identity,
-    same_reach,
-    tables_touched,
-    uses_service_identity,
-)
-from lading.service.security.privileges import Rights
+from lading.service.security.endpoints import Endpoint, Endpoints, endpoints_of, job_subject
 from lading.sql.file_properties import is_s3_uri
-from lading.sql.kafka_settings import settings_for_admins
 from lading.sql.parts import SourceFunction
-from lading.sql.table_statements import CreateTable
-from lading.sql.user_statements import Privilege
-
-if TYPE_CHECKING:
-    from lading.ids import JobId
-    from lading.service.facade import Lading
-    from lading.service.session import Session
 
 
-def check_source(session: Session, source: SourceFunction, before: SourceFunction | None = None) -> None:
-    """Refuse a source that the user of a session may not have read; `before` is what the job has now.
-
-    What stays as it is was checked when it was made. Raises PropertyError or DeniedError.
-    """
-    rights = session.rights
-    known = _named_by(before) if before is not None else ()
-    named = [each for each in _named_by(source) if each not in known]
-    session.lading.endpoints.check_named(named, user=session.user, is_admin=session.is_admin)
-    if rights is None:
-        return
-    if new := _for_admins(source, before):
-        rights.require(Privilege.ADMIN, why=f"{', '.join(new)} is about the machine of the service")
-    if not uses_service_identity(source) or (before is not None and same_reach(source, before)):
-        return
-    rights.require_identity("the statement has no keys of its own, so the service would sign in as itself")
-    _check_places(session, rights, source.properties.get("uri", ""))
-
-
-def check_table(session: Session, statement: CreateTable) -> None:
-    """The same for a table that is to be made in a bucket."""
-    if statement.location is None or not is_s3_uri(statement.location):
-        return
-    rights, properties = session.rights, statement.properties
-    named = _table_endpoints(properties, statement.location)
-    session.lading.endpoints.check_named(named, user=session.user, is_admin=session.is_admin)
-    if rights is not None and reaches_with_identity(properties):
-        rights.require_identity("the statement has no keys of its own, so the service would sign in as itself")
-        _check_places(session, rights, f"{statement.location.rstrip('/')}/")
-
-
-def _check_places(session: Session, rights: Rights, uri: str) -> None:
-    """The service can read every table; whoever uses its identity cannot read more than they may SELECT."""
-    tables = (
-        KnownTable(database=entry.database, name=entry.name, location=entry.location)
-        for entry in session.lading.store.list_tables()
-    )
-    if all(rights.allow(Privilege.SELECT, table.database, table.name) for table in tables_touched(uri, tables)):
-        return
-    # Not by its name: the user may not know that it is there.
-    msg = f"USAGE command denied to user '{session.user}' for IDENTITY service: files of a table are at {uri}"
-    todo = "Name a place without tables, or write keys of your own; with SELECT on the table, query it."
-    raise DeniedError(msg, left="Nothing was changed.", todo=todo, user=session.user, privilege="USAGE")
-
-
-def _for_admins(source: SourceFunction, before: SourceFunction | None) -> list[str]:
-    if source.name != "KAFKA":
-        return []
-    old: Mapping[str, str] = before.properties if before is not None else {}
-    return [name for name in settings_for_admins(source.properties) if old.get(name) != source.properties[name]]
-
-
-# Opening what was made.
-
-
-def allow_hosts(session: Session, job_id: JobId, source: SourceFunction) -> None:
-    """Keep that somebody with ADMIN on everything named the hosts of a job."""
-    if session.is_admin:
-        session.lading.endpoints.allow(job_subject(job_id), _named_by(source))
-
-
-def allow_table_hosts(session: Session, statement: CreateTable, database: str) -> None:
-    """The same for a table. What an older table of this name was allowed does not count."""
-    subject = table_subject(database, statement.name.name)
-    session.lading.endpoints.forget(subject)
-    if session.is_admin and statement.location is not None:
-        session.lading.endpoints.allow(subject, _table_endpoints(statement.properties, statement.location))
-
-
-def job_rules(lading: Lading, job_id: JobId, source: SourceFunction, trusted_by: Session | None = None) -> AddressRules:
+def job_rules(endpoints: Endpoints, job_id: JobId, source: SourceFunction, *, is_trusted: bool = False) -> AddressRules:
     """Check the hosts of a job that is opened now, and say by which rules it may connect. Raises ConfigError.
 
-    `trusted_by` is whoever looks at a definition that is not the job's yet.
+    `is_trusted`: somebody with ADMIN on everything looks at a definition that is not the job's yet.
     """
-    named = _named_by(source)
-    trusted: Iterable[Endpoint] = named if trusted_by is not None and trusted_by.is_admin else ()
-    return lading.endpoints.rules_for(job_subject(job_id), named, trusted)
+    named = hosts_of(source)
+    trusted: Iterable[Endpoint] = named if is_trusted else ()
+    return endpoints.rules_for(job_subject(job_id), named, trusted)
 
 
-def _named_by(source: SourceFunction) -> tuple[Endpoint, ...]:
+def hosts_of(source: SourceFunction) -> tuple[Endpoint, ...]:
+    """The hosts that a source names."""
     return endpoints_of(source.properties, bucket=_bucket(source.properties.get("uri", ""), source.properties))
 
 
-def _table_endpoints(properties: Mapping[str, str], location: str) -> tuple[Endpoint, ...]:
+def table_hosts(properties: Mapping[str, str], location: str) -> tuple[Endpoint, ...]:
+    """The hosts that a table in a bucket names."""
     return endpoints_of(properties, bucket=_bucket(location, properties))
 
 

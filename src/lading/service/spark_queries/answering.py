@@ -29,7 +29,7 @@ from lading.pipeline.environment import without_identity
 from lading.pipeline.remote import RemoteFiles, empty_frame, remote_frame
 from lading.pipeline.sealing import new_key, with_key
 from lading.pipeline.session import is_local
-from lading.service.spark_queries.errors import QueryLimitError
+from lading.service.limits.query_errors import QueryLimitError
 from lading.service.spark_queries.wire import (
     BATCH,
     DONE,

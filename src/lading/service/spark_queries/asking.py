@@ -16,14 +16,14 @@ from lading.clock import Clock
 from lading.errors import ConfigError, LadingError, NotSupportedError, RefusedPlanError
 from lading.pipeline.plan_check import REFUSED_LEFT, REFUSED_TODO
 from lading.service.limits.cancellation import CancelToken, stopped
-from lading.service.limits.spooled_rows import Portion, keep_portions
-from lading.service.result import Result
-from lading.service.spark_queries.errors import (
+from lading.service.limits.query_errors import (
     QueryLimitError,
     QueryMemoryError,
     QueryProcessError,
     QueryTimeoutError,
 )
+from lading.service.limits.spooled_rows import Portion, keep_portions
+from lading.service.result import Result
 from lading.service.spark_queries.limits import QueryLimits
 from lading.service.spark_queries.process import Answerer, Line
 from lading.service.spark_queries.rows import rows_of

@@ -20,7 +20,7 @@ from lading.pipeline.environment import spark_environment
 from lading.pipeline.java import find_java
 from lading.service.home import Home
 from lading.service.limits.cancellation import CancelToken
-from lading.service.spark_queries.errors import QueryProcessError
+from lading.service.limits.query_errors import QueryProcessError
 from lading.service.spark_queries.limits import MIB, QueryLimits
 from lading.service.spark_queries.wire import OUT_OF_MEMORY, SPARK_ENDED, PeerGoneError, read_frame, send_frame
 from lading.settings import environment

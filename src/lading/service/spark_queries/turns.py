@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from lading.clock import Clock
 from lading.service.limits.cancellation import CancelToken, stopped
-from lading.service.spark_queries.errors import BusyError
+from lading.service.limits.query_errors import BusyError
 from lading.service.spark_queries.limits import QueryLimits
 
 LOOK_S = 0.5

@@ -9,10 +9,10 @@ from lading.service.edits import rollbacks
 from lading.service.edits.edit import Edit, commit_edit, plan_of, show_plan
 from lading.service.edits.undo import prepare_undo
 from lading.service.result import Result, done, table
-from lading.service.security.reach import allow_hosts, allow_table_hosts, check_source, check_table
 from lading.service.session import Session
 from lading.service.statements.inspect import explain_job, find_any, show_load
 from lading.service.statements.jobs import control_job, create_job, prepare_job_alter
+from lading.service.statements.reach import allow_hosts, allow_table_hosts, check_source, check_table
 from lading.service.statements.routine_loads import (
     after_change,
     control_routine,
@@ -24,7 +24,8 @@ from lading.service.statements.routine_loads import (
     show_routine_tasks,
 )
 from lading.service.statements.select import run_query
-from lading.service.statements.show_audit import show_audit
+from lading.service.statements.users import execute_user_statement
+from lading.service.views.audit_log import show_audit
 from lading.sql.audit_statements import ShowAudit
 from lading.sql.masking import mask
 from lading.sql.parts import QualifiedName
@@ -60,6 +61,7 @@ from lading.sql.table_statements import (
     ShowTables,
     UseDatabase,
 )
+from lading.sql.user_statements import AlterUser, UserStatement
 from lading.tables.types import spark_type
 
 
@@ -82,8 +84,19 @@ def execute(session: Session, statement: Statement) -> Result:
             return control_routine(session, statement)
         case Query():
             return run_query(session, statement)
+        case _ if isinstance(statement, UserStatement):
+            return _change_users(session, statement)
         case _:
             return _show(session, statement)
+
+
+def _change_users(session: Session, statement: UserStatement) -> Result:
+    access = session.lading.access
+    result = execute_user_statement(access, session.identity, statement)
+    if isinstance(statement, AlterUser) and statement.name == session.user and session.identity.credential:
+        # The session that set the new password knows it; every other login of the user ends.
+        session.identity = access.bind(session.identity)
+    return result
 
 
 def _show(session: Session, statement: Statement) -> Result:

@@ -16,18 +16,17 @@ from lading.model.bill import Head
 from lading.model.positions import Positions
 from lading.service.compile.file_offsets import warn_outside, whole_name
 from lading.service.compile.sourced import source_of
+from lading.service.edits.audit import apply, audit
 from lading.service.edits.begun import finish_begun, settled
+from lading.service.edits.create import create_open_job
 from lading.service.edits.edit import Edit, check_paused
 from lading.service.edits.lost_secrets import statement_to_alter
 from lading.service.edits.plan import PartitionMove, plan_file_moves
 from lading.service.result import Result, done
 from lading.service.runtime.ended_jobs import tell_table
-from lading.service.runtime.job_locks import turn_of
-from lading.service.runtime.opening import create_open_job
 from lading.service.security.authorization import is_local
-from lading.service.security.reach import allow_hosts, check_source
 from lading.service.session import Session
-from lading.service.statements.audit import apply, audit
+from lading.service.statements.reach import allow_hosts, check_source
 from lading.service.telemetry.recent import forget_lag
 from lading.sources.files.source import FilesSource, parse_offset
 from lading.sql.alter import alter_streaming_job
@@ -177,7 +176,7 @@ def control_job(session: Session, statement: ControlJob) -> Result:
         "RESUME": Resumed(at=now),
         "DROP": Stopped(at=now),
     }
-    with turn_of(session.lading, record.job_id):
+    with session.lading.job_locks.hold(record.job_id):
         if statement.verb == "RESUME":
             finish_begun(session.lading, record)
         apply(session, record, events[statement.verb], audit(session, record, statement.verb))
@@ -186,5 +185,5 @@ def control_job(session: Session, statement: ControlJob) -> Result:
             session.lading.forget_runner(record.job_id)
             forget_lag(session.lading.watches, record.job_id)
         if statement.verb == "DROP":
-            tell_table(session.lading, record)
+            tell_table(session.lading.catalog, record)
     return done()

@@ -16,17 +16,17 @@ from lading.model.positions import Positions, is_replaced
 from lading.service.compile.routine import window_of
 from lading.service.compile.sourced import AnyJob
 from lading.service.compile.streams import Stream, open_stream
+from lading.service.edits.audit import apply, audit
 from lading.service.edits.begun import finish_begun, settled
+from lading.service.edits.create import create_open_job
 from lading.service.edits.edit import Edit, check_paused
 from lading.service.edits.lost_secrets import statement_to_alter
 from lading.service.edits.plan import PartitionMove, plan_given_up, plan_new_source, plan_stream_moves
 from lading.service.result import Result, done, table
 from lading.service.runtime.ended_jobs import tell_table
-from lading.service.runtime.job_locks import turn_of
-from lading.service.runtime.opening import create_open_job
-from lading.service.security.reach import allow_hosts, check_source, job_rules
+from lading.service.security.reach import job_rules
 from lading.service.session import Session
-from lading.service.statements.audit import apply, audit
+from lading.service.statements.reach import allow_hosts, check_source
 from lading.service.views.routine import (
     NO_ROWS,
     create_text,
@@ -148,7 +148,7 @@ def control_routine(session: Session, statement: ControlRoutineLoad) -> Result:
 
 
 def _control(session: Session, record: JobRecord, statement: ControlRoutineLoad) -> None:
-    with turn_of(session.lading, record.job_id):
+    with session.lading.job_locks.hold(record.job_id):
         _control_in_turn(session, session.lading.runner(record.job_id).record(), statement)
 
 
@@ -167,7 +167,7 @@ def _control_in_turn(session: Session, record: JobRecord, statement: ControlRout
         session.lading.runner(record.job_id).halt()
         session.lading.forget_runner(record.job_id)
     if statement.verb == "STOP":
-        tell_table(session.lading, record)
+        tell_table(session.lading.catalog, record)
 
 
 # Changing.
@@ -246,7 +246,7 @@ def _as_routine(record: JobRecord, found: AnyJob) -> CreateRoutineLoad:
 def _stream(session: Session, record: JobRecord, statement: CreateRoutineLoad) -> Stream:
     """The stream of a definition, for questions only: no row is read."""
     definition = define_routine_load(with_references_followed(session.lading, statement))
-    addresses = job_rules(session.lading, record.job_id, statement.source, session)
+    addresses = job_rules(session.lading.endpoints, record.job_id, statement.source, is_trusted=session.is_admin)
     return open_stream(record, definition, NO_ROWS, session.lading.clock, addresses)
 
 

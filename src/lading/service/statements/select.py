@@ -7,7 +7,6 @@ import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sqlglot import exp, parse_one
 
@@ -19,6 +18,7 @@ from lading.pipeline.environment import cloud_identity, without_identity
 from lading.service.limits.cancellation import current_stop
 from lading.service.limits.sqlite_sandbox import SmallTables
 from lading.service.result import Result
+from lading.service.session import Session
 from lading.service.spark_queries.wire import QueryRequest, View
 from lading.service.telemetry.recent import lookout_of
 from lading.service.views.jobs import JobViews
@@ -29,9 +29,6 @@ from lading.sql.statements import Query
 from lading.sql.user_statements import Privilege
 from lading.tables.base import LakeTable
 from lading.tables.storage import StorageOptions
-
-if TYPE_CHECKING:
-    from lading.service.session import Session
 
 FUNCTIONS = {"JOBS": "jobs", "TASKS": "tasks"}
 ROUTINE_TABLE = "routine_load_jobs"

@@ -18,11 +18,11 @@ from lading.errors import LadingError
 from lading.jobs.record import JobRecord
 from lading.model.bill import Bill
 from lading.model.tally import Tally
+from lading.service.runtime.store_health import StoreHealth
 from lading.service.security.audit_log import AuditLog
 from lading.service.security.audit_metrics import AuditCollector
 from lading.service.telemetry.metric_labels import JobLabels
 from lading.service.telemetry.recent import RecentActivity
-from lading.service.telemetry.store_health import StoreHealth
 from lading.status.families import JOB_LABELS, MOST_JOBS, Family, JobFigures, Labels, derive_families
 from lading.status.lag import Lag, LagUnit
 from lading.status.outcomes import Outcome

@@ -9,15 +9,12 @@ import threading
 from collections import deque
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from lading.ids import JobId
+from lading.service.installation import Installation
 from lading.status.lag import Lag, LagUnit
 from lading.status.rates import Beat, LagPoint
-
-if TYPE_CHECKING:
-    from lading.service.facade import Lading
 
 KEPT_BEATS = 240
 KEPT_LAGS = 120
@@ -121,10 +118,10 @@ class RecentActivity:
                     del memory[job_id]
 
 
-_OWN: WeakKeyDictionary[Lading, RecentActivity] = WeakKeyDictionary()
+_OWN: WeakKeyDictionary[Installation, RecentActivity] = WeakKeyDictionary()
 
 
-def lookout_of(lading: Lading) -> RecentActivity:
+def lookout_of(lading: Installation) -> RecentActivity:
     """What all faces of a process show: that of its metrics, or one of its own where nobody measures."""
     for watch in lading.watches:
         if isinstance(found := getattr(watch, "lookout", None), RecentActivity):

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from lading.errors import HeadLostError
 from lading.jobs.record import JobRecord
 from lading.model.bill import Bill
 from lading.pipeline.quarantine import read_quarantine
+from lading.service.installation import Installation
 from lading.service.views.build import redacted
 from lading.service.views.records import ErrorRow
 
-if TYPE_CHECKING:
-    from lading.service.facade import Lading
 
-
-def read_error_rows(lading: Lading, record: JobRecord) -> Iterator[ErrorRow]:
+def read_error_rows(lading: Installation, record: JobRecord) -> Iterator[ErrorRow]:
     """Bad rows, those of the newest bill first."""
     folder = lading.home.quarantine(record.job_id)
     for bill in _bills_with_errors(lading, record):
@@ -35,7 +32,7 @@ def read_error_rows(lading: Lading, record: JobRecord) -> Iterator[ErrorRow]:
             )
 
 
-def _bills_with_errors(lading: Lading, record: JobRecord) -> Iterator[Bill]:
+def _bills_with_errors(lading: Installation, record: JobRecord) -> Iterator[Bill]:
     table, before = None, None
     while entries := lading.store.list_bills(record.job_id, limit=500, before_seq=before):
         for entry in entries:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from lading.errors import JobNotFoundError, LadingError
 from lading.jobs.record import JobKind, JobName, JobRecord, JobState
 from lading.model.codec import encode
 from lading.model.tally import Tally
+from lading.service.installation import Installation
 from lading.service.telemetry.recent import RecentActivity
 from lading.service.views.build import (
     beat_of,
@@ -41,9 +41,6 @@ from lading.service.views.records import (
 )
 from lading.status.lag import Lag, LagUnit
 from lading.status.rates import Beat, Rates, measure_rates, plot
-
-if TYPE_CHECKING:
-    from lading.service.facade import Lading
 
 MaySee = Callable[[JobRecord], bool]
 
@@ -72,7 +69,7 @@ def parse_job_name(text: str) -> JobName:
 class JobViews:
     """Safe to use from many threads."""
 
-    def __init__(self, lading: Lading, *, lookout: RecentActivity | None = None) -> None:
+    def __init__(self, lading: Installation, *, lookout: RecentActivity | None = None) -> None:
         self._lading = lading
         self._lookout = lookout or RecentActivity()
 

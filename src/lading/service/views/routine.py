@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from lading.errors import LadingError
@@ -28,9 +27,11 @@ from lading.pipeline.mapping import RowMapping
 from lading.service.compile.mapping import Mapped
 from lading.service.compile.positions import kafka_words, kinesis_words
 from lading.service.compile.streams import open_stream
+from lading.service.installation import Installation
 from lading.service.result import Result, table
 from lading.service.security.reach import job_rules
 from lading.service.security.vault import resolve_properties
+from lading.service.session import Session
 from lading.service.telemetry.lag_cache import Ask, LagWatch
 from lading.service.telemetry.recent import lookout_of
 from lading.service.views.jobs import JobViews
@@ -42,10 +43,6 @@ from lading.sql.masking import mask
 from lading.sql.parse import parse_statement
 from lading.sql.render import render
 from lading.sql.statements import CreateRoutineLoad
-
-if TYPE_CHECKING:
-    from lading.service.facade import Lading
-    from lading.service.session import Session
 
 NO_ROWS = Mapped(source_columns=(), metadata=(), mapping=RowMapping(columns=()))
 """For a source that is only asked how far it is."""
@@ -66,7 +63,7 @@ class _Seen:
 class RoutineViews:
     """Rows of SHOW for one service. Safe to use from many threads."""
 
-    def __init__(self, lading: Lading) -> None:
+    def __init__(self, lading: Installation) -> None:
         self._lading = lading
         self._seen: dict[JobId, _Seen] = {}
         self.watch = LagWatch(lading.clock)
@@ -160,7 +157,7 @@ class RoutineViews:
         def ask() -> StreamSight:
             statement = with_references_followed(self._lading, self._statement(record))
             definition = define_routine_load(statement)
-            addresses = job_rules(self._lading, record.job_id, statement.source)
+            addresses = job_rules(self._lading.endpoints, record.job_id, statement.source)
             stream = open_stream(record, definition, NO_ROWS, self._lading.clock, addresses)
             try:
                 return stream.source.sight(positions)
@@ -170,27 +167,27 @@ class RoutineViews:
         return ask
 
 
-_VIEWS: WeakKeyDictionary[Lading, RoutineViews] = WeakKeyDictionary()
+_VIEWS: WeakKeyDictionary[Installation, RoutineViews] = WeakKeyDictionary()
 
 
-def views_of(lading: Lading) -> RoutineViews:
+def views_of(lading: Installation) -> RoutineViews:
     """The views of a service: one for as long as it lives, because they remember answers."""
     return _VIEWS.setdefault(lading, RoutineViews(lading))
 
 
-def show_jobs(lading: Lading, records: Sequence[JobRecord]) -> Result:
+def show_jobs(lading: Installation, records: Sequence[JobRecord]) -> Result:
     """SHOW ROUTINE LOAD, oldest first."""
     ordered = sorted(records, key=lambda record: (record.created_at, record.job_id))
     return table(ROUTINE_COLUMNS, views_of(lading).rows(ordered))
 
 
-def show_tasks(lading: Lading, record: JobRecord) -> Result:
+def show_tasks(lading: Installation, record: JobRecord) -> Result:
     """SHOW ROUTINE LOAD TASK."""
     facts = views_of(lading).facts([record])[record.job_id]
     return table(ROUTINE_TASK_COLUMNS, render_routine_task(record, facts))
 
 
-def with_references_followed(lading: Lading, statement: CreateRoutineLoad) -> CreateRoutineLoad:
+def with_references_followed(lading: Installation, statement: CreateRoutineLoad) -> CreateRoutineLoad:
     """The statement with secrets in the place of references to them."""
     known = resolve_properties(statement.source.properties, home=lading.home.path)
     return replace(statement, source=replace(statement.source, properties=known))

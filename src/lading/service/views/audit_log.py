@@ -6,20 +6,17 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from lading.errors import DeniedError
 from lading.service.limits.cancellation import current_stop
 from lading.service.result import Result, table
 from lading.service.security.audit_event import AuditEvent
 from lading.service.security.audit_log import AuditLog
+from lading.service.security.privileges import Rights
+from lading.service.session import Session
 from lading.service.views.routine import like_pattern
 from lading.sql.audit_statements import ShowAudit
 from lading.sql.user_statements import Privilege
-
-if TYPE_CHECKING:
-    from lading.service.security.privileges import Rights
-    from lading.service.session import Session
 
 DEFAULT_EVENTS = 100
 MOST_EVENTS = 10_000

@@ -10,30 +10,27 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from lading.errors import LadingError
 from lading.ids import JobId
 from lading.jobs.record import JobKind, JobRecord
 from lading.model.positions import Positions
+from lading.service.installation import Installation
 from lading.service.telemetry.lag_cache import MOST_ASKED, LagWatch
 from lading.service.telemetry.metrics import Metrics
 from lading.sources.streams import StreamSight
 from lading.status.lag import LagUnit
 
-if TYPE_CHECKING:
-    from lading.service.facade import Lading
-
 EVERY_S = 30.0
 
-Sighting = Callable[["Lading", JobRecord, Positions], StreamSight]
+Sighting = Callable[["Installation", JobRecord, Positions], StreamSight]
 
 
 class LagRounds:
     """One thread of a service."""
 
     def __init__(
-        self, lading: Lading, metrics: Metrics, *, every_s: float = EVERY_S, sight: Sighting | None = None
+        self, lading: Installation, metrics: Metrics, *, every_s: float = EVERY_S, sight: Sighting | None = None
     ) -> None:
         self._lading = lading
         self._metrics = metrics
@@ -84,7 +81,7 @@ class LagRounds:
         )
 
     @staticmethod
-    def _shared_watch(lading: Lading) -> LagWatch:
+    def _shared_watch(lading: Installation) -> LagWatch:
         from lading.service.views.routine import views_of
 
         return views_of(lading).watch
@@ -102,7 +99,7 @@ class LagRounds:
                 self._log.exception("lags cannot be looked at, trying again")
 
 
-def ask_stream(lading: Lading, record: JobRecord, positions: Positions) -> StreamSight:
+def ask_stream(lading: Installation, record: JobRecord, positions: Positions) -> StreamSight:
     """What the stream of a routine load says now."""
     from lading.service.compile.streams import open_stream
     from lading.service.security.reach import job_rules
@@ -114,7 +111,7 @@ def ask_stream(lading: Lading, record: JobRecord, positions: Positions) -> Strea
     if not isinstance(statement, CreateRoutineLoad):
         return StreamSight()
     definition = define_routine_load(with_references_followed(lading, statement))
-    addresses = job_rules(lading, record.job_id, statement.source)
+    addresses = job_rules(lading.endpoints, record.job_id, statement.source)
     stream = open_stream(record, definition, NO_ROWS, lading.clock, addresses)
     try:
         return stream.source.sight(positions)

@@ -6,16 +6,15 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import Protocol, Self
 
+from lading.service.installation import Installation
 from lading.service.security.audit_event import AuditEvent, EventKind, result_of
 from lading.service.security.audit_text import cut, statement_text, unparsed_text
+from lading.service.security.origin import Origin
 from lading.service.security.redaction import redact
 from lading.sql.statements import Statement
 from lading.sql.user_statements import UserStatement
-
-if TYPE_CHECKING:
-    from lading.service.session import Session
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,8 +47,18 @@ class Recording:
     database: str
 
 
+class Actor(Protocol):
+    """Who does it: a session."""
+
+    lading: Installation
+    user: str
+    database: str
+    origin: Origin
+    recording: Recording | None
+
+
 @contextmanager
-def recorded(session: Session, what: Recorded, *, only_failures: bool = False) -> Iterator[None]:
+def recorded(session: Actor, what: Recorded, *, only_failures: bool = False) -> Iterator[None]:
     """Record what happens inside as one event. Inside of another one it only says more exactly what that is."""
     if session.recording is not None:
         session.recording.what = what
@@ -70,7 +79,7 @@ def recorded(session: Session, what: Recorded, *, only_failures: bool = False) -
         session.recording = None
 
 
-def _record(session: Session, recording: Recording, seconds: float, error: BaseException | None) -> None:
+def _record(session: Actor, recording: Recording, seconds: float, error: BaseException | None) -> None:
     log = session.lading.audit
     log.record(
         AuditEvent(

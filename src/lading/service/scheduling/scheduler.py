@@ -14,15 +14,12 @@ import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from lading.errors import StoreError
 from lading.ids import JobId
 from lading.jobs.events import Tick
 from lading.jobs.record import JobRecord, JobState
-
-if TYPE_CHECKING:
-    from lading.service.facade import Lading
+from lading.service.installation import Installation
 
 RESCAN_S = 60.0
 """How often the store is read for jobs that nobody told of."""
@@ -54,7 +51,7 @@ class _Entry:
 class Scheduler:
     """Runs the jobs of one service until it is closed."""
 
-    def __init__(self, lading: Lading, *, workers: int = 0) -> None:
+    def __init__(self, lading: Installation, *, workers: int = 0) -> None:
         self._lading = lading
         self._clock = lading.clock
         self._entries: dict[JobId, _Entry] = {}

@@ -8,8 +8,23 @@ from __future__ import annotations
 
 from lading.commit.protocols import Bills
 from lading.errors import HeadLostError, JobStateError
+from lading.ids import JobId
 from lading.model.bill import Bill, BillKind, Head
 from lading.model.job import Job
+from lading.store.protocols import MetadataStore
+
+BEGUN_PREFIX = "edit/"
+"""Settings of the store that have the edits which were begun, by the job."""
+
+
+def drop_begun(store: MetadataStore, job_id: JobId) -> None:
+    """An edit is in record and audit, or its commit certainly did not land."""
+    store.drop_setting(BEGUN_PREFIX + job_id)
+
+
+def has_begun(store: MetadataStore, job_id: JobId) -> bool:
+    """Whether an edit was begun and is not known to have ended."""
+    return store.read_setting(BEGUN_PREFIX + job_id) is not None
 
 
 def check_not_cut_off(job: Job, bills: Bills, newest: Bill, last_seen: Head | None, *, is_begun: bool = False) -> None:

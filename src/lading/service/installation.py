@@ -1,0 +1,335 @@
+"""What one installation has, for everything that works on its jobs: the façade, the statements and the threads."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from lading.clock import Clock, SystemClock
+from lading.commit.coordinator import Coordinator
+from lading.commit.steps import run_steps
+from lading.errors import HeadLostError, JobNotFoundError
+from lading.ids import JobId, new_incarnation
+from lading.jobs.events import Interrupted
+from lading.jobs.record import JobKind, JobName, JobRecord, JobState
+from lading.model.bill import Bill
+from lading.net.resolve import Resolver
+from lading.pipeline.environment import cloud_identity
+from lading.pipeline.pools import pool_of
+from lading.service.catalog.lost_home import Opening, open_kept
+from lading.service.catalog.tables import TableCatalog
+from lading.service.compile.compiled import Compiled
+from lading.service.compile.files import FilesContext, compile_files
+from lading.service.compile.routine import compile_routine
+from lading.service.compile.sourced import source_of, with_source
+from lading.service.home import Home
+from lading.service.runtime.caretaker import forget_ended
+from lading.service.runtime.context import CancellableStager, JobObserver, RunnerContext
+from lading.service.runtime.job_locks import JobLocks
+from lading.service.runtime.opening import created_positions, new_coordinator
+from lading.service.runtime.runner import JobRunner
+from lading.service.runtime.spark import Engine
+from lading.service.runtime.stagers import LazyStager, NoStager
+from lading.service.runtime.unrecorded import Unrecorded
+from lading.service.security.audit_log import AuditLog
+from lading.service.security.authorization import no_such_job
+from lading.service.security.endpoints import SETTING, Endpoints, installation_rules
+from lading.service.security.ldap_directory import open_ldap
+from lading.service.security.private_home import secure_home
+from lading.service.security.reach import job_rules
+from lading.service.security.root_password import forget_root_password
+from lading.service.security.users import Access
+from lading.service.security.vault import open_secrets, resolve_properties, seal_secrets
+from lading.service.spark_queries.asking import Queries
+from lading.service.spark_queries.limits import QueryLimits
+from lading.service.spark_queries.process import OwnSession, QueryProcess
+from lading.settings import audit_settings, environment, file_settings, security_settings
+from lading.sql.parse import parse_statement
+from lading.sql.statements import CreateJob, CreateRoutineLoad
+from lading.store.home import HomeLock
+from lading.tables.base import LakeTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class Installation:
+    """A home with its store, tables, users and jobs, opened by one process at a time."""
+
+    def __init__(
+        self,
+        home: str | Path,
+        *,
+        store_url: str = "",
+        spark: Mapping[str, str] | None = None,
+        session: SparkSession | None = None,
+        clock: Clock | None = None,
+        allow_private_endpoints: str | None = None,
+        resolver: Resolver | None = None,
+        opening: Opening = Opening.WORK,
+        query_limits: QueryLimits | None = None,
+    ) -> None:
+        self.home = Home(path=Path(home).absolute())
+        self.clock = clock or SystemClock()
+        secure_home(self.home.path)
+        self._lock = HomeLock.acquire(self.home.path, self.clock)
+        try:
+            self.store, self.vault = open_kept(self.home, store_url, self.clock, opening)
+        except BaseException:
+            self._lock.close()
+            raise
+        networks = environment().get(SETTING, "") if allow_private_endpoints is None else allow_private_endpoints
+        self.endpoints = Endpoints(self.store, self.clock, installation_rules(networks), resolver)
+        self.catalog = TableCatalog(self.home, self.store, self.clock, self.vault, self.endpoints)
+        self.audit = AuditLog(self.home.audit, self.clock, audit_settings())
+        self._settle_s = float(file_settings().file_settle_seconds)
+        self.engine = Engine(self.home, spark or {}, session)
+        limits = query_limits or QueryLimits()
+        answerer = OwnSession(session) if session else QueryProcess(self.home, spark or {}, limits)
+        self.queries = Queries(answerer, limits, self.clock)
+        self.job_locks = JobLocks()
+        self._runners: dict[JobId, JobRunner] = {}
+        self._runners_lock = threading.Lock()
+        self._access: Access | None = None
+        self._access_lock = threading.Lock()
+        self.listeners: list[Callable[[], None]] = []
+        """Told after every statement that may have changed a job."""
+        self._tools = RunnerContext(
+            store=self.store,
+            clock=self.clock,
+            incarnation=new_incarnation(),
+            compile=self.compile,
+            make_stager=self._stager,
+        )
+        self.catalog.create_database("default", if_not_exists=True)
+        self._end_lost_tasks()
+        forget_ended(self.store, self.clock)
+
+    @property
+    def access(self) -> Access:
+        """Users and what they may do."""
+        with self._access_lock:
+            if self._access is None:
+                self._access = Access(
+                    self.store,
+                    self.clock,
+                    self.vault,
+                    security=security_settings(),
+                    directory=open_ldap(environment(), self.clock),
+                    on_root_password=partial(forget_root_password, self.home.path),
+                    audit=self.audit,
+                )
+            return self._access
+
+    def close(self) -> None:
+        """Say goodbye to the jobs and let go of everything."""
+        with self._runners_lock:
+            runners = list(self._runners.values())
+        for runner in runners:
+            runner.goodbye()
+        self.queries.close()
+        self.engine.close()
+        self.audit.close()
+        self.store.close()
+        self._lock.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    # What statements use.
+
+    def job(self, name: str, *, include_final: bool = False) -> JobRecord:
+        """A streaming job by its name."""
+        found = self.store.find_job(JobName(kind=JobKind.STREAMING, name=name), include_final=include_final)
+        if found is None:
+            raise no_such_job(name)
+        return found.record
+
+    def any_job(self, name: str, *, include_final: bool = False) -> JobRecord:
+        """A streaming job by its name, or a routine load by `database.name`."""
+        database, dot, own = name.rpartition(".")
+        routine = JobName(kind=JobKind.ROUTINE, name=own, database=database)
+        found = self.store.find_job(routine, include_final=include_final) if dot else None
+        return found.record if found is not None else self.job(name, include_final=include_final)
+
+    def live_jobs(self) -> list[JobRecord]:
+        """Jobs that are to run."""
+        found = [stored.record for stored in self.store.list_jobs()]
+        return [record for record in found if record.state is not JobState.PAUSED]
+
+    def runner(self, job_id: JobId) -> JobRunner:
+        """The runner of a job in this incarnation."""
+        with self._runners_lock:
+            return self._runners.setdefault(job_id, JobRunner(job_id, self._tools))
+
+    def forget_runner(self, job_id: JobId) -> None:
+        """Let the next use of a job open it anew."""
+        with self._runners_lock:
+            runner = self._runners.pop(job_id, None)
+        if runner is not None:
+            runner.goodbye()
+
+    def drop_runner(self, job_id: JobId) -> None:
+        """Forget a runner whose state cannot be trusted; the job is taken over when it is opened next."""
+        with self._runners_lock:
+            runner = self._runners.pop(job_id, None)
+        if runner is not None:
+            runner.let_go()
+
+    def changed(self) -> None:
+        """Some job was made or changed."""
+        for listener in list(self.listeners):
+            listener()
+
+    def auto_resumed(self, record: JobRecord) -> None:
+        """A job goes on without a person."""
+        for watch in self._tools.watches:
+            watch.auto_resumed(record)
+
+    @property
+    def watches(self) -> list[JobObserver]:
+        """Who is told of steps and commits."""
+        return self._tools.watches
+
+    @property
+    def unrecorded(self) -> Unrecorded:
+        """What happened to jobs and could not be written down."""
+        return self._tools.unrecorded
+
+    def statement_of(self, record: JobRecord) -> CreateJob | CreateRoutineLoad:
+        """The statement that made a job, with its secrets: those of the slot that the record names."""
+        statement = parse_statement(record.definition)
+        if not isinstance(statement, CreateJob | CreateRoutineLoad):
+            msg = f"The definition of job {record.name} is not CREATE JOB or CREATE ROUTINE LOAD"
+            raise JobNotFoundError(msg, left="Nothing was changed.", todo="Drop the job and create it again.")
+        kept = self.store.read_setting(secret_key(record.job_id, record.secrets_slot))
+        secrets = open_secrets(self.vault, kept, job=str(record.full_name))
+        source = source_of(statement)
+        return with_source(statement, replace(source, properties={**source.properties, **secrets}))
+
+    def streaming_statement(self, record: JobRecord) -> CreateJob:
+        """The CREATE JOB of a job."""
+        statement = self.statement_of(record)
+        if not isinstance(statement, CreateJob):
+            msg = f"{record.full_name} is a routine load"
+            raise JobNotFoundError(msg, left="Nothing was changed.", todo="Use the statements of routine loads.")
+        return statement
+
+    def keep_secrets(
+        self,
+        job_id: JobId,
+        statement: CreateJob | CreateRoutineLoad,
+        kept: CreateJob | CreateRoutineLoad,
+        slot: str = "",
+    ) -> None:
+        """Keep what the definition leaves out: the values of secret properties, sealed, in the store alone.
+
+        They are in force once the record of the job names their slot. A slot that is in force is never written again.
+        """
+        all_of, shown = source_of(statement).properties, source_of(kept).properties
+        secrets = {name: value for name, value in all_of.items() if name not in shown}
+        self.store.write_setting(secret_key(job_id, slot), seal_secrets(self.vault, secrets))
+
+    def drop_secrets(self, job_id: JobId, slot: str) -> None:
+        """Forget secrets that no record names."""
+        self.store.write_setting(secret_key(job_id, slot), "")
+
+    def open_target(self, record: JobRecord) -> LakeTable:
+        """The table a job loads into."""
+        database, _, name = record.target.partition(".")
+        return self.catalog.open_table(database, name)
+
+    def compile(self, record: JobRecord, *, is_trial: bool = False) -> tuple[Compiled, LakeTable]:
+        """A job's parts, from its record. A trial only shows whether they fit."""
+        table = self.open_target(record)
+        database, _, name = record.target.partition(".")
+        entry, quarantine = self.catalog.entry(database, name), self.home.quarantine(record.job_id)
+        whole = self.statement_of(record)
+        source = source_of(whole)
+        # References to secrets are followed each time a job is opened, so that a changed secret needs no ALTER.
+        known = resolve_properties(source.properties, home=self.home.path)
+        statement = with_source(whole, replace(source, properties=known))
+        addresses = job_rules(self.endpoints, record.job_id, source)
+        if isinstance(statement, CreateJob):
+            context = FilesContext(clock=self.clock, settle_s=self._settle_s, is_trial=is_trial)
+            compiled = compile_files(
+                record.job_id,
+                statement,
+                table,
+                entry,
+                quarantine,
+                addresses=addresses,
+                context=context,
+                scale=record.batch_scale,
+            )
+        else:
+            compiled = compile_routine(record, statement, table, entry, quarantine, self.clock, addresses=addresses)
+        # Bills have the definition as it was written: with references, of which nothing is left once they are followed.
+        return replace(compiled, job=replace(compiled.job, definition=record.definition)), table
+
+    def coordinator(self, record: JobRecord) -> tuple[Coordinator, Compiled]:
+        """A coordinator that has started, for an operator's edit, and the parts of the job, to be closed."""
+        coordinator, compiled = self.new_coordinator(record)
+        begins = created_positions(self.store, record)
+        run_steps(coordinator.start(last_seen=record.last_seen, said_goodbye=record.goodbye, created_at=begins))
+        return coordinator, compiled
+
+    def new_coordinator(self, record: JobRecord) -> tuple[Coordinator, Compiled]:
+        """The same, before it has started."""
+        compiled, table = self.compile(record)
+        return new_coordinator(self._tools, compiled, table), compiled
+
+    @property
+    def tools(self) -> RunnerContext:
+        """What every runner of this service shares."""
+        return self._tools
+
+    def bills(self, record: JobRecord, limit: int) -> list[Bill]:
+        """The newest bills of a job, newest first."""
+        table = self.open_target(record)
+        found: list[Bill] = []
+        head = table.read_head_unchecked(record.job_id)
+        while head is not None and len(found) < limit:
+            try:
+                found.append(table.bills.read(record.job_id, head))
+            except HeadLostError:
+                break
+            head = found[-1].continues
+        return found
+
+    def spark(self) -> SparkSession:
+        """The Spark session, started when it is first needed."""
+        return self.engine.session()
+
+    def warm_up(self) -> None:
+        """Start Spark before somebody waits for it."""
+        self.engine.warm_up()
+
+    # Inside.
+
+    def _end_lost_tasks(self) -> None:
+        """Tasks whose process died, of jobs that nobody will open soon. For the others, opening decides."""
+        for stored in self.store.list_jobs(include_final=True):
+            record = stored.record
+            if record.task is not None and (record.is_final or record.state is JobState.PAUSED):
+                self.runner(record.job_id).apply(Interrupted(at=self.clock.now()))
+
+    def _stager(self, compiled: Compiled) -> CancellableStager:
+        if compiled.stage is None:
+            return NoStager()
+        # A pool for each job: those that have much to do leave the others their even share.
+        tools = replace(compiled.stage.tools, identity=cloud_identity(environment()))
+        return LazyStager(self.spark, replace(compiled.stage, tools=tools, pool=pool_of(compiled.job.job_id)))
+
+
+def secret_key(job_id: JobId, slot: str = "") -> str:
+    """Where the store keeps a job's secrets: one slot for each set of them, the first without a name."""
+    return f"secrets/{job_id}/{slot}" if slot else f"secrets/{job_id}"

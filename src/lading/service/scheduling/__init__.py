@@ -1,0 +1,1 @@
+"""Threads of a service that give jobs their turns and look after them."""

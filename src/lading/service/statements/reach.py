@@ -1,0 +1,96 @@
+"""What a statement makes the service reach, and with whose identity: checked once for every face.
+
+Everything here needs only the properties of a statement, so it comes before mappings are read and sources are asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lading.errors import DeniedError
+from lading.ids import JobId
+from lading.service.security.endpoints import job_subject, table_subject
+from lading.service.security.identity import (
+    KnownTable,
+    reaches_with_identity,
+    same_reach,
+    tables_touched,
+    uses_service_identity,
+)
+from lading.service.security.privileges import Rights
+from lading.service.security.reach import hosts_of, table_hosts
+from lading.service.session import Session
+from lading.sql.file_properties import is_s3_uri
+from lading.sql.kafka_settings import settings_for_admins
+from lading.sql.parts import SourceFunction
+from lading.sql.table_statements import CreateTable
+from lading.sql.user_statements import Privilege
+
+
+def check_source(session: Session, source: SourceFunction, before: SourceFunction | None = None) -> None:
+    """Refuse a source that the user of a session may not have read; `before` is what the job has now.
+
+    What stays as it is was checked when it was made. Raises PropertyError or DeniedError.
+    """
+    rights = session.rights
+    known = hosts_of(before) if before is not None else ()
+    named = [each for each in hosts_of(source) if each not in known]
+    session.lading.endpoints.check_named(named, user=session.user, is_admin=session.is_admin)
+    if rights is None:
+        return
+    if new := _for_admins(source, before):
+        rights.require(Privilege.ADMIN, why=f"{', '.join(new)} is about the machine of the service")
+    if not uses_service_identity(source) or (before is not None and same_reach(source, before)):
+        return
+    rights.require_identity("the statement has no keys of its own, so the service would sign in as itself")
+    _check_places(session, rights, source.properties.get("uri", ""))
+
+
+def check_table(session: Session, statement: CreateTable) -> None:
+    """The same for a table that is to be made in a bucket."""
+    if statement.location is None or not is_s3_uri(statement.location):
+        return
+    rights, properties = session.rights, statement.properties
+    named = table_hosts(properties, statement.location)
+    session.lading.endpoints.check_named(named, user=session.user, is_admin=session.is_admin)
+    if rights is not None and reaches_with_identity(properties):
+        rights.require_identity("the statement has no keys of its own, so the service would sign in as itself")
+        _check_places(session, rights, f"{statement.location.rstrip('/')}/")
+
+
+def _check_places(session: Session, rights: Rights, uri: str) -> None:
+    """The service can read every table; whoever uses its identity cannot read more than they may SELECT."""
+    tables = (
+        KnownTable(database=entry.database, name=entry.name, location=entry.location)
+        for entry in session.lading.store.list_tables()
+    )
+    if all(rights.allow(Privilege.SELECT, table.database, table.name) for table in tables_touched(uri, tables)):
+        return
+    # Not by its name: the user may not know that it is there.
+    msg = f"USAGE command denied to user '{session.user}' for IDENTITY service: files of a table are at {uri}"
+    todo = "Name a place without tables, or write keys of your own; with SELECT on the table, query it."
+    raise DeniedError(msg, left="Nothing was changed.", todo=todo, user=session.user, privilege="USAGE")
+
+
+def _for_admins(source: SourceFunction, before: SourceFunction | None) -> list[str]:
+    if source.name != "KAFKA":
+        return []
+    old: Mapping[str, str] = before.properties if before is not None else {}
+    return [name for name in settings_for_admins(source.properties) if old.get(name) != source.properties[name]]
+
+
+# Opening what was made.
+
+
+def allow_hosts(session: Session, job_id: JobId, source: SourceFunction) -> None:
+    """Keep that somebody with ADMIN on everything named the hosts of a job."""
+    if session.is_admin:
+        session.lading.endpoints.allow(job_subject(job_id), hosts_of(source))
+
+
+def allow_table_hosts(session: Session, statement: CreateTable, database: str) -> None:
+    """The same for a table. What an older table of this name was allowed does not count."""
+    subject = table_subject(database, statement.name.name)
+    session.lading.endpoints.forget(subject)
+    if session.is_admin and statement.location is not None:
+        session.lading.endpoints.allow(subject, table_hosts(statement.properties, statement.location))
