@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlglot import parse_one
 
-from lading.mysql.arithmetic import calculate
+from lading.mysql.emulation.arithmetic import calculate
 from lading.service.facade import Lading
 from tests.mysql.conftest import Connect, rows
 

@@ -11,8 +11,8 @@ from typing import Any
 import pymysql
 import pytest
 
-from lading.mysql.auth import LocalRoot, is_loopback, is_proof, verifier
-from lading.mysql.options import MysqlOptions
+from lading.mysql.protocol.auth import LocalRoot, is_loopback, is_proof, verifier
+from lading.mysql.protocol.options import MysqlOptions
 from lading.mysql.server import MysqlServer
 from lading.service.facade import Lading
 from lading.service.security.certificates import CertificateFiles

@@ -10,12 +10,13 @@ from collections.abc import Iterator
 import pymysql
 import pytest
 
-from lading.mysql import packets, statements
-from lading.mysql.answers import READY
-from lading.mysql.constants import Surroundings, select_constants
-from lading.mysql.options import MysqlOptions
+from lading.mysql.emulation import statements
+from lading.mysql.emulation.constants import Surroundings, select_constants
+from lading.mysql.protocol import packets
+from lading.mysql.protocol.answers import READY
+from lading.mysql.protocol.options import MysqlOptions
+from lading.mysql.protocol.wire import Wire
 from lading.mysql.server import MysqlServer
-from lading.mysql.wire import Wire
 from lading.service.facade import Lading
 from lading.service.limits import sqlite_sandbox
 from lading.service.limits.sqlite_sandbox import Bounds

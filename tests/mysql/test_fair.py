@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from lading.mysql.options import MysqlOptions
+from lading.mysql.protocol.options import MysqlOptions
 from lading.mysql.server import MysqlServer
 from lading.service.facade import Lading
 from lading.service.limits import sqlite_sandbox

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading.mysql.packets import Reader
-from lading.mysql.parameters import Prepared
+from lading.mysql.protocol.packets import Reader
+from lading.mysql.protocol.parameters import Prepared
+from lading.mysql.protocol.statement_text import cut, fill, question_marks
+from lading.mysql.protocol.values import binary_row, heads_of, text_of, text_row
 from lading.mysql.server import MysqlServer
-from lading.mysql.statement_text import cut, fill, question_marks
-from lading.mysql.values import binary_row, heads_of, text_of, text_row
 from lading.service.result import Result
-from lading.sql.tokens import Kind, tokenize
+from lading.sql.syntax.tokens import Kind, tokenize
 from tests.mysql.raw import DEPRECATE_EOF, Raw, code_of, encode
 
 

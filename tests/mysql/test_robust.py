@@ -16,7 +16,7 @@ import pymysql
 import pytest
 
 from lading.errors import ConfigError
-from lading.mysql.options import MysqlOptions
+from lading.mysql.protocol.options import MysqlOptions
 from lading.mysql.server import MysqlServer
 from lading.service.facade import Lading
 from lading.service.result import Result

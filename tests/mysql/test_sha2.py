@@ -14,7 +14,7 @@ from typing import Any
 import pymysql
 import pytest
 
-from lading.mysql.options import MysqlOptions
+from lading.mysql.protocol.options import MysqlOptions
 from lading.mysql.server import MysqlServer
 from lading.service.facade import Lading
 from lading.service.security.certificates import CertificateFiles

@@ -8,7 +8,7 @@ from pathlib import Path
 import pymysql
 import pytest
 
-from lading.mysql.options import MysqlOptions
+from lading.mysql.protocol.options import MysqlOptions
 from lading.mysql.server import MysqlServer
 from lading.service.facade import Lading
 from lading.service.security.mysql_users import MysqlUsers

@@ -10,8 +10,8 @@ import pytest
 from lading.errors import RefusedPlanError
 from lading.pipeline.java_stream import JavaClass, JavaLiteral, JavaObject, Part, read_stream, texts_of
 from lading.pipeline.plan_check import check_plan, mapping_rules, query_rules
-from lading.sql.query_parts import QUERY_FUNCTIONS
-from lading.sql.spark_functions import SPARK_FUNCTIONS
+from lading.sql.expressions.query_parts import QUERY_FUNCTIONS
+from lading.sql.expressions.spark_functions import SPARK_FUNCTIONS
 
 RECORDED = Path(__file__).parent.parent / "golden" / "spark-plans.txt"
 """A name, the expression, and what Spark's parser made of it, as Java writes it."""

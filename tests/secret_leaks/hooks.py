@@ -18,7 +18,7 @@ from starlette.testclient import TestClient
 from lading.service.security.users import Access
 from lading.service.session import Session
 from lading.service.telemetry.logs import JsonLines, TextLines
-from lading.sql.spans import is_hidden
+from lading.sql.syntax.spans import is_hidden
 from tests.secret_leaks.watch import Watch
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import threading
 
-from lading.sql.spans import MASK
+from lading.sql.syntax.spans import MASK
 from lading.testing.marked import MARK
 
 _SHOWN = 160

@@ -12,8 +12,8 @@ from lading.service.result import Result
 from lading.service.security.users import ROOT, Access, Identity
 from lading.service.security.vault import Vault
 from lading.service.statements.users import execute_user_statement
-from lading.sql.parse import parse_statement
-from lading.sql.user_statements import UserStatement
+from lading.sql.statements.users import UserStatement
+from lading.sql.syntax.parse import parse_statement
 from lading.store.store import Store, open_store
 from lading.testing.clock import ManualClock
 from lading.testing.marked import secret

@@ -18,7 +18,7 @@ from lading.errors import (
     ConfigError,
     SecretError,
 )
-from lading.mysql.auth import Authenticator, is_proof
+from lading.mysql.protocol.auth import Authenticator, is_proof
 from lading.service.security.mysql_users import MysqlUsers
 from lading.service.security.throttle import FORGET_AFTER_S, MOST_DELAY_S, MOST_KEYS, Throttle
 from lading.service.security.users import ROOT, Access, Identity

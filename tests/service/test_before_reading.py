@@ -12,7 +12,7 @@ from lading.errors import DeniedError, ParseError, SqlError
 from lading.service.facade import Lading
 from lading.service.limits.statement_size import SHORT
 from lading.service.security.redaction import redact
-from lading.sql.spans import PLACEHOLDERS
+from lading.sql.syntax.spans import PLACEHOLDERS
 from lading.testing.marked import secret
 
 SRC = Path(__file__).parents[2] / "src" / "lading"

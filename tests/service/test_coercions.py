@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
-from lading.sql.expressions import translate_expression
-from lading.sql.typed_expressions import Scope, ScopeColumn, TypedExpression, type_expression
-from lading.sql.value_types import ValueType, decimal, exact_for, type_of_spark
+from lading.sql.expressions.mapping import translate_expression
+from lading.sql.expressions.typed import Scope, ScopeColumn, TypedExpression, type_expression
+from lading.sql.expressions.value_types import ValueType, decimal, exact_for, type_of_spark
 from tests.sql.coercion_reference import REFUSED, TABLES, Choose, Column, Compare, Compute, Expr, Literal, Reading
 from tests.sql.random_expressions import COLUMNS, Maker, rows
 

@@ -9,10 +9,10 @@ import pytest
 from lading.errors import ConfigError, PropertyError
 from lading.service.compile.files_spec import files_spec_of
 from lading.sources.files.spec import Compression, FilesSpec, Format, Ingestion, LateFiles, MissingColumns, S3Access
-from lading.sql.definitions import define_streaming_job
-from lading.sql.file_properties import COMPRESSIONS, FORMATS
-from lading.sql.parse import parse_statement
-from lading.sql.statements import CreateJob
+from lading.sql.properties.files import COMPRESSIONS, FORMATS
+from lading.sql.statements.definitions import define_streaming_job
+from lading.sql.statements.jobs import CreateJob
+from lading.sql.syntax.parse import parse_statement
 
 S3 = {"uri": "s3://b/k", "format": "csv"}
 

@@ -16,7 +16,7 @@ from fastapi.testclient import TestClient
 from lading.clock import Clock, SystemClock
 from lading.errors import AuthError, ConfigError
 from lading.http.app import create_app
-from lading.mysql.options import MysqlOptions
+from lading.mysql.protocol.options import MysqlOptions
 from lading.mysql.server import MysqlServer
 from lading.service.facade import Lading
 from lading.service.security.certificates import CertificateFiles

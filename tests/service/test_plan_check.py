@@ -20,8 +20,8 @@ from lading.pipeline.mapping import RowMapping, TargetColumn, select_lists
 from lading.pipeline.plan_check import Rules, check_plan, mapping_rules, query_rules
 from lading.pipeline.plan_parts import parts_of
 from lading.pipeline.spark_classes import FUNCTION_CLASSES, QUERY_CLASSES
-from lading.sql.query_parts import QUERY_FUNCTIONS
-from lading.sql.spark_functions import (
+from lading.sql.expressions.query_parts import QUERY_FUNCTIONS
+from lading.sql.expressions.spark_functions import (
     AGGREGATE_FUNCTIONS,
     REFUSED_FUNCTIONS,
     ROW_FUNCTIONS,
@@ -334,7 +334,7 @@ UNIT = f"`HOUR, now(), now()) + length({EVIL}) + timestampdiff(HOUR`"
 
 
 def test_a_job_whose_plan_is_refused_is_paused_and_runs_nothing(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lading.sql.expressions.is_unit", lambda node: True)
+    monkeypatch.setattr("lading.sql.expressions.mapping.is_unit", lambda node: True)
     desk.table()
     desk.put_orders("a.csv", 0, 3)
     desk.create(select=f"id, timestampdiff({UNIT}, now(), now()), amount")
@@ -350,7 +350,7 @@ def test_a_job_whose_plan_is_refused_is_paused_and_runs_nothing(desk: Desk, monk
 
 def test_a_query_whose_plan_is_refused_runs_nothing(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     desk.table()
-    monkeypatch.setattr("lading.sql.queries._call_problem", lambda node: "")
+    monkeypatch.setattr("lading.sql.expressions.queries._call_problem", lambda node: "")
     with pytest.raises(RefusedPlanError, match="the function JAVA_METHOD"):
         desk.sql(f"SELECT {EVIL} FROM orders")
     assert not was_run(desk.lading.spark())

@@ -23,10 +23,10 @@ from lading.errors import (
 from lading.service.facade import Lading
 from lading.service.limits.cancellation import CancelToken
 from lading.service.result import Result
-from lading.sql.parse import parse_statement
-from lading.sql.parts import QualifiedName
-from lading.sql.queries import TableQuery, read_query
-from lading.sql.statements import Query
+from lading.sql.expressions.queries import TableQuery, read_query
+from lading.sql.statements.jobs import Query
+from lading.sql.statements.parts import QualifiedName
+from lading.sql.syntax.parse import parse_statement
 from lading.testing.marked import secret
 from tests.service.conftest import Desk
 

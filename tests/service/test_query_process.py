@@ -23,7 +23,7 @@ from pyspark.sql import SparkSession
 from lading.clock import SystemClock
 from lading.errors import ConfigError
 from lading.http.app import create_app
-from lading.mysql.options import MysqlOptions
+from lading.mysql.protocol.options import MysqlOptions
 from lading.mysql.server import MysqlServer
 from lading.service.home import Home
 from lading.service.limits.cancellation import CancelToken

@@ -14,7 +14,7 @@ import pytest
 from lading.errors import ConfigError, DeniedError, LadingError, PropertyError
 from lading.service.compile import streams
 from lading.service.facade import Lading
-from lading.sql.kafka_settings import FOR_ADMINS, FOR_EVERYBODY
+from lading.sql.properties.kafka_settings import FOR_ADMINS, FOR_EVERYBODY
 from lading.testing.marked import secret
 from tests.service.routine_fakes import FakeKafka, FakeKinesis, World
 

@@ -8,12 +8,12 @@ import pymysql
 import pytest
 
 from lading.errors import ConfigError, DeniedError, UserExistsError, UserNotFoundError
-from lading.mysql.options import MysqlOptions
+from lading.mysql.protocol.options import MysqlOptions
 from lading.mysql.server import MysqlServer
 from lading.service.facade import Lading
 from lading.service.security.mysql_users import MysqlUsers
 from lading.service.security.users import ROOT, Access
-from lading.sql.user_statements import Privilege
+from lading.sql.statements.users import Privilege
 from lading.store.store import Store
 from lading.testing.marked import secret
 from tests.service.access_rig import ANNA, JACK, access, clock, run, store, waits

@@ -7,9 +7,9 @@ import pytest
 
 from lading.errors import PropertyError, SqlError
 from lading.service.compile.mapping import Mapped, map_rows, zoned
-from lading.sql.definitions import define_routine_load
-from lading.sql.parse import parse_statement
-from lading.sql.statements import CreateRoutineLoad
+from lading.sql.statements.definitions import define_routine_load
+from lading.sql.statements.jobs import CreateRoutineLoad
+from lading.sql.syntax.parse import parse_statement
 
 TABLE = pa.schema([pa.field("id", pa.int64(), nullable=False), ("city", pa.string()), ("amount", pa.float64())])
 METADATA = pa.schema([("_key", pa.string()), ("_offset", pa.int64())])

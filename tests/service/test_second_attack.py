@@ -9,13 +9,13 @@ import pymysql
 import pytest
 
 from lading.errors import ConfigError, DeniedError, InvalidNameError, LadingError
-from lading.mysql.options import MysqlOptions
+from lading.mysql.protocol.options import MysqlOptions
 from lading.mysql.server import MysqlServer
 from lading.service.compile import streams
 from lading.service.facade import Lading
 from lading.service.security.mysql_users import MysqlUsers
 from lading.service.statements.reach import check_source
-from lading.sql.parts import SourceFunction
+from lading.sql.statements.parts import SourceFunction
 from lading.testing.marked import secret
 from tests.logins import ROOT_PASSWORD, with_root
 from tests.service.routine_fakes import FakeKafka, World

@@ -12,12 +12,12 @@ import pytest
 from lading.errors import SqlError
 from lading.service.compile.mapping import map_rows
 from lading.service.facade import Lading
-from lading.sql.definitions import define_routine_load
-from lading.sql.expressions import translate_expression
-from lading.sql.parse import parse_statement
-from lading.sql.property_values import timezone
-from lading.sql.statements import CreateRoutineLoad
-from lading.sql.type_names import parse_type
+from lading.sql.expressions.mapping import translate_expression
+from lading.sql.expressions.type_names import parse_type
+from lading.sql.properties.values import timezone
+from lading.sql.statements.definitions import define_routine_load
+from lading.sql.statements.jobs import CreateRoutineLoad
+from lading.sql.syntax.parse import parse_statement
 from lading.testing.marked import secret
 
 PASSWORD = secret("long-enough")
@@ -151,7 +151,7 @@ def outside_of_quotes(text: str) -> str:
 
 
 def test_a_time_zone_is_no_text_where_zones_are_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lading.sql.property_values._zones", frozenset)
+    monkeypatch.setattr("lading.sql.properties.values._zones", frozenset)
     assert timezone("timezone", "Mars/Olympus") == "Mars/Olympus"
     with pytest.raises(SqlError, match="not a time zone"):
         timezone("timezone", f"x') || {EVIL} || ('")

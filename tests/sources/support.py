@@ -22,9 +22,9 @@ from lading.sources.files.reader import output_schema, read_split
 from lading.sources.files.schema import infer_schema
 from lading.sources.files.source import FilesSource
 from lading.sources.files.spec import FilesSpec
-from lading.sql.file_properties import read_file_source
-from lading.sql.job_properties import JOB_PROPERTY_NAMES, read_job_properties
-from lading.sql.parts import SourceFunction
+from lading.sql.properties.files import read_file_source
+from lading.sql.properties.jobs import JOB_PROPERTY_NAMES, read_job_properties
+from lading.sql.statements.parts import SourceFunction
 from lading.testing.marked import secret
 from tests.tables.s3_server import S3Server
 

@@ -13,11 +13,11 @@ from lading.errors import LadingError
 from lading.pipeline.mapping import RowMapping, TargetColumn, select_lists
 from lading.service.compile.files import _mapping
 from lading.service.compile.mapping import map_rows
-from lading.sql.definitions import define_routine_load, define_streaming_job
-from lading.sql.parse import parse_statement
-from lading.sql.parts import QualifiedName
-from lading.sql.queries import read_query
-from lading.sql.statements import CreateJob, CreateRoutineLoad, Query
+from lading.sql.expressions.queries import read_query
+from lading.sql.statements.definitions import define_routine_load, define_streaming_job
+from lading.sql.statements.jobs import CreateJob, CreateRoutineLoad, Query
+from lading.sql.statements.parts import QualifiedName
+from lading.sql.syntax.parse import parse_statement
 from lading.store.records import TableEntry
 
 SEED = "lading"

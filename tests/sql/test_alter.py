@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from lading.errors import SqlError
-from lading.sql.alter import AlteredRoutineLoad, alter_routine_load, alter_streaming_job
-from lading.sql.parse import parse_statement
-from lading.sql.statements import AlterJob, AlterRoutineLoad, CreateJob, CreateRoutineLoad
+from lading.sql.statements.alter import AlteredRoutineLoad, alter_routine_load, alter_streaming_job
+from lading.sql.statements.jobs import AlterJob, AlterRoutineLoad, CreateJob, CreateRoutineLoad
+from lading.sql.syntax.parse import parse_statement
 
 INSERT = 'INSERT INTO db.t SELECT a FROM S3("uri"="s3://b/k", "format"="csv", "s3.access_key"="1", "s3.secret_key"="2")'
 JOB = f'CREATE JOB j PROPERTIES("max_interval"="5") ON STREAMING DO {INSERT}'

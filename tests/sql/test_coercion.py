@@ -6,10 +6,10 @@ import pytest
 from sqlglot import exp
 
 from lading.errors import NotSupportedError
-from lading.sql.coercion import Context, coerce
-from lading.sql.expressions import translate_expression
-from lading.sql.typed_expressions import Scope, ScopeColumn, TypedExpression, type_expression
-from lading.sql.value_types import (
+from lading.sql.expressions.coercion import Context, coerce
+from lading.sql.expressions.mapping import translate_expression
+from lading.sql.expressions.typed import Scope, ScopeColumn, TypedExpression, type_expression
+from lading.sql.expressions.value_types import (
     BOOLEAN,
     DATE,
     DATETIME,

@@ -6,13 +6,13 @@ import pytest
 
 from lading.errors import NotSupportedError, PropertyError, SqlError
 from lading.model.table import PartitionField
-from lading.sql.definitions import define_routine_load, define_streaming_job
-from lading.sql.file_properties import FileProperties, S3Properties
-from lading.sql.kafka_properties import KafkaProperties
-from lading.sql.kinesis_properties import KinesisProperties
-from lading.sql.parse import parse_statement, parse_statements
-from lading.sql.statements import CreateJob, CreateRoutineLoad
-from lading.sql.table_statements import CreateTable
+from lading.sql.properties.files import FileProperties, S3Properties
+from lading.sql.properties.kafka import KafkaProperties
+from lading.sql.properties.kinesis import KinesisProperties
+from lading.sql.statements.definitions import define_routine_load, define_streaming_job
+from lading.sql.statements.jobs import CreateJob, CreateRoutineLoad
+from lading.sql.statements.tables import CreateTable
+from lading.sql.syntax.parse import parse_statement, parse_statements
 
 KAFKA = 'FROM KAFKA("kafka_broker_list"="b", "kafka_topic"="t")'
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from lading.sql.definitions import define_routine_load, define_streaming_job
-from lading.sql.job_properties import JOB_PROPERTY_NAMES
-from lading.sql.parse import parse_statements
-from lading.sql.statements import CreateJob, CreateRoutineLoad, Statement
+from lading.sql.properties.jobs import JOB_PROPERTY_NAMES
+from lading.sql.statements.definitions import define_routine_load, define_streaming_job
+from lading.sql.statements.jobs import CreateJob, CreateRoutineLoad, Statement
+from lading.sql.syntax.parse import parse_statements
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 PAGE = (DOCS / "sql.md").read_text() + (DOCS / "users.md").read_text() + (DOCS / "audit.md").read_text()

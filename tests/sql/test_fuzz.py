@@ -7,8 +7,8 @@ import re
 import pytest
 from sqlglot import exp, parse
 
-from lading.sql.query_parts import QUERY_FUNCTIONS
-from lading.sql.spark_functions import SPARK_FUNCTIONS
+from lading.sql.expressions.query_parts import QUERY_FUNCTIONS
+from lading.sql.expressions.spark_functions import SPARK_FUNCTIONS
 from tests.sql.odd_statements import EXAMPLES, Translated, odd_mapping, odd_names, odd_query
 from tests.sql.plain_spark import PlainSpark
 

@@ -7,10 +7,10 @@ import re
 import pytest
 
 from lading.errors import SqlError
-from lading.sql.expressions import translate_expression
-from lading.sql.masking import mask, without_secrets
-from lading.sql.parse import parse_statement, parse_statements
-from lading.sql.render import render
+from lading.sql.expressions.mapping import translate_expression
+from lading.sql.syntax.masking import mask, without_secrets
+from lading.sql.syntax.parse import parse_statement, parse_statements
+from lading.sql.syntax.render import render
 from tests.sql.golden import Case, load_errors, load_lines, load_pairs
 
 PAIRS = [case for name in ("jobs.sql", "routine_loads.sql", "tables.sql", "users.sql") for case in load_pairs(name)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lading.sql.spans import mask_text
+from lading.sql.syntax.spans import mask_text
 
 
 @pytest.mark.parametrize(

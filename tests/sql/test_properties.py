@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lading.errors import NotSupportedError, PropertyError, SqlError
-from lading.sql.file_properties import (
+from lading.sql.properties.files import (
     FILE_NAMES,
     S3_NAMES,
     S3Properties,
@@ -15,19 +15,19 @@ from lading.sql.file_properties import (
     show_file_properties,
     show_s3_properties,
 )
-from lading.sql.job_properties import (
+from lading.sql.properties.jobs import (
     JOB_PROPERTY_NAMES,
     StreamingJobProperties,
     read_job_properties,
     show_job_properties,
 )
-from lading.sql.parts import SourceFunction
-from lading.sql.routine_properties import (
+from lading.sql.properties.routine import (
     ROUTINE_PROPERTY_NAMES,
     RoutineLoadProperties,
     read_routine_properties,
     show_routine_properties,
 )
+from lading.sql.statements.parts import SourceFunction
 
 S3 = {"uri": "s3://b/k/*.csv", "format": "csv"}
 

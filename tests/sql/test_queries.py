@@ -7,10 +7,10 @@ import sqlite3
 import pytest
 
 from lading.errors import NotSupportedError, ParseError
-from lading.sql.parse import parse_statement
-from lading.sql.parts import SourceFunction
-from lading.sql.queries import rewrite_query
-from lading.sql.statements import Query
+from lading.sql.expressions.queries import rewrite_query
+from lading.sql.statements.jobs import Query
+from lading.sql.statements.parts import SourceFunction
+from lading.sql.syntax.parse import parse_statement
 
 
 def query(text: str) -> Query:

@@ -7,16 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lading.errors import SqlError
-from lading.sql.parse import parse_statement, parse_statements
-from lading.sql.parts import QualifiedName, SourceFunction
-from lading.sql.render import render
-from lading.sql.render_parts import quoted_name
-from lading.sql.separators import parse_separator, show_separator
-from lading.sql.spans import mask_text
-from lading.sql.statements import AlterJob, ControlJob, CreateRoutineLoad, ShowRoutineLoad, Statement
-from lading.sql.table_statements import ColumnDefinition, CreateTable, DropTable
-from lading.sql.tokens import Kind, quote_string, tokenize, unquote
-from lading.sql.user_statements import (
+from lading.sql.statements.jobs import AlterJob, ControlJob, CreateRoutineLoad, ShowRoutineLoad, Statement
+from lading.sql.statements.parts import QualifiedName, SourceFunction
+from lading.sql.statements.tables import ColumnDefinition, CreateTable, DropTable
+from lading.sql.statements.users import (
     AlterUser,
     CreateToken,
     CreateUser,
@@ -28,6 +22,12 @@ from lading.sql.user_statements import (
     Scope,
     ShowGrants,
 )
+from lading.sql.syntax.parse import parse_statement, parse_statements
+from lading.sql.syntax.render import render
+from lading.sql.syntax.render_parts import quoted_name
+from lading.sql.syntax.separators import parse_separator, show_separator
+from lading.sql.syntax.spans import mask_text
+from lading.sql.syntax.tokens import Kind, quote_string, tokenize, unquote
 
 texts = st.text(st.characters(exclude_categories=["Cs"]))
 names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)

@@ -7,10 +7,10 @@ import time
 import pytest
 
 from lading.errors import ParseError, SqlError
-from lading.sql.masking import drop_secrets, mask, mask_properties, without_secrets
-from lading.sql.parse import parse_statement
-from lading.sql.render import render
-from lading.sql.spans import is_reference, is_secret, mask_text
+from lading.sql.syntax.masking import drop_secrets, mask, mask_properties, without_secrets
+from lading.sql.syntax.parse import parse_statement
+from lading.sql.syntax.render import render
+from lading.sql.syntax.spans import is_reference, is_secret, mask_text
 
 SECRET = "sesame"
 

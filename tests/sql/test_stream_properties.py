@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 import pytest
 
 from lading.errors import SqlError
-from lading.sql.kafka_properties import KAFKA_NAMES, read_kafka_properties, show_kafka_properties
-from lading.sql.kinesis_properties import KINESIS_NAMES, read_kinesis_properties, show_kinesis_properties
-from lading.sql.starts import start_time_or_none
+from lading.sql.properties.kafka import KAFKA_NAMES, read_kafka_properties, show_kafka_properties
+from lading.sql.properties.kinesis import KINESIS_NAMES, read_kinesis_properties, show_kinesis_properties
+from lading.sql.properties.starts import start_time_or_none
 
 KAFKA = {"kafka_broker_list": "b:9092", "kafka_topic": "t"}
 KINESIS = {"aws.region": "eu-west-1", "kinesis_stream": "s"}

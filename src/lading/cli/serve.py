@@ -22,7 +22,7 @@ from lading.service.telemetry.logs import LogFormat
 
 if TYPE_CHECKING:
     from lading.http.middleware import DoorRules
-    from lading.mysql.options import MysqlOptions
+    from lading.mysql.protocol.options import MysqlOptions
     from lading.service.facade import Lading
     from lading.service.scheduling.scheduler import Scheduler
     from lading.service.security.certificates import CertificateFiles
@@ -111,7 +111,7 @@ def serve(
     hosts, proxies = Hosts.configured(host, allow_host or ()), check_proxies(trust_proxy or ())
     check_listening(host, has_tls=tls is not None, insecure=insecure)
     with ExitStack() as stack:
-        from lading.mysql.options import MysqlOptions
+        from lading.mysql.protocol.options import MysqlOptions
         from lading.service.facade import Lading
         from lading.service.oidc_open import open_oidc
         from lading.service.scheduling.lag_poller import LagRounds
@@ -216,7 +216,7 @@ def _light(stack: ExitStack, home: Path, access: Access, http: str, mysql_port: 
     """Let other commands find the service. Tokens of services that died are made invalid."""
     from lading.service.runtime.address_file import Beacon, light, put_out
     from lading.service.security.users import ROOT
-    from lading.sql.user_statements import TokenLimits
+    from lading.sql.statements.users import TokenLimits
 
     for old in access.list_tokens(by=ROOT):
         if old.user == ROOT.user and old.comment == LOCAL_TOKEN:

@@ -13,12 +13,12 @@ from lading.jobs.record import JobRecord
 from lading.service import operations
 from lading.service.operations import EditPlan, RollbackView
 from lading.service.session import Session
-from lading.sql.statements import (
+from lading.sql.statements.jobs import (
     CreateJob,
     CreateRoutineLoad,
     Statement,
 )
-from lading.sql.table_statements import CreateDatabase, CreateTable
+from lading.sql.statements.tables import CreateDatabase, CreateTable
 
 Verb = Literal["PAUSE", "RESUME", "STOP"]
 

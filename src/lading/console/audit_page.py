@@ -17,7 +17,7 @@ from lading.console.widgets.live import Column, LiveTable, Row
 from lading.service.security.audit_event import AuditEvent, EventResult
 from lading.service.views.audit_log import Look, look_at_newest, visible_to
 from lading.service.views.build import redacted
-from lading.sql.audit_statements import KINDS, RESULTS, ShowAudit
+from lading.sql.statements.audit import KINDS, RESULTS, ShowAudit
 
 PAGE_EVENTS = 200
 REFRESH_S = 5.0

@@ -18,7 +18,7 @@ from lading.console.statement_check import MOST_LETTERS, Catalog, Checked, Mista
 from lading.console.widgets.basic import Banner, box, button, facts, field, text
 from lading.console.widgets.dialogs import Dialog
 from lading.errors import LadingError
-from lading.sql.spans import mask_text
+from lading.sql.syntax.spans import mask_text
 
 DEBOUNCE_S = 0.3
 EXAMPLE = """\

@@ -10,11 +10,11 @@ from lading.console.desk import Visitor
 from lading.errors import LadingError, SqlError
 from lading.service.views.build import redacted
 from lading.service.views.jobs import parse_job_name
-from lading.sql.definitions import define_routine_load, define_streaming_job
-from lading.sql.parse import parse_statements
-from lading.sql.spans import Span
-from lading.sql.statements import CreateJob, CreateRoutineLoad, Statement
-from lading.sql.table_statements import CreateDatabase, CreateTable, UseDatabase
+from lading.sql.statements.definitions import define_routine_load, define_streaming_job
+from lading.sql.statements.jobs import CreateJob, CreateRoutineLoad, Statement
+from lading.sql.statements.tables import CreateDatabase, CreateTable, UseDatabase
+from lading.sql.syntax.parse import parse_statements
+from lading.sql.syntax.spans import Span
 from lading.store.protocols import MetadataStore
 
 MOST_LETTERS = 200_000

@@ -9,7 +9,7 @@ from lading.errors import AuthError
 from lading.jobs.record import JobRecord
 from lading.service.security.authorization import sees
 from lading.service.security.privileges import Rights
-from lading.sql.user_statements import Privilege
+from lading.sql.statements.users import Privilege
 
 OPEN_USER = "anonymous"
 

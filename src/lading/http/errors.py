@@ -17,7 +17,7 @@ from lading.errors import AuthError, DeniedError, LadingError, SqlError
 from lading.http.json_values import plain
 from lading.http.sessions import record_denied
 from lading.service.security.redaction import redact
-from lading.sql.spans import is_secret
+from lading.sql.syntax.spans import is_secret
 
 
 class RequestError(LadingError):

@@ -11,7 +11,7 @@ from lading.http.errors import ERRORS, NotReadyError
 from lading.http.models import Health, Readiness
 from lading.service.security.redaction import redact
 from lading.service.telemetry.metrics import CONTENT_TYPE
-from lading.sql.user_statements import Privilege
+from lading.sql.statements.users import Privilege
 
 router = APIRouter(tags=["service"])
 

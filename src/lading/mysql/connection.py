@@ -10,17 +10,17 @@ from typing import Any, TypeVar, cast
 
 from mysql_mimic.types import Capabilities, Commands, ComStmtExecuteFlags
 
-from lading.mysql import packets
-from lading.mysql.answers import MORE, READY, Answers, Rows
-from lading.mysql.errors import INTERRUPTED, TOO_LARGE, Fault, fault_of, malformed, too_many_prepared
-from lading.mysql.login import Greeted, as_somebody_else
-from lading.mysql.options import MysqlOptions
-from lading.mysql.packets import Reader
-from lading.mysql.parameters import Prepared
-from lading.mysql.statement_text import check_size, cut, is_short, is_urgent
-from lading.mysql.statements import Talk, refuse_several
-from lading.mysql.values import heads_of
-from lading.mysql.wire import ClosedError, Wire
+from lading.mysql.emulation.statements import Talk, refuse_several
+from lading.mysql.protocol import packets
+from lading.mysql.protocol.answers import MORE, READY, Answers, Rows
+from lading.mysql.protocol.errors import INTERRUPTED, TOO_LARGE, Fault, fault_of, malformed, too_many_prepared
+from lading.mysql.protocol.login import Greeted, as_somebody_else
+from lading.mysql.protocol.options import MysqlOptions
+from lading.mysql.protocol.packets import Reader
+from lading.mysql.protocol.parameters import Prepared
+from lading.mysql.protocol.statement_text import check_size, cut, is_short, is_urgent
+from lading.mysql.protocol.values import heads_of
+from lading.mysql.protocol.wire import ClosedError, Wire
 from lading.service.limits.cancellation import CancelToken
 from lading.service.result import Result
 

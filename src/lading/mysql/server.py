@@ -16,16 +16,16 @@ from typing import Any, Self, TypeVar
 from mysql_mimic.types import ServerStatus
 
 from lading.errors import ConfigError
-from lading.mysql import packets
-from lading.mysql.auth import Authenticator, LocalRoot
 from lading.mysql.connection import Connection, ServerContext
-from lading.mysql.errors import SHUTDOWN, TOO_MANY_CONNECTIONS, Fault, fault_of
-from lading.mysql.login import Doorman, Greeted, greet
-from lading.mysql.options import MysqlOptions
-from lading.mysql.peers import Peer, PeerList
-from lading.mysql.statements import Connected, Talk
-from lading.mysql.variables import Variables, charset_named
-from lading.mysql.wire import ClosedError, frame
+from lading.mysql.emulation.statements import Connected, Talk
+from lading.mysql.emulation.variables import Variables, charset_named
+from lading.mysql.protocol import packets
+from lading.mysql.protocol.auth import Authenticator, LocalRoot
+from lading.mysql.protocol.errors import SHUTDOWN, TOO_MANY_CONNECTIONS, Fault, fault_of
+from lading.mysql.protocol.login import Doorman, Greeted, greet
+from lading.mysql.protocol.options import MysqlOptions
+from lading.mysql.protocol.peers import Peer, PeerList
+from lading.mysql.protocol.wire import ClosedError, frame
 from lading.service.facade import Lading
 from lading.service.limits.fair_semaphore import FairTurns
 from lading.service.security.origin import Face, Origin

@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 from lading.pipeline.java_stream import Part, read_stream
 from lading.pipeline.plan_check import check_plan, mapping_rules, query_rules, refused
 from lading.pipeline.plan_parts import classes_of_plans, parts_of, written
-from lading.sql.query_parts import QUERY_FUNCTIONS
-from lading.sql.spark_functions import SPARK_FUNCTIONS
+from lading.sql.expressions.query_parts import QUERY_FUNCTIONS
+from lading.sql.expressions.spark_functions import SPARK_FUNCTIONS
 
 _ONE = r"(?:[A-Za-z_][A-Za-z0-9_]*|`(?:[^`]|``)+`)"
 _NAME = re.compile(rf"{_ONE}(?: AS {_ONE})?")

@@ -49,8 +49,8 @@ from lading.service.spark_queries.asking import Queries
 from lading.service.spark_queries.limits import QueryLimits
 from lading.service.spark_queries.process import OwnSession, QueryProcess
 from lading.settings import audit_settings, environment, file_settings, security_settings
-from lading.sql.parse import parse_statement
-from lading.sql.statements import CreateJob, CreateRoutineLoad
+from lading.sql.statements.jobs import CreateJob, CreateRoutineLoad
+from lading.sql.syntax.parse import parse_statement
 from lading.store.home import HomeLock
 from lading.tables.base import LakeTable
 

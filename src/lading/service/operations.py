@@ -22,8 +22,8 @@ from lading.service.recording import Request, recorded
 from lading.service.session import Session
 from lading.service.statements.positions import edit_positions, plan_edit
 from lading.service.statements.routine_loads import after_change
-from lading.sql.parts import QualifiedName
-from lading.sql.statements import AcceptRollback, ControlJob, ControlRoutineLoad, Statement, UndoAlter
+from lading.sql.statements.jobs import AcceptRollback, ControlJob, ControlRoutineLoad, Statement, UndoAlter
+from lading.sql.statements.parts import QualifiedName
 
 __all__ = (
     "ALTER",

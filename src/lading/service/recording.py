@@ -13,8 +13,8 @@ from lading.service.security.audit_event import AuditEvent, EventKind, result_of
 from lading.service.security.audit_text import cut, statement_text, unparsed_text
 from lading.service.security.origin import Origin
 from lading.service.security.redaction import redact
-from lading.sql.statements import Statement
-from lading.sql.user_statements import UserStatement
+from lading.sql.statements.jobs import Statement
+from lading.sql.statements.users import UserStatement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,11 +37,11 @@ from lading.service.compile.routine import window_of
 from lading.service.compile.sourced import source_of
 from lading.service.facade import Lading
 from lading.service.security.endpoints import endpoints_of, job_subject, table_subject
-from lading.sql.definitions import define_routine_load
-from lading.sql.names import check_object_name
-from lading.sql.parse import parse_statement
-from lading.sql.spans import is_reference, is_secret
-from lading.sql.statements import CreateJob, CreateRoutineLoad
+from lading.sql.statements.definitions import define_routine_load
+from lading.sql.statements.jobs import CreateJob, CreateRoutineLoad
+from lading.sql.syntax.names import check_object_name
+from lading.sql.syntax.parse import parse_statement
+from lading.sql.syntax.spans import is_reference, is_secret
 from lading.store.records import AuditEntry
 from lading.tables.bills import FOLDER, StoredBills
 from lading.tables.manifest import TableCard, is_same_place, read_card, settle_place

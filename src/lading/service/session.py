@@ -11,10 +11,10 @@ from lading.service.recording import RawText, Recording, recorded
 from lading.service.result import Result
 from lading.service.security.authorization import check_allowed, check_form, check_length, no_such_job, sees
 from lading.service.security.privileges import ROOT, Identity, Rights
-from lading.sql.parse import parse_statements
-from lading.sql.statements import Query, Statement
-from lading.sql.table_statements import UseDatabase
-from lading.sql.user_statements import Privilege
+from lading.sql.statements.jobs import Query, Statement
+from lading.sql.statements.tables import UseDatabase
+from lading.sql.statements.users import Privilege
+from lading.sql.syntax.parse import parse_statements
 
 Execute = Callable[["Session", Statement], Result]
 """Runs a statement that its session may run."""

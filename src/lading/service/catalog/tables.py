@@ -20,8 +20,8 @@ from lading.service.home import Home
 from lading.service.security.endpoints import Endpoints, endpoints_of, table_subject
 from lading.service.security.vault import Vault, open_secrets, resolve_properties, seal_secrets
 from lading.sources.homes import home_of
-from lading.sql.parts import QualifiedName
-from lading.sql.table_statements import CreateTable
+from lading.sql.statements.parts import QualifiedName
+from lading.sql.statements.tables import CreateTable
 from lading.store.protocols import Catalog, MetadataStore
 from lading.store.records import DatabaseEntry, TableEntry
 from lading.tables.base import LakeTable

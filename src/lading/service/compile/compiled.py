@@ -12,8 +12,8 @@ from lading.model.positions import Positions
 from lading.pipeline.stager import Stage
 from lading.plan.planner import Source
 from lading.service.security.identity import uses_service_identity
-from lading.sql.file_properties import is_s3_uri
-from lading.sql.parts import SourceFunction
+from lading.sql.properties.files import is_s3_uri
+from lading.sql.statements.parts import SourceFunction
 from lading.tables.base import WriterSpec
 
 

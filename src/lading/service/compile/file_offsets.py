@@ -7,7 +7,7 @@ from pathlib import Path
 from lading.sources.files.glob import compile_glob
 from lading.sources.files.place import parse_uri
 from lading.sources.files.spec import Place
-from lading.sql.parts import SourceFunction
+from lading.sql.statements.parts import SourceFunction
 
 
 def whole_name(name: str, source: SourceFunction) -> str:

@@ -35,14 +35,14 @@ from lading.sources.files.reader import output_schema, read_splits
 from lading.sources.files.schema import infer_schema
 from lading.sources.files.source import FilesSource, render_offset
 from lading.sources.files.spec import FilesSpec, Format
-from lading.sql.definitions import StreamingJobDefinition, define_streaming_job
-from lading.sql.expressions import SparkExpression, column_expression
-from lading.sql.masking import without_secrets
-from lading.sql.render import render
-from lading.sql.statements import CreateJob
-from lading.sql.table_statements import LENGTH_PROPERTY
-from lading.sql.typed_expressions import Scope, ScopeColumn, type_expression
-from lading.sql.value_types import TEXT, ValueType, exact_for
+from lading.sql.expressions.mapping import SparkExpression, column_expression
+from lading.sql.expressions.typed import Scope, ScopeColumn, type_expression
+from lading.sql.expressions.value_types import TEXT, ValueType, exact_for
+from lading.sql.statements.definitions import StreamingJobDefinition, define_streaming_job
+from lading.sql.statements.jobs import CreateJob
+from lading.sql.statements.tables import LENGTH_PROPERTY
+from lading.sql.syntax.masking import without_secrets
+from lading.sql.syntax.render import render
 from lading.store.records import TableEntry
 from lading.tables.base import LakeTable
 from lading.tables.types import spark_type

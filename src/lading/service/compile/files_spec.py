@@ -18,10 +18,10 @@ from lading.sources.files.spec import (
     MissingColumns,
     S3Access,
 )
-from lading.sql import row_formats
-from lading.sql.file_properties import FileProperties, S3Properties
-from lading.sql.file_properties import S3Access as AskedAccess
-from lading.sql.job_properties import StreamingJobProperties
+from lading.sql.properties import row_formats
+from lading.sql.properties.files import FileProperties, S3Properties
+from lading.sql.properties.files import S3Access as AskedAccess
+from lading.sql.properties.jobs import StreamingJobProperties
 
 _COMPRESSIONS = {"gzip": "gz", "none": "plain", "snappyblock": "snappy", "lz4frame": "lz4"}
 

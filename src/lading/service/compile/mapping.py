@@ -15,11 +15,11 @@ import pyarrow as pa
 from lading.errors import PropertyError
 from lading.pipeline.mapping import RowMapping, TargetColumn, cast_text, misfit, quoted
 from lading.service.compile.source_types import source_type
-from lading.sql.definitions import RoutineLoadDefinition
-from lading.sql.expressions import SparkExpression
-from lading.sql.table_statements import LENGTH_PROPERTY
-from lading.sql.typed_expressions import Scope, ScopeColumn, TypedExpression, type_expression
-from lading.sql.value_types import TEXT, ValueType, exact_for
+from lading.sql.expressions.mapping import SparkExpression
+from lading.sql.expressions.typed import Scope, ScopeColumn, TypedExpression, type_expression
+from lading.sql.expressions.value_types import TEXT, ValueType, exact_for
+from lading.sql.statements.definitions import RoutineLoadDefinition
+from lading.sql.statements.tables import LENGTH_PROPERTY
 from lading.tables.types import spark_type
 
 _ZONE = "[0-9]:[0-9]{2}(:[0-9]{2}([.][0-9]+)?)? ?(Z|[+-][0-9]{1,2}(:?[0-9]{2})?|[A-Za-z_]+(/[A-Za-z_]+)*)$"

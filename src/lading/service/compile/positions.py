@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from lading.model.positions import BEGINNING, PartitionState, Positions
-from lading.sql.starts import OFFSET_BEGINNING, PARTITION_END, SHARD_END, TRIM_HORIZON
+from lading.sql.properties.starts import OFFSET_BEGINNING, PARTITION_END, SHARD_END, TRIM_HORIZON
 
 _KINESIS = re.compile(r"(AT|AFTER) (\d+)( \d+)?")
 _TIME = "TIME "

@@ -19,11 +19,11 @@ from lading.service.compile.compiled import Compiled, with_identity
 from lading.service.compile.mapping import Mapped, map_rows
 from lading.service.compile.partition_nulls import with_partition_nulls
 from lading.service.compile.streams import Stream, end_text, metadata_of, open_stream, progress_text, range_text
-from lading.sql.definitions import RoutineLoadDefinition, define_routine_load
-from lading.sql.masking import without_secrets
-from lading.sql.render import render
-from lading.sql.routine_properties import RoutineLoadProperties
-from lading.sql.statements import CreateRoutineLoad
+from lading.sql.properties.routine import RoutineLoadProperties
+from lading.sql.statements.definitions import RoutineLoadDefinition, define_routine_load
+from lading.sql.statements.jobs import CreateRoutineLoad
+from lading.sql.syntax.masking import without_secrets
+from lading.sql.syntax.render import render
 from lading.store.records import TableEntry
 from lading.tables.base import LakeTable
 from lading.tables.writers import open_writer

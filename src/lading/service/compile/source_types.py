@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from lading.errors import ConfigError
-from lading.sql.value_types import OTHER, ValueType, type_of_spark
+from lading.sql.expressions.value_types import OTHER, ValueType, type_of_spark
 from lading.tables.types import spark_type
 
 

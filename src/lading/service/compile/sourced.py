@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lading.sql.parts import SourceFunction
-from lading.sql.statements import CreateJob, CreateRoutineLoad
+from lading.sql.statements.jobs import CreateJob, CreateRoutineLoad
+from lading.sql.statements.parts import SourceFunction
 
 AnyJob = CreateJob | CreateRoutineLoad
 

@@ -23,10 +23,10 @@ from lading.service.security.endpoints import endpoints_of
 from lading.sources.aws import sts_endpoint_of
 from lading.sources.records.spec import RecordFormat, RecordKind, RegistryAccess
 from lading.sources.streams import StreamSight
-from lading.sql.definitions import REGISTRY_URL, RoutineLoadDefinition
-from lading.sql.kafka_properties import KafkaProperties
-from lading.sql.kinesis_properties import KinesisProperties
-from lading.sql.starts import OFFSET_BEGINNING, PARTITION_END, SHARD_END, TRIM_HORIZON, start_time_or_none
+from lading.sql.properties.kafka import KafkaProperties
+from lading.sql.properties.kinesis import KinesisProperties
+from lading.sql.properties.starts import OFFSET_BEGINNING, PARTITION_END, SHARD_END, TRIM_HORIZON, start_time_or_none
+from lading.sql.statements.definitions import REGISTRY_URL, RoutineLoadDefinition
 
 _REGISTRY = "schema.registry."
 

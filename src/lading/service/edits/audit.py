@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from lading.jobs.events import Event
 from lading.jobs.record import JobRecord
 from lading.service.session import Session
-from lading.sql.masking import mask
-from lading.sql.render import render
+from lading.sql.syntax.masking import mask
+from lading.sql.syntax.render import render
 from lading.store.records import AuditEntry
 
 if TYPE_CHECKING:
-    from lading.sql.statements import Statement
+    from lading.sql.statements.jobs import Statement
 
 
 def audit(

@@ -28,7 +28,7 @@ from lading.model.positions import Positions
 from lading.service.edits.audit import audit
 from lading.service.runtime.opening import new_coordinator, opening_key
 from lading.service.session import Session
-from lading.sql.statements import CreateJob, CreateRoutineLoad
+from lading.sql.statements.jobs import CreateJob, CreateRoutineLoad
 
 
 def create_open_job(session: Session, record: JobRecord, statement: CreateJob | CreateRoutineLoad) -> None:

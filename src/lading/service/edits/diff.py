@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import fields
 
 from lading.service.compile.sourced import AnyJob, source_of
-from lading.sql.render_parts import insert_text, routine_clauses
-from lading.sql.spans import MASK, is_hidden
-from lading.sql.statements import CreateJob, CreateRoutineLoad
+from lading.sql.statements.jobs import CreateJob, CreateRoutineLoad
+from lading.sql.syntax.render_parts import insert_text, routine_clauses
+from lading.sql.syntax.spans import MASK, is_hidden
 
 NOT_SET = ""
 

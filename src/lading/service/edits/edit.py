@@ -44,10 +44,10 @@ from lading.service.result import Result, table
 from lading.service.runtime.interrupted import drop_begun
 from lading.service.session import Session
 from lading.service.telemetry.recent import forget_lag
-from lading.sql.definitions import define_routine_load
-from lading.sql.masking import without_secrets
-from lading.sql.render import render
-from lading.sql.statements import CreateRoutineLoad, Statement
+from lading.sql.statements.definitions import define_routine_load
+from lading.sql.statements.jobs import CreateRoutineLoad, Statement
+from lading.sql.syntax.masking import without_secrets
+from lading.sql.syntax.render import render
 from lading.store.records import AuditEntry
 
 ALTER, UNDO = EDITS

@@ -9,10 +9,10 @@ from lading.errors import LadingError, SecretError
 from lading.jobs.record import JobKind, JobRecord
 from lading.service.compile.sourced import AnyJob, source_of
 from lading.service.session import Session
-from lading.sql.parse import parse_statement
-from lading.sql.parts import SourceFunction
-from lading.sql.spans import MASK
-from lading.sql.statements import AlterRoutineLoad, CreateJob, CreateRoutineLoad, Statement
+from lading.sql.statements.jobs import AlterRoutineLoad, CreateJob, CreateRoutineLoad, Statement
+from lading.sql.statements.parts import SourceFunction
+from lading.sql.syntax.parse import parse_statement
+from lading.sql.syntax.spans import MASK
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from lading.model.positions import BEGINNING, PartitionState, Positions
 from lading.service.compile.positions import is_horizon
 from lading.service.compile.streams import Stream
 from lading.sources.files.source import FileCount, FilesSource, Survey
-from lading.sql.starts import OFFSET_BEGINNING
+from lading.sql.properties.starts import OFFSET_BEGINNING
 
 Direction = Literal["BACK", "FORWARD", "SAME", "GIVEN UP", "NEW SOURCE", "UNKNOWN"]
 _NUMBER = re.compile(r"(AT|AFTER) (\d+)(?: (\d+))?")

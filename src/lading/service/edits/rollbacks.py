@@ -26,7 +26,7 @@ from lading.service.edits.audit import apply, audit
 from lading.service.edits.fingerprint import changed_since, mark_of
 from lading.service.result import Result, table
 from lading.service.session import Session
-from lading.sql.statements import Statement
+from lading.sql.statements.jobs import Statement
 from lading.tables.base import LakeTable
 
 ACTION = "ACCEPT ROLLBACK"

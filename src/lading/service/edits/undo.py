@@ -15,7 +15,7 @@ from lading.service.edits.edit import UNDO, Edit, check_paused
 from lading.service.edits.history import cut_off_edit, last_edit, moves_back, name_of, positions_before
 from lading.service.edits.plan import PartitionMove
 from lading.service.session import Session
-from lading.sql.statements import Statement
+from lading.sql.statements.jobs import Statement
 
 
 def prepare_undo(session: Session, found: JobRecord, *, reason: str = "", statement: Statement | None = None) -> Edit:

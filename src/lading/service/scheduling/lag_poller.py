@@ -104,8 +104,8 @@ def ask_stream(lading: Installation, record: JobRecord, positions: Positions) ->
     from lading.service.compile.streams import open_stream
     from lading.service.security.reach import job_rules
     from lading.service.views.routine import NO_ROWS, with_references_followed
-    from lading.sql.definitions import define_routine_load
-    from lading.sql.statements import CreateRoutineLoad
+    from lading.sql.statements.definitions import define_routine_load
+    from lading.sql.statements.jobs import CreateRoutineLoad
 
     statement = lading.statement_of(record)
     if not isinstance(statement, CreateRoutineLoad):
@@ -120,8 +120,8 @@ def ask_stream(lading: Installation, record: JobRecord, positions: Positions) ->
 
 
 def _unit_of(record: JobRecord) -> LagUnit:
-    from lading.sql.parse import parse_statement
-    from lading.sql.statements import CreateRoutineLoad
+    from lading.sql.statements.jobs import CreateRoutineLoad
+    from lading.sql.syntax.parse import parse_statement
 
     statement = parse_statement(record.definition)
     is_kafka = isinstance(statement, CreateRoutineLoad) and statement.source.name == "KAFKA"

@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 
 from lading.service.security.redaction import redact
-from lading.sql.masking import mask
-from lading.sql.render import render
-from lading.sql.spans import MASK, is_secret
-from lading.sql.statements import Statement
+from lading.sql.statements.jobs import Statement
+from lading.sql.syntax.masking import mask
+from lading.sql.syntax.render import render
+from lading.sql.syntax.spans import MASK, is_secret
 
 _BEGINNINGS = re.compile(
     r"""(?:ACCEPT|ALTER|ANALYZE|BEGIN|CALL|COMMIT|CREATE|DEALLOCATE|DELETE|DESC|DESCRIBE|DROP|EXECUTE|EXPLAIN|GRANT|INSERT|KILL

@@ -23,7 +23,7 @@ from lading.service.security.throttle import Throttle
 from lading.service.security.tokens import LastUses, check_valid, token_digest, token_use
 from lading.service.security.vault import Vault
 from lading.settings import SecuritySettings
-from lading.sql.names import check_user_name
+from lading.sql.syntax.names import check_user_name
 from lading.store.protocols import MetadataStore
 from lading.store.records import AccessTokenEntry, UserEntry
 

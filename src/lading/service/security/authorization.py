@@ -6,11 +6,9 @@ from lading.errors import DeniedError, JobNotFoundError
 from lading.jobs.record import JobRecord
 from lading.service.limits.statement_size import SHORT
 from lading.service.security.privileges import Rights, denied
-from lading.sql.file_properties import is_s3_uri
-from lading.sql.masking import has_references
-from lading.sql.parts import InsertSelect, QualifiedName, SourceFunction
-from lading.sql.queries import is_about_jobs, literal_row, read_query
-from lading.sql.statements import (
+from lading.sql.expressions.queries import is_about_jobs, literal_row, read_query
+from lading.sql.properties.files import is_s3_uri
+from lading.sql.statements.jobs import (
     AlterJob,
     CreateJob,
     CreateRoutineLoad,
@@ -26,7 +24,8 @@ from lading.sql.statements import (
     ShowRoutineLoadTask,
     Statement,
 )
-from lading.sql.table_statements import (
+from lading.sql.statements.parts import InsertSelect, QualifiedName, SourceFunction
+from lading.sql.statements.tables import (
     CreateDatabase,
     CreateTable,
     DescribeTable,
@@ -36,7 +35,8 @@ from lading.sql.table_statements import (
     ShowTables,
     UseDatabase,
 )
-from lading.sql.user_statements import Privilege, ShowGrants, ShowRoles, ShowTokens, ShowUsers
+from lading.sql.statements.users import Privilege, ShowGrants, ShowRoles, ShowTokens, ShowUsers
+from lading.sql.syntax.masking import has_references
 
 
 def sees(rights: Rights | None, record: JobRecord) -> bool:

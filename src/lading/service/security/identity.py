@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from lading.sql.file_properties import is_s3_uri
-from lading.sql.parts import SourceFunction
+from lading.sql.properties.files import is_s3_uri
+from lading.sql.statements.parts import SourceFunction
 
 _PLACES = re.compile(r"offsets|_partitions$|_shards|default_pos|discovery$|on_data_loss$|group\.id$|client\.id$")
 """Properties that say where to begin, and nothing about what is reached."""

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from lading.errors import ConfigError, SqlError
 from lading.service.security.bind_policy import is_loopback
 from lading.service.security.ldap_filter import FilterError, parse_filter
-from lading.sql.names import check_role_name
+from lading.sql.syntax.names import check_role_name
 
 _PREFIX = "LADING_LDAP_"
 _LEFT = "Nothing was started."

@@ -6,7 +6,7 @@ from lading.errors import AuthError
 from lading.service.security.authentication import Refusal
 from lading.service.security.origin import Face
 from lading.service.security.users import Access
-from lading.sql.user_statements import Privilege
+from lading.sql.statements.users import Privilege
 
 
 class MysqlUsers:

@@ -26,7 +26,7 @@ from lading.service.security.origin import Face, Origin
 from lading.service.security.privileges import ROOT, ROOT_NAME, Identity
 from lading.service.security.redaction import HIDDEN
 from lading.service.security.users import Access
-from lading.sql.names import check_user_name
+from lading.sql.syntax.names import check_user_name
 
 PENDING_S = 600.0
 MOST_PENDING = 10_000

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from lading.errors import ConfigError, SqlError
 from lading.service.security.bind_policy import is_loopback
-from lading.sql.names import check_role_name
+from lading.sql.syntax.names import check_role_name
 
 _PREFIX = "LADING_OIDC_"
 _LEFT = "Nothing was started."

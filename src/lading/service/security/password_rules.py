@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lading.errors import ConfigError
 from lading.settings import SecuritySettings
-from lading.sql.spans import MASK
+from lading.sql.syntax.spans import MASK
 
 MOST_LETTERS = 1024
 _COMMON = frozenset(

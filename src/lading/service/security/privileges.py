@@ -8,8 +8,8 @@ from datetime import datetime
 
 from lading.errors import DeniedError
 from lading.service.security.origin import LOCAL, Origin
-from lading.sql.render import render
-from lading.sql.user_statements import ON_SERVICE_IDENTITY, SERVICE_IDENTITY, Grant, Privilege, Scope, TokenScope
+from lading.sql.statements.users import ON_SERVICE_IDENTITY, SERVICE_IDENTITY, Grant, Privilege, Scope, TokenScope
+from lading.sql.syntax.render import render
 from lading.store.records import GrantEntry
 
 ROOT_NAME = "root"

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from lading.ids import JobId
 from lading.net.addresses import AddressRules
 from lading.service.security.endpoints import Endpoint, Endpoints, endpoints_of, job_subject
-from lading.sql.file_properties import is_s3_uri
-from lading.sql.parts import SourceFunction
+from lading.sql.properties.files import is_s3_uri
+from lading.sql.statements.parts import SourceFunction
 
 
 def job_rules(endpoints: Endpoints, job_id: JobId, source: SourceFunction, *, is_trusted: bool = False) -> AddressRules:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from urllib.parse import quote, quote_plus
 
-from lading.sql.spans import MASK, is_reference, mask_text
+from lading.sql.syntax.spans import MASK, is_reference, mask_text
 
 SHORTEST = 6
 """Shorter values also stand in harmless words. Written as `name = value` they are masked all the same."""

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from lading.clock import Clock
 from lading.errors import ConfigError, UserExistsError
 from lading.service.security.privileges import ROOT_NAME, Identity, grant_entries
-from lading.sql.names import check_role_name
-from lading.sql.render import render
-from lading.sql.user_statements import CreateRole, DropRole, Grant, GrantRole, Revoke, RevokeRole, UserStatement
+from lading.sql.statements.users import CreateRole, DropRole, Grant, GrantRole, Revoke, RevokeRole, UserStatement
+from lading.sql.syntax.names import check_role_name
+from lading.sql.syntax.render import render
 from lading.store.protocols import MetadataStore
 from lading.store.records import AuditEntry, GrantEntry, RoleEntry
 from lading.store.roles import no_role

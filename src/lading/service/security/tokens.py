@@ -12,9 +12,9 @@ from datetime import datetime, timedelta
 from lading.clock import Clock
 from lading.errors import AuthError, DeniedError, StoreError
 from lading.service.security.privileges import Identity, TokenUse
-from lading.sql.parse_user import parse_token_scope
-from lading.sql.render_user import token_scope_text
-from lading.sql.user_statements import TokenLimits
+from lading.sql.statements.users import TokenLimits
+from lading.sql.syntax.parse_user import parse_token_scope
+from lading.sql.syntax.render_user import token_scope_text
 from lading.store.protocols import MetadataStore
 from lading.store.records import AccessTokenEntry
 

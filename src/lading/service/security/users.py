@@ -26,10 +26,7 @@ from lading.service.security.tokens import (
 )
 from lading.service.security.vault import Vault
 from lading.settings import SecuritySettings
-from lading.sql.masking import mask
-from lading.sql.names import check_user_name
-from lading.sql.render import render
-from lading.sql.user_statements import (
+from lading.sql.statements.users import (
     NO_LIMITS,
     AlterUser,
     CreateRole,
@@ -47,6 +44,9 @@ from lading.sql.user_statements import (
     TokenLimits,
     UserStatement,
 )
+from lading.sql.syntax.masking import mask
+from lading.sql.syntax.names import check_user_name
+from lading.sql.syntax.render import render
 from lading.store.protocols import MetadataStore
 from lading.store.records import AccessTokenEntry, AuditEntry, GrantEntry, UserEntry
 from lading.store.users import no_token, no_user

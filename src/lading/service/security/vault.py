@@ -18,7 +18,7 @@ from lading.pipeline.environment import is_for_spark
 from lading.service.security.key_file import KEY_BYTES, KEY_FILE, KEY_VARIABLE, load_keys
 from lading.service.security.redaction import HIDDEN
 from lading.settings import environment
-from lading.sql.spans import MASK, is_reference, is_secret
+from lading.sql.syntax.spans import MASK, is_reference, is_secret
 
 __all__ = [
     "KEY_FILE",

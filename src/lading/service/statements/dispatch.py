@@ -26,11 +26,8 @@ from lading.service.statements.routine_loads import (
 from lading.service.statements.select import run_query
 from lading.service.statements.users import execute_user_statement
 from lading.service.views.audit_log import show_audit
-from lading.sql.audit_statements import ShowAudit
-from lading.sql.masking import mask
-from lading.sql.parts import QualifiedName
-from lading.sql.render import render
-from lading.sql.statements import (
+from lading.sql.statements.audit import ShowAudit
+from lading.sql.statements.jobs import (
     AcceptRollback,
     AlterJob,
     AlterRoutineLoad,
@@ -51,7 +48,8 @@ from lading.sql.statements import (
     Statement,
     UndoAlter,
 )
-from lading.sql.table_statements import (
+from lading.sql.statements.parts import QualifiedName
+from lading.sql.statements.tables import (
     CreateDatabase,
     CreateTable,
     DescribeTable,
@@ -61,7 +59,9 @@ from lading.sql.table_statements import (
     ShowTables,
     UseDatabase,
 )
-from lading.sql.user_statements import AlterUser, UserStatement
+from lading.sql.statements.users import AlterUser, UserStatement
+from lading.sql.syntax.masking import mask
+from lading.sql.syntax.render import render
 from lading.tables.types import spark_type
 
 

@@ -11,8 +11,8 @@ from lading.service.result import Result, table
 from lading.service.session import Session
 from lading.service.statements.routine_loads import find_routine
 from lading.service.views.error_rows import read_error_rows
-from lading.sql.parts import QualifiedName
-from lading.sql.statements import ShowLoad
+from lading.sql.statements.jobs import ShowLoad
+from lading.sql.statements.parts import QualifiedName
 
 DEFAULT_ERRORS = 100
 

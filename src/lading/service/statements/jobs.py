@@ -29,13 +29,13 @@ from lading.service.session import Session
 from lading.service.statements.reach import allow_hosts, check_source
 from lading.service.telemetry.recent import forget_lag
 from lading.sources.files.source import FilesSource, parse_offset
-from lading.sql.alter import alter_streaming_job
-from lading.sql.definitions import define_streaming_job
-from lading.sql.job_properties import read_job_properties
-from lading.sql.masking import without_secrets
-from lading.sql.parts import InsertSelect, SourceFunction
-from lading.sql.render import render
-from lading.sql.statements import AlterJob, ControlJob, CreateJob
+from lading.sql.properties.jobs import read_job_properties
+from lading.sql.statements.alter import alter_streaming_job
+from lading.sql.statements.definitions import define_streaming_job
+from lading.sql.statements.jobs import AlterJob, ControlJob, CreateJob
+from lading.sql.statements.parts import InsertSelect, SourceFunction
+from lading.sql.syntax.masking import without_secrets
+from lading.sql.syntax.render import render
 
 ALSO_LOAD = "s3.also_load"
 

@@ -11,7 +11,7 @@ from lading.service.edits.plan import EditPlan
 from lading.service.session import Session
 from lading.service.statements.jobs import prepare_file_move
 from lading.service.statements.routine_loads import prepare_routine_move
-from lading.sql.statements import CreateRoutineLoad
+from lading.sql.statements.jobs import CreateRoutineLoad
 
 
 def plan_edit(session: Session, job: str, positions: Mapping[str, str | None]) -> EditPlan:

@@ -20,11 +20,11 @@ from lading.service.security.identity import (
 from lading.service.security.privileges import Rights
 from lading.service.security.reach import hosts_of, table_hosts
 from lading.service.session import Session
-from lading.sql.file_properties import is_s3_uri
-from lading.sql.kafka_settings import settings_for_admins
-from lading.sql.parts import SourceFunction
-from lading.sql.table_statements import CreateTable
-from lading.sql.user_statements import Privilege
+from lading.sql.properties.files import is_s3_uri
+from lading.sql.properties.kafka_settings import settings_for_admins
+from lading.sql.statements.parts import SourceFunction
+from lading.sql.statements.tables import CreateTable
+from lading.sql.statements.users import Privilege
 
 
 def check_source(session: Session, source: SourceFunction, before: SourceFunction | None = None) -> None:

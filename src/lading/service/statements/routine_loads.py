@@ -36,12 +36,9 @@ from lading.service.views.routine import (
     views_of,
     with_references_followed,
 )
-from lading.sql.alter import AlteredRoutineLoad, alter_routine_load, check_keys_stay, names_same_source
-from lading.sql.definitions import define_routine_load
-from lading.sql.masking import without_secrets
-from lading.sql.parts import QualifiedName
-from lading.sql.render import render
-from lading.sql.statements import (
+from lading.sql.statements.alter import AlteredRoutineLoad, alter_routine_load, check_keys_stay, names_same_source
+from lading.sql.statements.definitions import define_routine_load
+from lading.sql.statements.jobs import (
     AlterRoutineLoad,
     ControlRoutineLoad,
     CreateRoutineLoad,
@@ -49,7 +46,10 @@ from lading.sql.statements import (
     ShowRoutineLoad,
     ShowRoutineLoadTask,
 )
-from lading.sql.user_statements import Privilege
+from lading.sql.statements.parts import QualifiedName
+from lading.sql.statements.users import Privilege
+from lading.sql.syntax.masking import without_secrets
+from lading.sql.syntax.render import render
 
 MAX_JOBS_SETTING = "max_routine_load_job_num"
 DEFAULT_MAX_JOBS = 10_000

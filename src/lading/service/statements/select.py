@@ -24,9 +24,9 @@ from lading.service.telemetry.recent import lookout_of
 from lading.service.views.jobs import JobViews
 from lading.service.views.routine import schema_rows
 from lading.settings import environment
-from lading.sql.queries import SCHEMA, is_about_jobs, literal_row, read_query, rewrite_query
-from lading.sql.statements import Query
-from lading.sql.user_statements import Privilege
+from lading.sql.expressions.queries import SCHEMA, is_about_jobs, literal_row, read_query, rewrite_query
+from lading.sql.statements.jobs import Query
+from lading.sql.statements.users import Privilege
 from lading.tables.base import LakeTable
 from lading.tables.storage import StorageOptions
 

@@ -9,8 +9,7 @@ from lading.service.result import Result, done, table
 from lading.service.security.privileges import grant_statement
 from lading.service.security.roles import RoleView
 from lading.service.security.users import Access, Identity
-from lading.sql.render import render
-from lading.sql.user_statements import (
+from lading.sql.statements.users import (
     AlterUser,
     CreateRole,
     CreateToken,
@@ -28,6 +27,7 @@ from lading.sql.user_statements import (
     ShowUsers,
     UserStatement,
 )
+from lading.sql.syntax.render import render
 from lading.store.records import AccessTokenEntry
 
 _TOKEN_COLUMNS = ("Id", "User", "Scope", "Created", "Expires", "LastUsed", "Comment")

@@ -15,8 +15,8 @@ from lading.service.security.audit_log import AuditLog
 from lading.service.security.privileges import Rights
 from lading.service.session import Session
 from lading.service.views.routine import like_pattern
-from lading.sql.audit_statements import ShowAudit
-from lading.sql.user_statements import Privilege
+from lading.sql.statements.audit import ShowAudit
+from lading.sql.statements.users import Privilege
 
 DEFAULT_EVENTS = 100
 MOST_EVENTS = 10_000

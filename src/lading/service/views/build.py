@@ -20,7 +20,7 @@ from lading.service.views.records import (
     PartitionView,
     ReasonView,
 )
-from lading.sql.masking import mask_properties
+from lading.sql.syntax.masking import mask_properties
 from lading.status.lag import Lag
 from lading.status.rates import Beat, Rates
 from lading.store.records import AuditEntry, BillEntry

@@ -37,12 +37,12 @@ from lading.service.telemetry.recent import lookout_of
 from lading.service.views.jobs import JobViews
 from lading.service.views.routine_facts import facts_of
 from lading.sources.streams import StreamSight
-from lading.sql.alter import KAFKA_STARTS, KINESIS_STARTS
-from lading.sql.definitions import define_routine_load
-from lading.sql.masking import mask
-from lading.sql.parse import parse_statement
-from lading.sql.render import render
-from lading.sql.statements import CreateRoutineLoad
+from lading.sql.statements.alter import KAFKA_STARTS, KINESIS_STARTS
+from lading.sql.statements.definitions import define_routine_load
+from lading.sql.statements.jobs import CreateRoutineLoad
+from lading.sql.syntax.masking import mask
+from lading.sql.syntax.parse import parse_statement
+from lading.sql.syntax.render import render
 
 NO_ROWS = Mapped(source_columns=(), metadata=(), mapping=RowMapping(columns=()))
 """For a source that is only asked how far it is."""

@@ -8,15 +8,15 @@ from lading.jobs.routine_views import RoutineFacts
 from lading.model.positions import Positions, passed_partitions
 from lading.service.compile.positions import kafka_progress, kafka_words, kinesis_progress, kinesis_words
 from lading.sources.streams import StreamSight
-from lading.sql.definitions import RoutineLoadDefinition
-from lading.sql.dialect import LadingDoris, parse_expression_tree
-from lading.sql.kafka_properties import KafkaProperties
-from lading.sql.kinesis_properties import KinesisProperties
-from lading.sql.masking import mask_properties
-from lading.sql.parts import ColumnMapping, Expression
-from lading.sql.routine_properties import RoutineLoadProperties
-from lading.sql.separators import show_separator
-from lading.sql.statements import CreateRoutineLoad
+from lading.sql.expressions.dialect import LadingDoris, parse_expression_tree
+from lading.sql.properties.kafka import KafkaProperties
+from lading.sql.properties.kinesis import KinesisProperties
+from lading.sql.properties.routine import RoutineLoadProperties
+from lading.sql.statements.definitions import RoutineLoadDefinition
+from lading.sql.statements.jobs import CreateRoutineLoad
+from lading.sql.statements.parts import ColumnMapping, Expression
+from lading.sql.syntax.masking import mask_properties
+from lading.sql.syntax.separators import show_separator
 
 UNSET = "*"
 MOST_TASKS = 256

@@ -1,0 +1,1 @@
+"""What clients expect of a MySQL server around Lading's own statements."""

@@ -1,0 +1,1 @@
+"""Packets, logins, values: the bytes."""

@@ -1,0 +1,1 @@
+"""Expressions of Doris in the words of Spark."""

@@ -1,0 +1,1 @@
+"""Properties: which there are, and what they may be."""

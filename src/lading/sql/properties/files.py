@@ -1,0 +1,230 @@
+"""Properties of S3(…) and FILE(…)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from lading.errors import NotSupportedError
+from lading.sql.properties.row_formats import (
+    CSV_RULES,
+    JSON_RULES,
+    CsvOptions,
+    JsonOptions,
+    read_csv_options,
+    read_json_options,
+    show_csv_options,
+    show_json_options,
+)
+from lading.sql.properties.values import (
+    Rule,
+    boolean,
+    names,
+    needed,
+    never,
+    read_fields,
+    refuse,
+    show_fields,
+    text,
+    whole,
+    word,
+)
+from lading.sql.statements.parts import SourceFunction
+
+FORMATS = ("csv", "csv_with_names", "csv_with_names_and_types", "json", "parquet", "orc")
+COMPRESSIONS = (
+    *("auto", "plain", "none", "gz", "gzip", "bz2", "lz4", "lz4frame", "lz4block"),
+    *("zstd", "snappy", "snappyblock", "deflate"),
+)
+HEADERS = ("csv_with_names", "csv_with_names_and_types")
+_S3_SCHEME = re.compile(r"\s*s3[an]?://", re.IGNORECASE)
+_S3_URI = re.compile(r"s3[an]?://[^/]+/.+")
+_FILE_URI = re.compile(r"file://.+|/.+|(?![A-Za-z][A-Za-z0-9+.-]*:).+")
+_REGION = re.compile(r"[A-Za-z0-9-]{1,63}")
+_IGNORED = ("provider", "force_parsing_by_standard_uri")
+"""Taken and kept in the statement; they say nothing that a load needs to know."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileOptions:
+    """How the files are written, wherever they are."""
+
+    format: str
+    compress_type: str = "auto"
+    """auto: by the end of the name."""
+    path_partition_keys: tuple[str, ...] = ()
+    """Columns whose values stand in the path, as in day=2026-08-01/."""
+    missing_columns: str = "ERROR"
+    """ERROR: a file that lacks a column stops the job. NULL: the column is NULL for its rows."""
+    max_record_bytes: int | None = None
+    """A longer row stops the job. None: as the source has it."""
+    csv: CsvOptions = field(default_factory=CsvOptions)
+    json: JsonOptions = field(default_factory=JsonOptions)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class S3Access:
+    """How to reach the store. Empty: as the machine is set up."""
+
+    endpoint: str = ""
+    region: str = ""
+    access_key: str = field(default="", repr=False)
+    secret_key: str = field(default="", repr=False)
+    session_token: str = field(default="", repr=False)
+    role_arn: str = ""
+    external_id: str = ""
+    sts_endpoint: str = ""
+    """Who is asked for the role. Empty: the endpoint of the store, or AWS when the store is AWS's own."""
+    use_path_style: bool = False
+    anonymous: bool = False
+    """Requests are not signed: the bucket is open to everybody, and no identity is used."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class S3Properties:
+    """Files in an object store."""
+
+    uri: str
+    files: FileOptions
+    access: S3Access = field(default_factory=S3Access)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileProperties:
+    """Files on a disk that every executor sees."""
+
+    uri: str
+    files: FileOptions
+
+
+def _region(name: str, given: str) -> str:
+    """A region becomes part of the name of a host, so it must be a word."""
+    if not _REGION.fullmatch(given.strip()):
+        msg = f"Invalid region format: {name} is {given!r}"
+        raise refuse(msg, property=name, value=given, todo="Write for example eu-west-1.")
+    return given.strip()
+
+
+_FORMAT = word(*FORMATS, message="format:{} is not supported.")
+_FILE_RULES = (
+    Rule(name="format", field="format", read=_FORMAT),
+    Rule(name="compress_type", field="compress_type", read=word(*COMPRESSIONS)),
+    Rule(name="path_partition_keys", field="path_partition_keys", read=names),
+    Rule(name="missing_columns", field="missing_columns", read=word("ERROR", "NULL")),
+    Rule(name="max_record_bytes", field="max_record_bytes", read=whole(lambda n: n >= 1, "should >= 1")),
+)
+_ACCESS_RULES = (
+    Rule(name="s3.endpoint", field="endpoint", read=needed),
+    Rule(name="s3.region", field="region", read=_region),
+    Rule(name="s3.access_key", field="access_key", read=needed),
+    Rule(name="s3.secret_key", field="secret_key", read=needed),
+    Rule(name="s3.session_token", field="session_token", read=needed),
+    Rule(name="s3.role_arn", field="role_arn", read=needed),
+    Rule(name="s3.external_id", field="external_id", read=text),
+    Rule(name="s3.sts_endpoint", field="sts_endpoint", read=needed),
+    Rule(name="use_path_style", field="use_path_style", read=boolean),
+    Rule(name="s3.anonymous", field="anonymous", read=boolean, show=lambda value: "true" if value else None),
+    Rule(name="resource", field="", read=never("Resource {} does not exist", "Give the keys or the role instead.")),
+)
+_COMMON_NAMES = frozenset(("uri", *(rule.name for rule in (*_FILE_RULES, *CSV_RULES, *JSON_RULES))))
+FILE_NAMES = _COMMON_NAMES
+"""Properties of FILE(…) for files on a disk."""
+S3_NAMES = _COMMON_NAMES | {rule.name for rule in _ACCESS_RULES} | set(_IGNORED)
+"""Properties of S3(…), and of FILE(…) whose uri is one of S3."""
+
+
+def read_file_source(function: SourceFunction) -> S3Properties | FileProperties:
+    """The properties of the source of a streaming job."""
+    is_s3 = is_s3_uri(function.properties.get("uri", ""))
+    if function.name == "S3" or (function.name == "FILE" and is_s3):
+        return read_s3_properties(function.properties, function.name)
+    if function.name == "FILE":
+        return read_file_properties(function.properties)
+    msg = f"{function.name} cannot be the source of a streaming job"
+    raise NotSupportedError(msg, place=function.span, hint="expected S3(…) or FILE(…)")
+
+
+def is_s3_uri(uri: str) -> bool:
+    """Whether the files are objects in a bucket; otherwise they are on a disk."""
+    return _S3_SCHEME.match(uri) is not None
+
+
+def read_s3_properties(properties: Mapping[str, str], function: str = "S3") -> S3Properties:
+    """The properties of S3(…), or of FILE(…) whose uri is one of S3."""
+    _check_names(function, properties, S3_NAMES)
+    uri = _uri(properties, _S3_URI, "s3://bucket/path")
+    access = S3Access(**read_fields(_ACCESS_RULES, properties))
+    if bool(access.access_key) != bool(access.secret_key):
+        there, missing = ("s3.access_key", "s3.secret_key")[:: 1 if access.access_key else -1]
+        msg = f"Can not build s3: s3.access_key and s3.secret_key go together, and {missing} must also be set"
+        raise refuse(msg, property=there)
+    if access.session_token and not access.access_key:
+        msg = "Can not build s3: s3.session_token needs s3.access_key and s3.secret_key"
+        raise refuse(msg, property="s3.session_token")
+    if access.external_id and not access.role_arn:
+        msg = "Can not build s3: s3.external_id needs s3.role_arn"
+        raise refuse(msg, property="s3.external_id")
+    if access.sts_endpoint and not access.role_arn:
+        msg = "Can not build s3: s3.sts_endpoint needs s3.role_arn"
+        raise refuse(msg, property="s3.sts_endpoint")
+    if access.anonymous and (access.access_key or access.role_arn):
+        msg = "Can not build s3: s3.anonymous cannot go with keys or a role"
+        raise refuse(msg, property="s3.anonymous")
+    return S3Properties(uri=uri, files=_files(properties), access=access)
+
+
+def read_file_properties(properties: Mapping[str, str]) -> FileProperties:
+    """The properties of FILE(…) for files on a disk."""
+    _check_names("FILE", properties, FILE_NAMES)
+    uri = _uri(properties, _FILE_URI, "file:///path, /path or a relative path")
+    return FileProperties(uri=uri, files=_files(properties))
+
+
+def _check_names(function: str, properties: Mapping[str, str], known: frozenset[str]) -> None:
+    for name in properties:
+        if name in known:
+            continue
+        msg = f"{name} is invalid property of {function}(…)"
+        if name in S3_NAMES:
+            msg = f"{msg} for files on a disk"
+            raise refuse(msg, property=name, todo="It goes with a uri that begins with s3://.")
+        raise refuse(msg, property=name, todo=f"Known are: {', '.join(sorted(known))}.")
+
+
+def _uri(properties: Mapping[str, str], form: re.Pattern[str], example: str) -> str:
+    uri = properties.get("uri", "").strip()
+    if not uri:
+        msg = "uri is a required property"
+        raise refuse(msg, property="uri")
+    if not form.fullmatch(uri):
+        msg = f"Invalid uri {uri!r}: it must have the form {example}"
+        raise refuse(msg, property="uri", value=uri)
+    return uri
+
+
+def _files(properties: Mapping[str, str]) -> FileOptions:
+    if "format" not in properties:
+        msg = "format is a required property"
+        raise refuse(msg, property="format", todo=f"Say one of {', '.join(FORMATS)}.")
+    files = FileOptions(
+        **read_fields(_FILE_RULES, properties), csv=read_csv_options(properties), json=read_json_options(properties)
+    )
+    if files.format in HEADERS and files.csv.skip_lines:
+        msg = f"skip_lines cannot go with {files.format}"
+        raise refuse(msg, property="skip_lines", todo="The lines with names are left out without it.")
+    return files
+
+
+def show_s3_properties(record: S3Properties) -> dict[str, str]:
+    """The properties that make this record."""
+    return {"uri": record.uri, **show_fields(_ACCESS_RULES, record.access), **_show_files(record.files)}
+
+
+def show_file_properties(record: FileProperties) -> dict[str, str]:
+    """The properties that make this record."""
+    return {"uri": record.uri, **_show_files(record.files)}
+
+
+def _show_files(files: FileOptions) -> dict[str, str]:
+    return {**show_fields(_FILE_RULES, files), **show_csv_options(files.csv), **show_json_options(files.json)}

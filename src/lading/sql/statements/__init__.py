@@ -1,0 +1,1 @@
+"""Statements as records, and what they ask for."""

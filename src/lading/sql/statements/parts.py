@@ -1,0 +1,109 @@
+"""What statements are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from lading.sql.syntax.spans import NOWHERE, Span
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QualifiedName:
+    """The name of a table or job, with its database when one was written."""
+
+    name: str
+    db: str | None = None
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+    def __str__(self) -> str:
+        return f"{self.db}.{self.name}" if self.db is not None else self.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expression:
+    """An expression as it was written, and where."""
+
+    text: str
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceFunction:
+    """S3(…), FILE(…), KAFKA(…), KINESIS(…), jobs(…), tasks(…): a name and properties."""
+
+    name: str
+    """In capitals."""
+    properties: Mapping[str, str] = field(default_factory=dict)
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+class MergeType(Enum):
+    """What a row does to the table."""
+
+    APPEND = "APPEND"
+    MERGE = "MERGE"
+    DELETE = "DELETE"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnMapping:
+    """One item of COLUMNS: a source column, or a column derived by an expression."""
+
+    name: str
+    expression: Expression | None = None
+    """None: the column is read from the source."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionNames:
+    """PARTITION (p1, p2) of a routine load."""
+
+    names: tuple[str, ...]
+    temporary: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadClauses:
+    """The clauses of a routine load between its head and its PROPERTIES. None: not written."""
+
+    column_separator: str | None = None
+    columns: tuple[ColumnMapping, ...] | None = None
+    preceding_filter: Expression | None = None
+    where: Expression | None = None
+    delete_on: Expression | None = None
+    order_by: str | None = None
+    partitions: PartitionNames | None = None
+
+
+NO_CLAUSES = LoadClauses()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelectItem:
+    """One column of a job's SELECT. Columns go to the target by their place, not by their name."""
+
+    expression: Expression
+    alias: str | None = None
+
+    @property
+    def is_star(self) -> bool:
+        """All columns of the source, in its order."""
+        return self.expression.text == "*" or self.expression.text.endswith(".*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InsertSelect:
+    """INSERT INTO table (columns) SELECT … FROM source WHERE …: what a streaming job does for ever."""
+
+    table: QualifiedName
+    columns: tuple[str, ...] = ()
+    """Columns of the target in the order of the SELECT. Empty: all of them, in the table's order."""
+    items: tuple[SelectItem, ...]
+    source: SourceFunction
+    source_alias: str | None = None
+    where: Expression | None = None

@@ -1,0 +1,107 @@
+"""Statements about databases and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from lading.model.table import Column, PartitionField, TableSpec
+from lading.sql.statements.parts import QualifiedName
+
+LENGTH_PROPERTY = "lading.length."
+"""Table property `lading.length.<column>`: how many letters the column may hold at most."""
+COMMENT_PROPERTY = "lading.comment."
+"""Table property `lading.comment.<column>`: what people said about the column."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnDefinition:
+    """One column of CREATE TABLE."""
+
+    name: str
+    type: str
+    """The Spark SQL name of the type; `string` for CHAR(n) and VARCHAR(n)."""
+    nullable: bool = True
+    comment: str | None = None
+    max_length: int | None = None
+    """The n of CHAR(n) and VARCHAR(n)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateTable:
+    """CREATE TABLE …"""
+
+    name: QualifiedName
+    columns: tuple[ColumnDefinition, ...]
+    format: Literal["delta", "iceberg"]
+    partition_by: tuple[PartitionField, ...] = ()
+    location: str | None = None
+    comment: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+    """What TBLPROPERTIES says, and no more."""
+    if_not_exists: bool = False
+
+    @property
+    def spec(self) -> TableSpec:
+        """The table as the table formats want it; comments and lengths are kept in its properties."""
+        said: dict[str, str] = {}
+        if self.comment is not None:
+            said["comment"] = self.comment
+        for column in self.columns:
+            if column.max_length is not None:
+                said[LENGTH_PROPERTY + column.name] = str(column.max_length)
+            if column.comment is not None:
+                said[COMMENT_PROPERTY + column.name] = column.comment
+        columns = tuple(Column(name=c.name, type=c.type, nullable=c.nullable) for c in self.columns)
+        return TableSpec(columns=columns, partition_by=self.partition_by, properties={**self.properties, **said})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropTable:
+    """DROP TABLE [IF EXISTS] …"""
+
+    name: QualifiedName
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateDatabase:
+    """CREATE DATABASE [IF NOT EXISTS] …"""
+
+    name: str
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropDatabase:
+    """DROP DATABASE [IF EXISTS] …"""
+
+    name: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UseDatabase:
+    """USE …"""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShowDatabases:
+    """SHOW DATABASES"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShowTables:
+    """SHOW TABLES [FROM …]"""
+
+    db: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribeTable:
+    """DESCRIBE …"""
+
+    name: QualifiedName

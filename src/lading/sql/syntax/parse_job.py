@@ -1,0 +1,112 @@
+"""Streaming jobs, queries and the statements that look into a load."""
+
+from __future__ import annotations
+
+from typing import Literal, cast
+
+from sqlglot import exp
+
+from lading.errors import NotSupportedError, ParseError
+from lading.sql.expressions.dialect import parse_query_tree
+from lading.sql.statements.jobs import AlterJob, ControlJob, CreateJob, ExplainJob, Query, ShowCreateJob, ShowLoad
+from lading.sql.statements.parts import SourceFunction
+from lading.sql.syntax.cursor import Cursor
+from lading.sql.syntax.names import check_job_name
+from lading.sql.syntax.parse_select import parse_insert
+
+
+def parse_create_job(cursor: Cursor) -> CreateJob:
+    """CREATE JOB name [PROPERTIES (…)] ON STREAMING [COMMENT '…'] DO INSERT …"""
+    cursor.expect("CREATE", "JOB")
+    name = _new_name(cursor)
+    if not (cursor.sees("PROPERTIES") or cursor.sees("ON")):
+        cursor.fail("PROPERTIES", "ON")
+    properties = cursor.properties() if cursor.accept("PROPERTIES") else {}
+    cursor.expect("ON", "STREAMING")
+    comment = cursor.string("a comment in quotes") if cursor.accept("COMMENT") else None
+    _refuse_cdc(cursor)
+    cursor.expect("DO")
+    return CreateJob(name=name, properties=properties, comment=comment, insert=parse_insert(cursor))
+
+
+def parse_alter_job(cursor: Cursor) -> AlterJob:
+    """ALTER JOB name [PROPERTIES (…)] [COMMENT '…'] [INSERT …]"""
+    cursor.expect("ALTER", "JOB")
+    name = cursor.label("the name of a job")
+    if not any(cursor.sees(word) for word in ("PROPERTIES", "INSERT", "FROM", "COMMENT")):
+        cursor.fail("PROPERTIES", "INSERT")
+    properties = cursor.properties() if cursor.accept("PROPERTIES") else {}
+    _refuse_cdc(cursor)
+    comment = cursor.string("a comment in quotes") if cursor.accept("COMMENT") else None
+    insert = parse_insert(cursor) if cursor.sees("INSERT") else None
+    return AlterJob(name=name, properties=properties, comment=comment, insert=insert)
+
+
+def _new_name(cursor: Cursor) -> str:
+    span = cursor.token.span
+    name = cursor.label("the name of a job")
+    check_job_name(name, span)
+    return name
+
+
+def _refuse_cdc(cursor: Cursor) -> None:
+    if cursor.sees("FROM"):
+        msg = "Loading from the change log of a database is not supported"
+        raise NotSupportedError(msg, place=cursor.token.span, hint="not supported", todo="Load from S3, FILE or KAFKA.")
+
+
+def parse_control_job(cursor: Cursor) -> ControlJob:
+    """PAUSE, RESUME or DROP JOB WHERE jobName = '…'"""
+    verb = cast("Literal['PAUSE', 'RESUME', 'DROP']", cursor.choose("PAUSE", "RESUME", "DROP"))
+    cursor.expect("JOB")
+    if_exists = verb == "DROP" and cursor.accept("IF", "EXISTS")
+    cursor.expect("WHERE")
+    if cursor.token.value.upper() != "JOBNAME":
+        cursor.fail("jobName")
+    cursor.take()
+    cursor.expect_symbol("=")
+    return ControlJob(verb=verb, name=cursor.string("the name of a job in quotes"), if_exists=if_exists)
+
+
+def parse_show_create_job(cursor: Cursor) -> ShowCreateJob:
+    """SHOW CREATE JOB [FOR] name"""
+    cursor.expect("SHOW", "CREATE", "JOB")
+    cursor.accept("FOR")
+    return ShowCreateJob(name=cursor.qualified_label("the name of a job"))
+
+
+def parse_explain_job(cursor: Cursor) -> ExplainJob:
+    """EXPLAIN JOB name"""
+    cursor.expect("EXPLAIN", "JOB")
+    return ExplainJob(name=cursor.qualified_label("the name of a job"))
+
+
+def parse_show_load(cursor: Cursor) -> ShowLoad:
+    """SHOW LOAD ERRORS, GAPS or AUDIT FOR job [LIMIT n]"""
+    cursor.expect("SHOW", "LOAD")
+    what = cast("Literal['ERRORS', 'GAPS', 'AUDIT']", cursor.choose("ERRORS", "GAPS", "AUDIT"))
+    cursor.expect("FOR")
+    name = cursor.qualified_label("the name of a job")
+    limited = what == "ERRORS" and cursor.accept("LIMIT")
+    return ShowLoad(what=what, name=name, limit=cursor.number("a number") if limited else None)
+
+
+def parse_query(cursor: Cursor) -> Query:
+    """SELECT …"""
+    span = cursor.rest()
+    text = span.text[span.start : span.end]
+    tree = parse_query_tree(text, span)
+    if not isinstance(tree, exp.Query):
+        msg = "mismatched input: this is not a query"
+        raise ParseError(msg, place=span, hint="expected a query")
+    calls = [table.this for table in tree.find_all(exp.Table) if isinstance(table.this, exp.Anonymous)]
+    return Query(text=text, functions=tuple(_function(call) for call in calls))
+
+
+def _function(call: exp.Anonymous) -> SourceFunction:
+    properties = {_content(pair.left): _content(pair.right) for pair in call.expressions if isinstance(pair, exp.EQ)}
+    return SourceFunction(name=call.name.upper(), properties=properties)
+
+
+def _content(part: exp.Expr) -> str:
+    return part.name or part.sql(dialect="doris")

@@ -1,0 +1,147 @@
+"""The INSERT … SELECT of a streaming job."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from lading.errors import NotSupportedError, ParseError
+from lading.sql.expressions.dialect import parse_expression_tree
+from lading.sql.expressions.mapping import check_rowwise
+from lading.sql.statements.parts import Expression, InsertSelect, SelectItem, SourceFunction
+from lading.sql.syntax.cursor import Cursor
+from lading.sql.syntax.spans import Span
+from lading.sql.syntax.tokens import Kind, tokenize
+
+FILE_FUNCTIONS = ("S3", "FILE")
+_ONE_SOURCE = "Only support one source in insert streaming job"
+_REFUSED = {
+    "JOIN": "a join",
+    "INNER": "a join",
+    "LEFT": "a join",
+    "RIGHT": "a join",
+    "FULL": "a join",
+    "CROSS": "a join",
+    "NATURAL": "a join",
+    "LATERAL": "LATERAL",
+    "GROUP": "GROUP BY",
+    "HAVING": "HAVING",
+    "QUALIFY": "QUALIFY",
+    "WINDOW": "WINDOW",
+    "ORDER": "ORDER BY",
+    "SORT": "SORT BY",
+    "LIMIT": "LIMIT",
+    "OFFSET": "OFFSET",
+    "UNION": "UNION",
+    "INTERSECT": "INTERSECT",
+    "EXCEPT": "EXCEPT",
+    "MINUS": "MINUS",
+}
+_TODO = "A streaming job maps every row by itself; do this when you read the table."
+
+
+def parse_insert(cursor: Cursor) -> InsertSelect:
+    """INSERT INTO t [(columns)] SELECT … FROM source(…) [WHERE …]"""
+    cursor.expect("INSERT", "INTO")
+    cursor.accept("TABLE")
+    table = cursor.qualified("table")
+    columns = _target_columns(cursor)
+    _refuse(cursor, "WITH", "a common table expression")
+    cursor.expect("SELECT")
+    _refuse(cursor, "DISTINCT", "DISTINCT")
+    cursor.accept("ALL")
+    items = [_item(cursor)]
+    while cursor.accept_symbol(","):
+        items.append(_item(cursor))
+    cursor.expect("FROM")
+    source = _source(cursor)
+    alias = _alias(cursor)
+    _only_source(cursor)
+    where = _where(cursor) if cursor.accept("WHERE") else None
+    _only_source(cursor)
+    return InsertSelect(
+        table=table, columns=columns, items=tuple(items), source=source, source_alias=alias, where=where
+    )
+
+
+def _target_columns(cursor: Cursor) -> tuple[str, ...]:
+    names: list[str] = []
+
+    def read() -> None:
+        span = cursor.token.span
+        name = cursor.identifier("the name of a column")
+        if name.lower() in (known.lower() for known in names):
+            msg = f"Column {name} is named twice"
+            raise ParseError(msg, place=span, hint="named before")
+        names.append(name)
+
+    if cursor.token.is_symbol("("):
+        cursor.listed(read)
+    return tuple(names)
+
+
+def _item(cursor: Cursor) -> SelectItem:
+    written = cursor.expression(("FROM", "WHERE"), "a column")
+    tree = parse_expression_tree(written.text, written.span)
+    if isinstance(tree, exp.Alias):
+        item = SelectItem(expression=_without_alias(written), alias=tree.alias)
+        tree = tree.this
+    else:
+        item = SelectItem(expression=written)
+    if not item.is_star:
+        check_rowwise(tree, written.span)
+    return item
+
+
+def _without_alias(written: Expression) -> Expression:
+    """Cut the alias, and AS when it is there, off the end."""
+    tokens = [token for token in tokenize(written.text) if token.kind is not Kind.END][:-1]
+    if tokens[-1].upper == "AS":
+        tokens = tokens[:-1]
+    end = tokens[-1].span.end
+    return Expression(text=written.text[:end], span=written.span.inner(0, end))
+
+
+def _source(cursor: Cursor) -> SourceFunction:
+    start = cursor.token.span
+    if cursor.token.is_symbol("("):
+        msg = f"{_ONE_SOURCE}: a subquery cannot be loaded from"
+        raise NotSupportedError(msg, place=start, hint="a subquery", todo=_TODO)
+    name = cursor.qualified("source")
+    if not cursor.token.is_symbol("(") or name.db is not None or name.name.upper() not in FILE_FUNCTIONS:
+        msg = f"{_ONE_SOURCE}, and it must be {' or '.join(FILE_FUNCTIONS)}, not {name}"
+        raise NotSupportedError(msg, place=name.span, hint="expected S3(…) or FILE(…)")
+    properties = cursor.properties()
+    span = Span(cursor.text, start.start, cursor.previous.span.end)
+    lowered = {key.lower(): value for key, value in properties.items()}
+    return SourceFunction(name=name.name.upper(), properties=lowered, span=span)
+
+
+def _alias(cursor: Cursor) -> str | None:
+    if cursor.accept("AS"):
+        return cursor.identifier("an alias")
+    is_name = cursor.token.kind is Kind.QUOTED or (
+        cursor.token.kind is Kind.WORD and cursor.token.upper not in _REFUSED and cursor.token.upper != "WHERE"
+    )
+    return cursor.identifier("an alias") if is_name else None
+
+
+def _where(cursor: Cursor) -> Expression:
+    written = cursor.expression(_REFUSED.keys() - {"LEFT", "RIGHT"}, "a condition")
+    check_rowwise(parse_expression_tree(written.text, written.span), written.span)
+    return written
+
+
+def _only_source(cursor: Cursor) -> None:
+    """Refuse what would join or combine rows."""
+    if cursor.token.is_symbol(","):
+        raise NotSupportedError(_ONE_SOURCE, place=cursor.look(1).span, hint="a second source", todo=_TODO)
+    if what := _REFUSED.get(cursor.token.upper):
+        fragment = f"{_ONE_SOURCE}: {what} is not possible" if what in ("a join", "UNION", "LATERAL") else ""
+        msg = fragment or f"{what} is not possible in a streaming job"
+        raise NotSupportedError(msg, place=cursor.token.span, hint="not possible here", todo=_TODO)
+
+
+def _refuse(cursor: Cursor, word: str, what: str) -> None:
+    if cursor.sees(word):
+        msg = f"{what} is not possible in a streaming job"
+        raise NotSupportedError(msg, place=cursor.token.span, hint="not possible here", todo=_TODO)

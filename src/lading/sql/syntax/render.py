@@ -1,0 +1,276 @@
+"""Statements to text: one canonical form for each, which parses to the same statement again."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+
+from lading.model.table import PartitionField
+from lading.sql.statements.audit import ShowAudit, audit_text
+from lading.sql.statements.jobs import (
+    AcceptRollback,
+    AlterJob,
+    AlterRoutineLoad,
+    ControlJob,
+    ControlRoutineLoad,
+    CreateJob,
+    CreateRoutineLoad,
+    ExplainAlter,
+    ExplainJob,
+    ExplainRoutineLoad,
+    Query,
+    ShowCreateJob,
+    ShowCreateRoutineLoad,
+    ShowLoad,
+    ShowRollback,
+    ShowRoutineLoad,
+    ShowRoutineLoadTask,
+    Statement,
+    UndoAlter,
+)
+from lading.sql.statements.parts import MergeType
+from lading.sql.statements.tables import (
+    ColumnDefinition,
+    CreateDatabase,
+    CreateTable,
+    DescribeTable,
+    DropDatabase,
+    DropTable,
+    ShowDatabases,
+    ShowTables,
+    UseDatabase,
+)
+from lading.sql.statements.users import UserStatement
+from lading.sql.syntax.render_parts import (
+    comment_text,
+    function_text,
+    insert_text,
+    name_text,
+    properties_text,
+    quoted_name,
+    routine_clauses,
+)
+from lading.sql.syntax.render_user import user_text
+from lading.sql.syntax.tokens import quote_string
+
+
+def render(statement: Statement) -> str:
+    """The canonical text of a statement, without a semicolon. Secrets are written out; `mask` the statement first."""
+    return _text(statement)
+
+
+@singledispatch
+def _text(statement: object) -> str:
+    raise TypeError(type(statement))
+
+
+@_text.register
+def _(it: CreateJob) -> str:
+    lines = [f"CREATE JOB {quoted_name(it.name)}"]
+    if it.properties:
+        lines.append(f"PROPERTIES {properties_text(it.properties)}")
+    lines.append("ON STREAMING")
+    if it.comment is not None:
+        lines.append(comment_text(it.comment))
+    return "\n".join([*lines, "DO", insert_text(it.insert)])
+
+
+@_text.register
+def _(it: AlterJob) -> str:
+    lines = [f"ALTER JOB {quoted_name(it.name)}"]
+    if it.properties or (it.insert is None and it.comment is None):
+        lines.append(f"PROPERTIES {properties_text(it.properties)}")
+    if it.comment is not None:
+        lines.append(comment_text(it.comment))
+    if it.insert is not None:
+        lines.append(insert_text(it.insert))
+    return "\n".join(lines)
+
+
+@_text.register
+def _(it: ControlJob) -> str:
+    exists = " IF EXISTS" if it.if_exists else ""
+    return f"{it.verb} JOB{exists} WHERE jobName = {quote_string(it.name, chr(39))}"
+
+
+@_text.register
+def _(it: ShowCreateJob) -> str:
+    return f"SHOW CREATE JOB {name_text(it.name)}"
+
+
+@_text.register
+def _(it: ExplainJob) -> str:
+    return f"EXPLAIN JOB {name_text(it.name)}"
+
+
+@_text.register
+def _(it: ShowLoad) -> str:
+    limit = f" LIMIT {it.limit}" if it.limit is not None else ""
+    return f"SHOW LOAD {it.what} FOR {name_text(it.name)}{limit}"
+
+
+@_text.register
+def _(it: Query) -> str:
+    return it.text
+
+
+@_text.register
+def _(it: CreateRoutineLoad) -> str:
+    table = f" ON {quoted_name(it.table)}" if it.table is not None else ""
+    merge = f" WITH {it.merge_type.value}" if it.merge_type is not MergeType.APPEND else ""
+    lines = [f"CREATE ROUTINE LOAD {name_text(it.name)}{table}{merge}"]
+    lines += routine_clauses(it.clauses)
+    if it.properties:
+        lines.append(f"PROPERTIES {properties_text(it.properties)}")
+    lines.append(f"FROM {function_text(it.source)}")
+    if it.comment is not None:
+        lines.append(comment_text(it.comment))
+    return "\n".join(lines)
+
+
+@_text.register
+def _(it: AlterRoutineLoad) -> str:
+    lines = [f"ALTER ROUTINE LOAD FOR {name_text(it.name)}", *routine_clauses(it.clauses)]
+    if it.properties:
+        lines.append(f"PROPERTIES {properties_text(it.properties)}")
+    if it.source is not None:
+        lines.append(f"FROM {function_text(it.source)}")
+    if it.comment is not None:
+        lines.append(comment_text(it.comment))
+    return "\n".join(lines)
+
+
+@_text.register
+def _(it: ExplainRoutineLoad) -> str:
+    return f"EXPLAIN ROUTINE LOAD {name_text(it.name)}"
+
+
+@_text.register
+def _(it: ExplainAlter) -> str:
+    return f"EXPLAIN {_text(it.alter)}"
+
+
+@_text.register
+def _(it: UndoAlter) -> str:
+    what = "ROUTINE LOAD FOR" if it.kind == "ROUTINE LOAD" else it.kind
+    comment = f" {comment_text(it.comment)}" if it.comment is not None else ""
+    return f"UNDO ALTER {what} {name_text(it.name)}{comment}"
+
+
+@_text.register
+def _(it: ShowRollback) -> str:
+    what = "ROUTINE LOAD FOR" if it.kind == "ROUTINE LOAD" else it.kind
+    return f"SHOW ROLLBACK OF {what} {name_text(it.name)}"
+
+
+@_text.register
+def _(it: AcceptRollback) -> str:
+    what = "ROUTINE LOAD FOR" if it.kind == "ROUTINE LOAD" else it.kind
+    choice = "KEEP POSITION" if it.keeps_position else "LOAD AGAIN"
+    comment = f" {comment_text(it.comment)}" if it.comment is not None else ""
+    return f"ACCEPT ROLLBACK OF {what} {name_text(it.name)} {choice}{comment}"
+
+
+@_text.register
+def _(it: ControlRoutineLoad) -> str:
+    if it.name is None:
+        return f"{it.verb} ALL ROUTINE LOAD"
+    return f"{it.verb} ROUTINE LOAD FOR {name_text(it.name)}"
+
+
+@_text.register
+def _(it: ShowRoutineLoad) -> str:
+    head = "SHOW ALL ROUTINE LOAD" if it.all else "SHOW ROUTINE LOAD"
+    if it.name is not None:
+        return f"{head} FOR {name_text(it.name)}"
+    return f"{head} LIKE {quote_string(it.like, chr(39))}" if it.like is not None else head
+
+
+@_text.register
+def _(it: ShowRoutineLoadTask) -> str:
+    return f"SHOW ROUTINE LOAD TASK FOR {name_text(it.name)}"
+
+
+@_text.register
+def _(it: ShowCreateRoutineLoad) -> str:
+    return f"SHOW {'ALL ' if it.all else ''}CREATE ROUTINE LOAD FOR {name_text(it.name)}"
+
+
+@_text.register
+def _(it: CreateTable) -> str:
+    exists = "IF NOT EXISTS " if it.if_not_exists else ""
+    columns = ",\n".join(f"    {_column(column)}" for column in it.columns)
+    lines = [f"CREATE TABLE {exists}{name_text(it.name)} (", columns, f") USING {it.format}"]
+    if it.partition_by:
+        lines.append(f"PARTITIONED BY ({', '.join(_partition(field) for field in it.partition_by)})")
+    if it.location is not None:
+        lines.append(f"LOCATION {quote_string(it.location, chr(39))}")
+    if it.comment is not None:
+        lines.append(comment_text(it.comment))
+    if it.properties:
+        lines.append(f"TBLPROPERTIES {properties_text(it.properties)}")
+    return "\n".join(lines)
+
+
+def _column(column: ColumnDefinition) -> str:
+    kind = f"varchar({column.max_length})" if column.max_length is not None else column.type
+    words = [quoted_name(column.name), kind]
+    if not column.nullable:
+        words.append("NOT NULL")
+    if column.comment is not None:
+        words.append(comment_text(column.comment))
+    return " ".join(words)
+
+
+def _partition(field: PartitionField) -> str:
+    column = quoted_name(field.column)
+    if field.transform == "identity":
+        return column
+    if field.transform.endswith("]"):
+        name, _, count = field.transform.removesuffix("]").partition("[")
+        return f"{name}({count}, {column})"
+    return f"{field.transform}s({column})"
+
+
+@_text.register
+def _(it: DropTable) -> str:
+    return f"DROP TABLE {'IF EXISTS ' if it.if_exists else ''}{name_text(it.name)}"
+
+
+@_text.register
+def _(it: CreateDatabase) -> str:
+    return f"CREATE DATABASE {'IF NOT EXISTS ' if it.if_not_exists else ''}{quoted_name(it.name)}"
+
+
+@_text.register
+def _(it: DropDatabase) -> str:
+    return f"DROP DATABASE {'IF EXISTS ' if it.if_exists else ''}{quoted_name(it.name)}"
+
+
+@_text.register
+def _(it: UseDatabase) -> str:
+    return f"USE {quoted_name(it.name)}"
+
+
+@_text.register
+def _(it: ShowDatabases) -> str:
+    return "SHOW DATABASES"
+
+
+@_text.register
+def _(it: ShowTables) -> str:
+    return f"SHOW TABLES FROM {quoted_name(it.db)}" if it.db is not None else "SHOW TABLES"
+
+
+@_text.register
+def _(it: DescribeTable) -> str:
+    return f"DESCRIBE {name_text(it.name)}"
+
+
+@_text.register
+def _(it: ShowAudit) -> str:
+    return audit_text(it)
+
+
+@_text.register
+def _(it: UserStatement) -> str:
+    return user_text(it)
