@@ -156,4 +156,4 @@ def delta_s3(_tmp_path: Path, s3: S3Server | None) -> DeltaRig:
     return DeltaRig("delta_s3", f"s3://{s3.make_bucket()}/lake", s3.options, race_rounds=S3_ROUNDS or 25)
 
 
-DELTA_RIGS = [delta_local, delta_s3]
+RIGS = [delta_local, delta_s3]

@@ -187,4 +187,4 @@ def iceberg_s3(tmp_path: Path, s3: S3Server | None) -> IcebergRig:
     return IcebergRig("iceberg_s3", tmp_path / "home", warehouse, s3.options, race_rounds=S3_ROUNDS or 4)
 
 
-ICEBERG_RIGS = [iceberg_local, iceberg_s3]
+RIGS = [iceberg_local, iceberg_s3]

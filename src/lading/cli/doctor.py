@@ -6,6 +6,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import typer
@@ -14,6 +15,8 @@ from rich.console import Console
 from lading.commit.steps import STEP_NAMES
 from lading.errors import LadingError
 from lading.model.table import Column, TableSpec
+from lading.tables.kind import TableKind, TablePlace
+from lading.tables.registry import all_kinds
 
 SPEC = TableSpec(columns=(Column(name="id", type="bigint"),))
 
@@ -28,8 +31,7 @@ def doctor() -> None:
             ("Python", _python),
             ("Java", _java),
             ("storage", _storage),
-            ("Delta", _delta),
-            ("Iceberg", _iceberg),
+            *((kind.title, partial(_table, kind)) for kind in all_kinds()),
             ("Spark and its Python workers", _spark),
         )
         for name, check in checks:
@@ -67,19 +69,9 @@ def _storage(home: Path) -> str:
     return f"{'put-if-absent works' if not storage.put_if_absent('probe', b'y') else 'put-if-absent OVERWRITES'}"
 
 
-def _delta(home: Path) -> str:
-    from lading.tables.delta.create import create_delta_table
-
-    create_delta_table(str(home / "delta"), SPEC)
+def _table(kind: TableKind, home: Path) -> str:
+    kind.create(TablePlace(home=home, name="doctor.probe", location=str(home / kind.name)), SPEC)
     return "a table can be made"
-
-
-def _iceberg(home: Path) -> str:
-    from lading.tables.iceberg.catalog import sqlite_catalog
-    from lading.tables.iceberg.table import create_iceberg_table
-
-    create_iceberg_table(sqlite_catalog(home), "doctor.probe", SPEC).close()
-    return "a table can be made in a SQLite catalog"
 
 
 def _spark(home: Path) -> str:

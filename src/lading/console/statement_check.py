@@ -8,6 +8,7 @@ from typing import Protocol
 
 from lading.console.desk import Visitor
 from lading.errors import LadingError, SqlError
+from lading.service.catalog.tables import kind_of_statement
 from lading.service.views.build import redacted
 from lading.service.views.jobs import parse_job_name
 from lading.sql.statements.definitions import define_routine_load, define_streaming_job
@@ -133,6 +134,7 @@ def _check(statements: Sequence[Statement], database: str, known: Known | None) 
             case UseDatabase():
                 database = statement.name
             case CreateTable():
+                kind_of_statement(statement)
                 made.add((statement.name.db or database, statement.name.name))
             case CreateJob() | CreateRoutineLoad():
                 draft, target = _draft(statement, database)

@@ -23,7 +23,7 @@ _NEEDED = (
     "lading.pipeline.remote",
     "lading.pipeline.quarantine",
     "lading.sources.files.reader",
-    "lading.tables.delta.writer",
+    "lading.tables.parquet",
 )
 """By name: the pipeline knows neither sources nor tables, and what is missing here is missed by who needs it."""
 

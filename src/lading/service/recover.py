@@ -20,7 +20,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING
 
 from lading.errors import ConfigError, HeadLostError, JobNotFoundError, LadingError
 from lading.ids import JobId
@@ -29,8 +28,7 @@ from lading.jobs.reasons import RECOVERED, Reason, ReasonCode
 from lading.jobs.record import JobKind, JobRecord, JobState
 from lading.jobs.transition import create_record
 from lading.model.bill import Bill
-from lading.service.catalog.lost_home import FORMATS, find_tables, mark_begun
-from lading.service.catalog.tables import CATALOG, Sight
+from lading.service.catalog.lost_home import find_tables, mark_begun
 from lading.service.compile.files import offset_of
 from lading.service.compile.positions import kafka_progress, kinesis_progress
 from lading.service.compile.routine import window_of
@@ -44,12 +42,10 @@ from lading.sql.syntax.parse import parse_statement
 from lading.sql.syntax.spans import is_reference, is_secret
 from lading.store.records import AuditEntry
 from lading.tables.bills import FOLDER, StoredBills
+from lading.tables.kind import FoundTable, TableSight
 from lading.tables.manifest import TableCard, is_same_place, read_card, settle_place
-from lading.tables.owned import check_own_table
+from lading.tables.registry import all_kinds
 from lading.tables.storage import Storage, open_storage
-
-if TYPE_CHECKING:
-    from lading.tables.iceberg.register import LostTable
 
 MOST_INDEXED = 1000
 """Bills of a job that are put into the index again, newest first."""
@@ -115,20 +111,20 @@ def recover(
             if place.name in seen and is_same_place(seen[place.name], place.location):
                 continue
             _check_name(lading, place, seen)
-            with lading.catalog.look_at(place.card, place.location, place.reach) as sight:
-                findings.append(_recover_table(lading, place, sight, dry_run=dry_run))
+            with lading.catalog.find_table(place.card, place.location, place.reach) as found:
+                findings.append(_recover_table(lading, place, found, dry_run=dry_run))
                 seen[place.name] = place.location
-                jobs += _jobs_at(lading, place, sight, findings)
+                jobs += _jobs_at(lading, place, found.sight, findings)
         except LadingError as error:
             findings.append(_failed("table", place.name, error))
     # Of jobs that had one name after another only the newest can have it again.
     taken: set[object] = set()
-    for found in sorted(jobs, key=lambda found: found.bill.billed_at, reverse=True):
+    for job in sorted(jobs, key=lambda job: job.bill.billed_at, reverse=True):
         try:
-            findings.append(_recover_job(lading, found, taken, dry_run=dry_run))
+            findings.append(_recover_job(lading, job, taken, dry_run=dry_run))
         except LadingError as error:
-            findings.append(_failed("job", str(found.record.full_name), error))
-    if not dry_run and not any(found.is_bad for found in findings):
+            findings.append(_failed("job", str(job.record.full_name), error))
+    if not dry_run and not any(finding.is_bad for finding in findings):
         mark_begun(lading.store, lading.clock)
     return findings
 
@@ -191,16 +187,16 @@ def _look(
 
 def _guess(lading: Lading, storage: Storage, database: str, name: str, *, is_home: bool) -> TableCard | None:
     """The card of a table that has none: its files tell the format, but neither lengths of texts nor its age."""
-    found = [form for folder, form in FORMATS.items() if next(iter(storage.keys(f"{folder}/")), None) is not None]
-    if len(found) > 1:
-        msg = f"At {storage.uri} are files of two tables, one of Delta and one of Iceberg"
+    kinds = [kind for kind in all_kinds() if next(iter(storage.keys(f"{kind.folder}/")), None) is not None]
+    if len(kinds) > 1:
+        msg = f"At {storage.uri} are files of two tables, one of {kinds[0].title} and one of {kinds[1].title}"
         raise ConfigError(msg, left="Nothing was changed.", todo="Move the files of the table that was dropped away.")
-    if not found:
+    if not kinds:
         return None
-    if found[0] == "iceberg" and not is_home:
-        check_own_table(storage)
-    catalog = CATALOG if found[0] == "iceberg" else ""
-    return TableCard(database=database, name=name, format=found[0], catalog=catalog, created_at=lading.clock.now())
+    if not is_home:
+        kinds[0].check_owned(storage)
+    form, catalog = kinds[0].name, kinds[0].catalog
+    return TableCard(database=database, name=name, format=form, catalog=catalog, created_at=lading.clock.now())
 
 
 def _check_name(lading: Lading, place: _Place, seen: Mapping[str, str]) -> None:
@@ -217,23 +213,18 @@ def _check_name(lading: Lading, place: _Place, seen: Mapping[str, str]) -> None:
             raise ConfigError(msg, left="Nothing was changed.", todo=f"Use it as {other}.")
 
 
-def _recover_table(lading: Lading, place: _Place, sight: Sight, *, dry_run: bool) -> Finding:
+def _recover_table(lading: Lading, place: _Place, found: FoundTable, *, dry_run: bool) -> Finding:
     """Everything was checked; write what is not there."""
     card, catalog, notes = place.card, lading.catalog, [f"{place.card.format} at {place.location}"]
     is_known = lading.store.find_table(card.database, card.name) is not None
-    # Only an Iceberg table is ever lost to a catalog, and PyIceberg is slow to import.
-    lost = _as_lost(sight) if card.format == "iceberg" else None
-    if lost is not None:
-        notes.append(f"the catalog had lost it too, and it is at {lost.path}")
-        if lost.skipped:
-            notes.append(f"passed over, since the files they added are gone: {', '.join(lost.skipped)}")
-        if not dry_run:
-            # Dies after this: the catalog names the table, and the store does not. The next run goes on from there.
-            catalog.give_back(card, lost, place.reach)
+    notes += found.notes
+    if found.give_back is not None and not dry_run:
+        # Dies after this: the catalog names the table, and the store does not. The next run goes on from there.
+        found.give_back()
+    if is_known and found.give_back is None:
+        return Finding(what="table", name=place.name, fate="known")
     if is_known:
-        return Finding(
-            what="table", name=place.name, fate="recovered" if lost else "known", note="; ".join(notes) if lost else ""
-        )
+        return Finding(what="table", name=place.name, fate="recovered", note="; ".join(notes))
     if not dry_run:
         catalog.create_database(card.database, if_not_exists=True)
         catalog.keep_reach(card.database, card.name, place.reach)
@@ -244,16 +235,10 @@ def _recover_table(lading: Lading, place: _Place, sight: Sight, *, dry_run: bool
     return Finding(what="table", name=place.name, fate="recovered", note="; ".join(notes))
 
 
-def _as_lost(sight: Sight) -> LostTable | None:
-    from lading.tables.iceberg.register import LostTable
-
-    return sight if isinstance(sight, LostTable) else None
-
-
 # Jobs.
 
 
-def _jobs_at(lading: Lading, place: _Place, sight: Sight, findings: list[Finding]) -> Iterable[_Found]:
+def _jobs_at(lading: Lading, place: _Place, sight: TableSight, findings: list[Finding]) -> Iterable[_Found]:
     prefix = f"{FOLDER}/"
     folders = {key.removeprefix(prefix).partition("/") for key in place.storage.keys(prefix)}
     # Other engines may have removed the bills as orphans: the table itself knows its jobs, too.

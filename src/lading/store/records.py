@@ -40,7 +40,7 @@ class TableEntry:
     """delta or iceberg."""
     location: str
     catalog: str = ""
-    """Name of the Iceberg catalog; empty for tables that need none."""
+    """Name of the catalog; empty for tables that need none."""
     spec: TableSpec | None = None
     """What CREATE TABLE said; None for a table that was there before."""
     created_at: datetime

@@ -20,6 +20,7 @@ from lading.errors import RecordError, RecordUnreadableError, RecordVersionError
 from lading.model.codec import decode, encode
 from lading.model.table import TableSpec
 from lading.tables.bills import FOLDER
+from lading.tables.registry import NAMES
 from lading.tables.storage import Storage
 
 KEY = f"{FOLDER}/table.json"
@@ -35,9 +36,9 @@ class TableCard:
     database: str
     name: str
     format: str
-    """delta or iceberg."""
+    """As USING writes it."""
     catalog: str = ""
-    """Name of the Iceberg catalog; empty for tables that need none."""
+    """Name of the catalog; empty for tables that need none."""
     spec: TableSpec | None = None
     created_at: datetime
 
@@ -71,7 +72,7 @@ def read_card(storage: Storage) -> TableCard | None:
         raise _unreadable(where, "it is not JSON") from error
     except RecordUnreadableError as error:
         raise _unreadable(where, error.what.partition(" cannot be read: ")[2]) from error
-    if card.format not in ("delta", "iceberg"):
+    if card.format not in NAMES:
         msg = f"{where} names a format that is not known: {card.format}"
         raise RecordError(msg, left=_LEFT, todo=_TODO)
     return card

@@ -16,17 +16,11 @@ from lading.model.job import Job
 from lading.model.table import Column, TableSpec
 from lading.plan.planner import Planner
 from lading.tables.base import LakeTable, Writer
-from lading.tables.delta.create import create_delta_table, open_delta_table
-from lading.tables.delta.writer import DeltaWriter
-from lading.tables.iceberg.catalog import sqlite_catalog
-from lading.tables.iceberg.table import create_iceberg_table, open_iceberg_table
-from lading.tables.iceberg.writer import IcebergWriter
+from lading.tables.kind import TablePlace
+from lading.tables.registry import NAMES, kind_of
 from lading.testing.csv_folder import CsvFolder, CsvStager
 
-JOBS = {
-    "delta": JobId("de17a000-0000-4000-8000-000000000001"),
-    "iceberg": JobId("1cebe000-0000-4000-8000-000000000002"),
-}
+JOBS = {name: JobId(f"de17a000-0000-4000-8000-{number:012d}") for number, name in enumerate(NAMES)}
 SPEC = TableSpec(
     columns=(
         Column(name="id", type="bigint", nullable=False),
@@ -38,16 +32,17 @@ SPEC = TableSpec(
 
 def create_table(home: Path, kind: str) -> LakeTable:
     """Make the table of the demo."""
-    if kind == "delta":
-        return create_delta_table(str(home / "warehouse" / "orders_delta"), SPEC)
-    return create_iceberg_table(sqlite_catalog(home), "shop.orders", SPEC)
+    kind_of(kind).create(_place(home, kind), SPEC)
+    return open_table(home, kind)
 
 
 def open_table(home: Path, kind: str) -> LakeTable:
     """Open the table of the demo."""
-    if kind == "delta":
-        return open_delta_table(str(home / "warehouse" / "orders_delta"))
-    return open_iceberg_table(sqlite_catalog(home), "shop.orders")
+    return kind_of(kind).open(_place(home, kind))
+
+
+def _place(home: Path, kind: str) -> TablePlace:
+    return TablePlace(home=home, name="shop.orders", location=str(home / "warehouse" / f"orders_{kind}"))
 
 
 def load(home: Path, kind: str) -> None:
@@ -56,7 +51,7 @@ def load(home: Path, kind: str) -> None:
     spec = table.writer_spec()
 
     def open_writer(attempt: str) -> Writer:
-        return DeltaWriter(spec, attempt) if kind == "delta" else IcebergWriter(spec, attempt)
+        return kind_of(kind).open_writer(spec, attempt)
 
     inbox, clock = home / "inbox", SystemClock()
     world = CoordinatorPorts(

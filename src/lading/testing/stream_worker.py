@@ -42,10 +42,8 @@ from lading.sources.kinesis.spec import Credentials, KinesisSpec, Pace
 from lading.sources.records.spec import RecordFormat, RecordKind
 from lading.sources.streams import StreamEnd
 from lading.tables.base import LakeTable
-from lading.tables.delta.create import create_delta_table, open_delta_table
-from lading.tables.iceberg.catalog import sqlite_catalog
-from lading.tables.iceberg.table import create_iceberg_table, open_iceberg_table
-from lading.tables.writers import open_writer
+from lading.tables.kind import TablePlace
+from lading.tables.registry import kind_of, open_writer
 from lading.testing.marked import secret
 
 JOB = JobId("57eea000-0000-4000-8000-000000000003")
@@ -68,7 +66,7 @@ class StreamJob:
 
     home: str
     form: str
-    """delta or iceberg."""
+    """The table format."""
     source: str
     """kinesis or kafka."""
     address: str
@@ -83,14 +81,16 @@ class StreamJob:
     """The most of one answer of Kinesis."""
 
     def create_table(self) -> LakeTable:
-        if self.form == "delta":
-            return create_delta_table(str(Path(self.home) / "warehouse" / "events"), _SPEC)
-        return create_iceberg_table(sqlite_catalog(Path(self.home)), "shop.events", _SPEC)
+        kind_of(self.form).create(self._place, _SPEC)
+        return self.open_table()
 
     def open_table(self) -> LakeTable:
-        if self.form == "delta":
-            return open_delta_table(str(Path(self.home) / "warehouse" / "events"))
-        return open_iceberg_table(sqlite_catalog(Path(self.home)), "shop.events")
+        return kind_of(self.form).open(self._place)
+
+    @property
+    def _place(self) -> TablePlace:
+        home = Path(self.home)
+        return TablePlace(home=home, name="shop.events", location=str(home / "warehouse" / "events"))
 
 
 class StreamLoader:

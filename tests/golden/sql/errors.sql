@@ -201,10 +201,6 @@ CREATE TABLE t (a int)
 CREATE TABLE t (a int) DUPLICATE KEY(a) DISTRIBUTED BY HASH(a) BUCKETS 3
 --- ! ParseError 1:24 mismatched input 'DUPLICATE', expected USING
 
---- an unknown format
-CREATE TABLE t (a int) USING hudi
---- ! ParseError 1:30 mismatched input 'hudi', expected DELTA or ICEBERG
-
 --- an unknown type
 CREATE TABLE t (a int, b bitmap) USING delta
 --- ! ParseError 1:26 mismatched input 'bitmap'

@@ -112,7 +112,7 @@ class Catalog:
         statement = CreateTable(
             name=QualifiedName(name=entry.name, db=entry.database),
             columns=columns,
-            format="iceberg" if entry.format == "iceberg" else "delta",
+            format=entry.format,
             partition_by=entry.spec.partition_by if entry.spec else (),
             location=entry.location,
             comment=said.pop("comment", None),

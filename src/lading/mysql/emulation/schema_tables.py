@@ -14,6 +14,7 @@ from lading.mysql.emulation.tabular import Table, ask
 from lading.mysql.emulation.variables import CHARSETS
 from lading.mysql.protocol.errors import Fault
 from lading.service.result import Result
+from lading.tables.registry import all_kinds
 
 NAME = "information_schema"
 OF_LADING = frozenset(("routine_load_jobs",))
@@ -46,7 +47,8 @@ _OF_MYSQL: dict[str, tuple[str, ...]] = {
     "func": ("name", "ret", "dl", "type"),
 }
 """Tables of the schema mysql that drivers ask for. They have no rows: SHOW GRANTS tells who may do what."""
-ENGINES = (("lading", "DEFAULT", "Delta and Iceberg tables", "YES", "NO", "NO"),)
+_FORMATS = [kind.title for kind in all_kinds()]
+ENGINES = (("lading", "DEFAULT", f"{', '.join(_FORMATS[:-1])} and {_FORMATS[-1]} tables", "YES", "NO", "NO"),)
 COLLATIONS = (
     (_COLLATION, "utf8mb4", 45, "Yes", "Yes", 1),
     ("utf8mb4_bin", "utf8mb4", 46, "", "Yes", 1),

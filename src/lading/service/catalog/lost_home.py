@@ -29,9 +29,8 @@ from lading.settings import environment
 from lading.store.protocols import MetadataStore
 from lading.store.store import Store, open_store
 from lading.tables.bills import FOLDER
+from lading.tables.registry import all_kinds
 
-FORMATS = {"_delta_log": "delta", "metadata": "iceberg"}
-"""The folder that each table format has."""
 BEGUN = "begun"
 _SEALED = "sealed"
 _LEFT = "Nothing was started, and nothing was changed."
@@ -83,8 +82,8 @@ def find_tables(warehouse: Path) -> list[Path]:
 
     Other engines may have removed all that Lading put beside a table; its own folders are always there.
     """
-    folders = sorted(warehouse.glob("*/*"))
-    return [folder for folder in folders if any((folder / name).is_dir() for name in (FOLDER, *FORMATS))]
+    marks = (FOLDER, *(kind.folder for kind in all_kinds()))
+    return [folder for folder in sorted(warehouse.glob("*/*")) if any((folder / name).is_dir() for name in marks)]
 
 
 def is_key_missing(home: Path) -> bool:

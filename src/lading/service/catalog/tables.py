@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
-
-import pyarrow as pa
 
 from lading.clock import Clock
-from lading.errors import ConfigError, TableExistsError, TableNotFoundError
-from lading.ids import JobId
-from lading.model.bill import Head
+from lading.errors import ConfigError, ParseError, TableExistsError, TableNotFoundError
 from lading.net.addresses import AddressRules
 from lading.service.home import Home
 from lading.service.security.endpoints import Endpoints, endpoints_of, table_subject
@@ -25,28 +20,12 @@ from lading.sql.statements.tables import CreateTable
 from lading.store.protocols import Catalog, MetadataStore
 from lading.store.records import DatabaseEntry, TableEntry
 from lading.tables.base import LakeTable
-from lading.tables.bills import StoredBills
+from lading.tables.kind import FoundTable, TableKind, TablePlace
 from lading.tables.manifest import TableCard, is_same_place, leave_card, local_path, settle_place
+from lading.tables.registry import NAMES, kind_of
 from lading.tables.storage import StorageOptions, open_storage
-from lading.tables.types import arrow_schema
 
-if TYPE_CHECKING:
-    from lading.tables.iceberg.register import LostTable
-
-CATALOG = "lading"
 _IF_LOST = "If the metadata store was lost: lading recover gives tables and jobs back to it."
-_WIDER = {pa.int8(): pa.int32(), pa.int16(): pa.int32()}
-
-
-class Sight(Protocol):
-    """What can be seen of a table, whether it has a name here or not."""
-
-    @property
-    def bills(self) -> StoredBills: ...
-
-    def read_head(self, job_id: JobId) -> Head | None: ...
-
-    def job_ids(self) -> set[JobId]: ...
 
 
 class TableCatalog:
@@ -66,7 +45,7 @@ class TableCatalog:
         What such a kill left is taken as it is when it stands at the table's own place, is empty and was never
         written to, and has the same columns and partitions. Anything else that is there is somebody's.
         """
-        name = statement.name.name
+        name, kind = statement.name.name, kind_of_statement(statement)
         self.require_database(database)
         if self._catalog.find_table(database, name) is not None:
             if statement.if_not_exists:
@@ -81,7 +60,7 @@ class TableCatalog:
         # Dies after this: keys for a table that has no name, which the next CREATE TABLE writes over.
         self.keep_reach(database, name, reach)
         try:
-            self._make(statement, database, location, self.storage_options(database, name, location))
+            kind.create(self._place_of(database, name, location), statement.spec)
         except TableExistsError as error:
             if not self._is_own_place(location, database, name) or not self._is_rest(statement, database, location):
                 todo = f"{error.todo} {_IF_LOST}"
@@ -89,8 +68,8 @@ class TableCatalog:
         card = TableCard(
             database=database,
             name=name,
-            format=statement.format,
-            catalog=CATALOG if statement.format == "iceberg" else "",
+            format=kind.name,
+            catalog=kind.catalog,
             spec=statement.spec,
             created_at=self._clock.now(),
         )
@@ -127,53 +106,23 @@ class TableCatalog:
     def open_table(self, database: str, name: str) -> LakeTable:
         """The table of a name."""
         entry = self.entry(database, name)
-        return self._open(entry.format, entry.location, f"{database}.{name}", self.storage_options(database, name))
+        return kind_of(entry.format).open(self._place_of(database, name, entry.location))
 
-    @contextmanager
-    def look_at(self, card: TableCard, location: str, reach: Mapping[str, str]) -> Iterator[Sight]:
-        """A table that may have no name here yet; a LostTable when the catalog has forgotten it. Changes nothing.
+    def find_table(
+        self, card: TableCard, location: str, reach: Mapping[str, str]
+    ) -> AbstractContextManager[FoundTable]:
+        """A table that may have no name here yet. Changes nothing.
 
         Raises ConfigError when the table of that name is at another place.
         """
         options = replace(self.options_for(reach), within=location)
         name = f"{card.database}.{card.name}"
-        if card.format == "delta":
-            yield self._open(card.format, location, name, options)
-            return
-        from lading.tables.iceberg.catalog import sqlite_catalog
-        from lading.tables.iceberg.place import local_path as iceberg_path
-        from lading.tables.iceberg.register import find_lost_table, is_in_catalog
-        from lading.tables.iceberg.table import open_iceberg_table
+        place = TablePlace(home=self._home.path, name=name, location=location, options=options)
+        return kind_of(card.format).find(place)
 
-        catalog = sqlite_catalog(self._home.path)
-        # Not asked when it is not there: to ask would make it.
-        if not (self._home.path / "catalog.db").exists() or not is_in_catalog(catalog, name, options):
-            yield find_lost_table(location, options)
-            return
-        with closing(open_iceberg_table(catalog, name, options)) as lake:
-            if not is_same_place(iceberg_path(lake.location), location):
-                msg = f"The catalog has table {name} at {lake.location}, and not at {location}"
-                todo = "Move the copy out of the way. Do not DROP the table: that would delete files."
-                raise ConfigError(msg, left="Nothing was changed.", todo=todo)
-            yield lake
-
-    def give_back(self, card: TableCard, lost: LostTable, reach: Mapping[str, str]) -> None:
-        """Have the catalog name an Iceberg table again."""
-        from lading.tables.iceberg.catalog import sqlite_catalog
-        from lading.tables.iceberg.register import register_iceberg_table
-
-        name, options = f"{card.database}.{card.name}", self.options_for(reach)
-        register_iceberg_table(sqlite_catalog(self._home.path), name, lost, options)
-
-    def _open(self, form: str, location: str, name: str, options: StorageOptions) -> LakeTable:
-        if form == "delta":
-            from lading.tables.delta.create import open_delta_table
-
-            return open_delta_table(location, options)
-        from lading.tables.iceberg.catalog import sqlite_catalog
-        from lading.tables.iceberg.table import open_iceberg_table
-
-        return open_iceberg_table(sqlite_catalog(self._home.path), name, options)
+    def _place_of(self, database: str, name: str, location: str) -> TablePlace:
+        options = self.storage_options(database, name, location)
+        return TablePlace(home=self._home.path, name=f"{database}.{name}", location=location, options=options)
 
     def storage_options(self, database: str, name: str, location: str | None = None) -> StorageOptions:
         """How the files of a table are reached. References to secrets are followed each time.
@@ -204,10 +153,8 @@ class TableCatalog:
             return
         entry = self.entry(database, name.name)
         self._catalog.drop_table(database, name.name)
-        if entry.format == "iceberg":
-            from lading.tables.iceberg.catalog import drop_table, sqlite_catalog
-
-            drop_table(sqlite_catalog(self._home.path), f"{database}.{name.name}")
+        place = TablePlace(home=self._home.path, name=f"{database}.{name.name}", location=entry.location)
+        kind_of(entry.format).drop(place)
         if self._is_own_place(entry.location, database, name.name):
             shutil.rmtree(self._own_place(database, name.name), ignore_errors=True)
 
@@ -251,47 +198,39 @@ class TableCatalog:
         return settle_place(statement.location)
 
     def _check_not_lost(self, statement: CreateTable, database: str, location: str) -> None:
-        """A catalog that was lost knows no table; to make it anew beside its old files would load everything twice."""
-        if statement.format != "iceberg" or not self._is_own_place(location, database, statement.name.name):
+        """A catalog that was lost knows no table; a second one beside its old files would load everything twice."""
+        name = statement.name.name
+        if not self._is_own_place(location, database, name):
             return
-        files = (Path(location) / "metadata").glob("*.metadata.json")
-        if any(file.name.partition("-")[0].strip("0") for file in files):
-            msg = f"There is already an Iceberg table at {location}"
-            raise TableExistsError(msg, left="It was not touched.", todo=f"Move its files away. {_IF_LOST}")
+        try:
+            kind_of(statement.format).check_new(
+                TablePlace(home=self._home.path, name=f"{database}.{name}", location=location)
+            )
+        except TableExistsError as error:
+            raise TableExistsError(error.what, left=error.left, todo=f"{error.todo} {_IF_LOST}") from error
 
     def _is_rest(self, statement: CreateTable, database: str, location: str) -> bool:
         """Whether the table that is there is what a CREATE TABLE like this one left when it was killed."""
-        name = statement.name.name
-        options = self.storage_options(database, name, location)
-        lake = self._open(statement.format, location, f"{database}.{name}", options)
-        wanted = arrow_schema(statement.spec)
-        if statement.format == "iceberg":
-            # Iceberg has no whole numbers of less than four bytes.
-            wanted = pa.schema([field.with_type(_WIDER.get(field.type, field.type)) for field in wanted])
+        kind = kind_of(statement.format)
+        lake = kind.open(self._place_of(database, statement.name.name, location))
         parts = tuple((field.column, field.transform) for field in statement.spec.partition_by)
         return (
             local_path(lake.location) == local_path(location)
             and not lake.files()
             and lake.version() == 0
-            and lake.schema() == wanted
+            and lake.schema() == kind.schema_of(statement.spec)
             and lake.writer_spec().partition_by == parts
         )
 
-    def _make(self, statement: CreateTable, database: str, location: str, options: StorageOptions) -> None:
-        if statement.format == "delta":
-            from lading.tables.delta.create import create_delta_table
 
-            # delta-rs takes no properties but Delta's own; ours are kept with the table's name.
-            own = {key: value for key, value in statement.spec.properties.items() if not _is_ours(key)}
-            create_delta_table(location, replace(statement.spec, properties=own), options)
-            return
-        from lading.tables.iceberg.catalog import sqlite_catalog
-        from lading.tables.iceberg.table import create_iceberg_table
-
-        name = f"{database}.{statement.name.name}"
-        catalog = sqlite_catalog(self._home.path)
-        table = create_iceberg_table(catalog, name, statement.spec, location=location, options=options)
-        table.close()
+def kind_of_statement(statement: CreateTable) -> TableKind:
+    """The format that USING names. Raises ParseError."""
+    if statement.format in NAMES:
+        return kind_of(statement.format)
+    words = [name.upper() for name in NAMES]
+    wanted = f"expected {', '.join(words[:-1])} or {words[-1]}"
+    msg = f"mismatched input '{statement.format}', {wanted}"
+    raise ParseError(msg, place=statement.format_span, hint=wanted, expected=tuple(words))
 
 
 def _is_reach(key: str) -> bool:
@@ -301,7 +240,3 @@ def _is_reach(key: str) -> bool:
 
 def _reach_key(database: str, name: str) -> str:
     return f"reach/{database}.{name}"
-
-
-def _is_ours(key: str) -> bool:
-    return key.startswith("lading.") or key == "comment"

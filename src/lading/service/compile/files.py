@@ -45,8 +45,8 @@ from lading.sql.syntax.masking import without_secrets
 from lading.sql.syntax.render import render
 from lading.store.records import TableEntry
 from lading.tables.base import LakeTable
+from lading.tables.registry import open_writer
 from lading.tables.types import spark_type
-from lading.tables.writers import open_writer
 
 _HIDDEN = 4
 

@@ -26,7 +26,7 @@ from lading.sql.syntax.masking import without_secrets
 from lading.sql.syntax.render import render
 from lading.store.records import TableEntry
 from lading.tables.base import LakeTable
-from lading.tables.writers import open_writer
+from lading.tables.registry import open_writer
 
 WINDOW_BATCHES = 10
 """Bad rows are counted over so many times the rows of a batch."""

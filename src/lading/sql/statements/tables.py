@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
 
 from lading.model.table import Column, PartitionField, TableSpec
 from lading.sql.statements.parts import QualifiedName
+from lading.sql.syntax.spans import NOWHERE, Span
 
 LENGTH_PROPERTY = "lading.length."
 """Table property `lading.length.<column>`: how many letters the column may hold at most."""
@@ -34,7 +34,9 @@ class CreateTable:
 
     name: QualifiedName
     columns: tuple[ColumnDefinition, ...]
-    format: Literal["delta", "iceberg"]
+    format: str
+    """In small letters. Which formats there are, the tables know."""
+    format_span: Span = field(default=NOWHERE, compare=False, repr=False)
     partition_by: tuple[PartitionField, ...] = ()
     location: str | None = None
     comment: str | None = None

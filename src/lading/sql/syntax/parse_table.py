@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal, cast
-
 from lading.errors import ParseError
 from lading.model.table import PartitionField
 from lading.sql.expressions.type_names import read_type
@@ -36,7 +34,8 @@ def parse_create_table(cursor: Cursor) -> CreateTable:
     columns = _columns(cursor)
     _explain_doris(cursor)
     cursor.expect("USING")
-    used = cast("Literal['delta', 'iceberg']", cursor.choose("DELTA", "ICEBERG").lower())
+    format_span = cursor.token.span
+    used = cursor.identifier("the name of a table format").lower()
     options = _Options()
     while _option(cursor, options, columns):
         continue
@@ -44,6 +43,7 @@ def parse_create_table(cursor: Cursor) -> CreateTable:
         name=name,
         columns=columns,
         format=used,
+        format_span=format_span,
         partition_by=options.partition_by or (),
         location=options.location,
         comment=options.comment,

@@ -1,0 +1,66 @@
+"""Delta as a table format: a table is found by its place, there is no catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pyarrow as pa
+
+from lading.model.table import TableSpec
+from lading.tables.base import LakeTable, Writer, WriterSpec
+from lading.tables.kind import FoundTable, TableKind, TablePlace
+from lading.tables.storage import Storage
+from lading.tables.types import arrow_schema
+
+
+class DeltaKind:
+    """Implements TableKind."""
+
+    name = "delta"
+    title = "Delta"
+    folder = "_delta_log"
+    catalog = ""
+    empty_partition_is_null = True
+    """In the log an empty partition value means null, for every type."""
+
+    def check_new(self, place: TablePlace) -> None:
+        """There is no catalog that could have forgotten it."""
+
+    def create(self, place: TablePlace, spec: TableSpec) -> None:
+        from lading.tables.delta.create import create_delta_table
+
+        # delta-rs takes no properties but Delta's own; ours are kept with the table's name.
+        own = {key: value for key, value in spec.properties.items() if not _is_ours(key)}
+        create_delta_table(place.location, replace(spec, properties=own), place.options)
+
+    def open(self, place: TablePlace) -> LakeTable:
+        from lading.tables.delta.create import open_delta_table
+
+        return open_delta_table(place.location, place.options)
+
+    def drop(self, place: TablePlace) -> None:
+        """No catalog knows it."""
+
+    @contextmanager
+    def find(self, place: TablePlace) -> Iterator[FoundTable]:
+        yield FoundTable(sight=self.open(place))
+
+    def check_owned(self, storage: Storage) -> None:
+        """A Delta table belongs to nobody."""
+
+    def schema_of(self, spec: TableSpec) -> pa.Schema:
+        return arrow_schema(spec)
+
+    def open_writer(self, spec: WriterSpec, attempt: str) -> Writer:
+        from lading.tables.delta.writer import DeltaWriter
+
+        return DeltaWriter(spec, attempt)
+
+
+def _is_ours(key: str) -> bool:
+    return key.startswith("lading.") or key == "comment"
+
+
+KIND: TableKind = DeltaKind()

@@ -1,0 +1,95 @@
+"""Iceberg as a table format: tables are named by a catalog in the home folder, which may be lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from functools import partial
+from pathlib import Path
+
+import pyarrow as pa
+
+from lading.errors import ConfigError, TableExistsError
+from lading.model.table import TableSpec
+from lading.tables.base import LakeTable, Writer, WriterSpec
+from lading.tables.kind import FoundTable, TableKind, TablePlace
+from lading.tables.manifest import is_same_place
+from lading.tables.storage import Storage
+from lading.tables.types import arrow_schema
+
+_WIDER = {pa.int8(): pa.int32(), pa.int16(): pa.int32()}
+"""Iceberg has no whole numbers of less than four bytes."""
+
+
+class IcebergKind:
+    """Implements TableKind. PyIceberg is slow to import, so each method does it when it needs it."""
+
+    name = "iceberg"
+    title = "Iceberg"
+    folder = "metadata"
+    catalog = "lading"
+    empty_partition_is_null = False
+
+    def check_new(self, place: TablePlace) -> None:
+        files = (Path(place.location) / "metadata").glob("*.metadata.json")
+        if any(file.name.partition("-")[0].strip("0") for file in files):
+            msg = f"There is already an Iceberg table at {place.location}"
+            raise TableExistsError(msg, left="It was not touched.", todo="Move its files away.")
+
+    def create(self, place: TablePlace, spec: TableSpec) -> None:
+        from lading.tables.iceberg.catalog import sqlite_catalog
+        from lading.tables.iceberg.table import create_iceberg_table
+
+        catalog = sqlite_catalog(place.home)
+        create_iceberg_table(catalog, place.name, spec, location=place.location, options=place.options).close()
+
+    def open(self, place: TablePlace) -> LakeTable:
+        from lading.tables.iceberg.catalog import sqlite_catalog
+        from lading.tables.iceberg.table import open_iceberg_table
+
+        return open_iceberg_table(sqlite_catalog(place.home), place.name, place.options)
+
+    def drop(self, place: TablePlace) -> None:
+        from lading.tables.iceberg.catalog import drop_table, sqlite_catalog
+
+        drop_table(sqlite_catalog(place.home), place.name)
+
+    @contextmanager
+    def find(self, place: TablePlace) -> Iterator[FoundTable]:
+        from lading.tables.iceberg.catalog import sqlite_catalog
+        from lading.tables.iceberg.place import local_path
+        from lading.tables.iceberg.register import find_lost_table, is_in_catalog, register_iceberg_table
+        from lading.tables.iceberg.table import open_iceberg_table
+
+        catalog = sqlite_catalog(place.home)
+        # Not asked when it is not there: to ask would make it.
+        if not (place.home / "catalog.db").exists() or not is_in_catalog(catalog, place.name, place.options):
+            lost = find_lost_table(place.location, place.options)
+            notes = [f"the catalog had lost it too, and it is at {lost.path}"]
+            if lost.skipped:
+                notes.append(f"passed over, since the files they added are gone: {', '.join(lost.skipped)}")
+            give_back = partial(register_iceberg_table, catalog, place.name, lost, place.options)
+            yield FoundTable(sight=lost, give_back=give_back, notes=tuple(notes))
+            return
+        with closing(open_iceberg_table(catalog, place.name, place.options)) as lake:
+            if not is_same_place(local_path(lake.location), place.location):
+                msg = f"The catalog has table {place.name} at {lake.location}, and not at {place.location}"
+                todo = "Move the copy out of the way. Do not DROP the table: that would delete files."
+                raise ConfigError(msg, left="Nothing was changed.", todo=todo)
+            yield FoundTable(sight=lake)
+
+    def check_owned(self, storage: Storage) -> None:
+        from lading.tables.iceberg.owned import check_own_table
+
+        check_own_table(storage)
+
+    def schema_of(self, spec: TableSpec) -> pa.Schema:
+        return pa.schema([field.with_type(_WIDER.get(field.type, field.type)) for field in arrow_schema(spec)])
+
+    def open_writer(self, spec: WriterSpec, attempt: str) -> Writer:
+        from lading.tables.iceberg.writer import IcebergWriter
+
+        return IcebergWriter(spec, attempt)
+
+
+KIND: TableKind = IcebergKind()

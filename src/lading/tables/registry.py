@@ -1,0 +1,36 @@
+"""All table formats, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+
+from lading.errors import ConfigError
+from lading.tables.base import Writer, WriterSpec
+from lading.tables.kind import TableKind
+
+_MODULES: Mapping[str, str] = {
+    "delta": "lading.tables.delta.kind",
+    "iceberg": "lading.tables.iceberg.kind",
+}
+NAMES: tuple[str, ...] = tuple(_MODULES)
+"""As USING writes them."""
+
+
+def kind_of(name: str) -> TableKind:
+    """A format by its name. Raises ConfigError."""
+    if name not in _MODULES:
+        msg = f"Unknown table format '{name}'"
+        raise ConfigError(msg, left="Nothing was changed.", todo=f"Known formats: {', '.join(NAMES)}.")
+    kind: TableKind = import_module(_MODULES[name]).KIND
+    return kind
+
+
+def all_kinds() -> Sequence[TableKind]:
+    """All formats."""
+    return [kind_of(name) for name in NAMES]
+
+
+def open_writer(spec: WriterSpec, attempt: str) -> Writer:
+    """The executors' door to all formats: a writer for one attempt."""
+    return kind_of(spec.format).open_writer(spec, attempt)
