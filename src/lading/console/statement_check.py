@@ -8,7 +8,6 @@ from typing import Protocol
 
 from lading.console.desk import Visitor
 from lading.errors import LadingError, SqlError
-from lading.service.catalog.tables import kind_of_statement
 from lading.service.views.build import redacted
 from lading.service.views.jobs import parse_job_name
 from lading.sql.statements.definitions import define_routine_load, define_streaming_job
@@ -17,6 +16,7 @@ from lading.sql.statements.tables import CreateDatabase, CreateTable, UseDatabas
 from lading.sql.syntax.parse import parse_statements
 from lading.sql.syntax.spans import Span
 from lading.store.protocols import MetadataStore
+from lading.tables.registry import kind_of_statement
 
 MOST_LETTERS = 200_000
 _ALLOWED = CreateJob | CreateRoutineLoad | CreateTable | CreateDatabase | UseDatabase

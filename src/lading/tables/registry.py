@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 
-from lading.errors import ConfigError
+from lading.errors import ConfigError, ParseError
+from lading.sql.statements.tables import CreateTable
 from lading.tables.base import Writer, WriterSpec
 from lading.tables.kind import TableKind
 
@@ -24,6 +25,16 @@ def kind_of(name: str) -> TableKind:
         raise ConfigError(msg, left="Nothing was changed.", todo=f"Known formats: {', '.join(NAMES)}.")
     kind: TableKind = import_module(_MODULES[name]).KIND
     return kind
+
+
+def kind_of_statement(statement: CreateTable) -> TableKind:
+    """The format that USING names. Raises ParseError."""
+    if statement.format in NAMES:
+        return kind_of(statement.format)
+    words = [name.upper() for name in NAMES]
+    wanted = f"expected {', '.join(words[:-1])} or {words[-1]}"
+    msg = f"mismatched input '{statement.format}', {wanted}"
+    raise ParseError(msg, place=statement.format_span, hint=wanted, expected=tuple(words))
 
 
 def all_kinds() -> Sequence[TableKind]:

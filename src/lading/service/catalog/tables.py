@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from lading.clock import Clock
-from lading.errors import ConfigError, ParseError, TableExistsError, TableNotFoundError
+from lading.errors import ConfigError, TableExistsError, TableNotFoundError
 from lading.net.addresses import AddressRules
 from lading.service.home import Home
 from lading.service.security.endpoints import Endpoints, endpoints_of, table_subject
@@ -20,9 +20,9 @@ from lading.sql.statements.tables import CreateTable
 from lading.store.protocols import Catalog, MetadataStore
 from lading.store.records import DatabaseEntry, TableEntry
 from lading.tables.base import LakeTable
-from lading.tables.kind import FoundTable, TableKind, TablePlace
+from lading.tables.kind import FoundTable, TablePlace
 from lading.tables.manifest import TableCard, is_same_place, leave_card, local_path, settle_place
-from lading.tables.registry import NAMES, kind_of
+from lading.tables.registry import kind_of, kind_of_statement
 from lading.tables.storage import StorageOptions, open_storage
 
 _IF_LOST = "If the metadata store was lost: lading recover gives tables and jobs back to it."
@@ -221,16 +221,6 @@ class TableCatalog:
             and lake.schema() == kind.schema_of(statement.spec)
             and lake.writer_spec().partition_by == parts
         )
-
-
-def kind_of_statement(statement: CreateTable) -> TableKind:
-    """The format that USING names. Raises ParseError."""
-    if statement.format in NAMES:
-        return kind_of(statement.format)
-    words = [name.upper() for name in NAMES]
-    wanted = f"expected {', '.join(words[:-1])} or {words[-1]}"
-    msg = f"mismatched input '{statement.format}', {wanted}"
-    raise ParseError(msg, place=statement.format_span, hint=wanted, expected=tuple(words))
 
 
 def _is_reach(key: str) -> bool:
