@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from pyspark import SparkContext
 
 from lading.console import formatting
-from lading.console.job_plots import even_out, widen, without_steps
+from lading.console.job_plots import rate_lines, without_steps
 from lading.console.login_page import inside
 from lading.console.new_page import draft_of
 from lading.console.spark_glance import glance_or_none
@@ -188,20 +187,16 @@ def _record() -> JobRecord:
     return create_record(event)[0]
 
 
-@pytest.mark.parametrize("every_s", [5, 31, 45, 60, 61, 75, 90, 200])
-def test_the_rate_of_a_steady_job_is_steady_however_its_batches_fall(every_s: int) -> None:
-    counts = Counter(batch * every_s // 30 for batch in range(3600 // every_s))
-    points = [Point(at=NOW, batches=counts[at], rows_per_s=every_s * counts[at] / 30) for at in range(120)]
-    rates = [rate for rate in even_out([point.rows_per_s for point in points], widen(points))[15:] if rate is not None]
-    assert len(rates) > 95
-    assert 0.6 < min(rates) <= max(rates) < 1.1
-
-
-def test_a_job_that_rests_has_no_rate() -> None:
-    assert widen([Point(at=NOW, batches=number < 2) for number in range(50)]) == 1
-    assert even_out([1.0, 2.0], 1) == [1.0, 2.0]
-    assert even_out([6.0, 6.0, 6.0, 0.0, 0.0, 0.0, 0.0], 3)[-1] == 0.0
-    assert even_out([6.0, 0.0, 6.0, 0.0], 3)[-1] is None  # The next batch is not overdue.
+def test_rates_are_drawn_as_the_api_tells_them() -> None:
+    at = [NOW + timedelta(seconds=30 * number) for number in range(4)]
+    rates = [(0.0, 0.0), (2000.0, 1.0), (0.0, 0.0), (12.5, 0.0)]
+    points = [Point(at=when, rows_per_s=rows, errors_per_s=bad) for when, (rows, bad) in zip(at, rates, strict=True)]
+    rows, bad = rate_lines(points)
+    assert [(line.name, line.kind) for line in (rows, bad)] == [("rows", "bar"), ("bad rows", "bar")]
+    times = [formatting.millis(when) for when in at]
+    assert rows.points == list(zip(times, [None, 2000.0, None, 12.5], strict=True))
+    assert bad.points == list(zip(times, [None, 1.0, None, None], strict=True))
+    assert [line.name for line in rate_lines(points[2:])] == ["rows"]
 
 
 def test_what_the_bills_know_is_drawn_where_no_step_is_known() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 
@@ -69,15 +68,9 @@ class JobPlots:
         def show(plot: LivePlot, lines: list[Line], label: str, unit: str = "") -> None:
             plot.show(lines, start=series.start, end=series.end, label=f"{label}, last {span}", unit=unit)
 
-        width = widen(points)
-        loaded = even_out([point.rows_per_s for point in points], width)
-        wrong = even_out([point.errors_per_s for point in points], width)
-        rows = Line(name="rows", color="--ld-plot-1", points=of([*loaded]), is_filled=True)
-        bad = Line(name="bad rows", color="--ld-plot-2", points=of([*wrong]))
-        has_bad = any(point.errors_per_s for point in points)
-        most = max((value for value in loaded if value is not None), default=0)
+        most = max((point.rows_per_s for point in points), default=0)
         self._rows_now.set_text(f"most {formatting.rate(most)}")
-        show(self._rows, [rows, bad] if has_bad else [rows], f"Rows per second, at most {formatting.rate(most)}")
+        show(self._rows, rate_lines(points), f"Rows per second, at most {formatting.rate(most)}")
 
         self._draw_lag(series, lag, of, show)
         self._draw_steps(series, record, of, show)
@@ -125,44 +118,22 @@ class JobPlots:
             choice.props["aria-pressed"] = "true" if minutes == self._minutes else "false"
 
 
+def rate_lines(points: Sequence[Point]) -> list[Line]:
+    """Rates as the bills have them, and as the API tells them: a bar is what was committed within its time."""
+
+    def line(name: str, color: str, rates: Sequence[float]) -> Line:
+        drawn = [(formatting.millis(point.at), rate or None) for point, rate in zip(points, rates, strict=True)]
+        return Line(name=name, color=color, points=drawn, kind="bar")
+
+    rows = line("rows", "--ld-plot-1", [point.rows_per_s for point in points])
+    bad = line("bad rows", "--ld-plot-2", [point.errors_per_s for point in points])
+    return [rows, bad] if any(point.errors_per_s for point in points) else [rows]
+
+
 def without_steps(whole: Sequence[float | None], steps: Mapping[str, Sequence[float | None]]) -> list[float | None]:
     """Times of batches where no step is known: a start of the service forgets the steps, the bills keep the whole."""
     known = steps.get(STEPS[0], [None] * len(whole))
     return [value if step is None else None for value, step in zip(whole, known, strict=True)]
-
-
-def widen(points: Sequence[Point]) -> int:
-    """Over how many points a rate is averaged: a job with a batch a minute would else jump between nothing and twice
-    its speed. At most a tenth of what is shown.
-    """
-    busy = [number for number, point in enumerate(points) if point.batches]
-    if len(busy) < 3:
-        return 1
-    usual = (busy[-1] - busy[0]) / (len(busy) - 1)
-    return max(2, min(math.ceil(usual) + 1, len(points) // 10))
-
-
-def even_out(values: Sequence[float], width: int) -> list[float | None]:
-    """The rate that rows came at, from rates of points in which a batch ended or not.
-
-    What a batch brought came since the batch before it, or within `width` points; then each point is averaged with
-    those before it. The whole stays the same, but for the edges. Of the last points nothing is known while the next
-    batch is not overdue.
-    """
-    spread, last = [0.0] * len(values), -width
-    for at, value in enumerate(values):
-        if value:
-            share = min(at - last, width)
-            for number in range(max(0, at - share + 1), at + 1):
-                spread[number] += value / share
-            last = at
-    means: list[float | None] = []
-    for at in range(len(values)):
-        near = spread[max(0, at - width + 1) : at + 1]
-        means.append(sum(near) / len(near))
-    if last >= 0 and len(values) - 1 - last < width:
-        means[last + 1 :] = [None] * (len(values) - 1 - last)
-    return means
 
 
 def _plot(title: str, unit: str, *, whole: bool = False) -> tuple[LivePlot, TextElement]:
