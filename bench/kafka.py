@@ -16,14 +16,14 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.table import Table
+from tests.support.kafka_broker import KafkaBroker, KafkaMissingError, serve_kafka
+from tests.support.kafka_topics import Topics
+from tests.support.kinesis.canned import message
 
 from bench.driver_memory import Watch, cpu_s
 from lading.pipeline.java import find_java
 from lading.pipeline.session import open_session
 from lading.service.facade import Lading
-from lading.testing.kafka_broker import KafkaBroker, KafkaMissingError, serve_kafka
-from lading.testing.kafka_topics import Topics
-from lading.testing.kinesis.canned import message
 
 SCALE = float(os.environ.get("LADING_BENCH_SCALE", "1"))
 PARTITIONS = 8

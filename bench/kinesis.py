@@ -1,7 +1,7 @@
 """Section "kinesis": a routine load of 8 shards into Delta beside a bare GetRecords loop over the same shards.
 
 The endpoint is one that makes its records while they are read and costs little beside its clients; see
-`lading.testing.kinesis.canned`. The pace that the real service imposes (2 MB/s per shard) is lifted for both.
+`tests.support.kinesis.canned`. The pace that the real service imposes (2 MB/s per shard) is lifted for both.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.table import Table
+from tests.support.kinesis.canned import STREAM, serve_canned
 
 from bench.driver_memory import Watch, cpu_s
 from lading.jobs.record import JobRecord
@@ -29,7 +30,6 @@ from lading.service.compile.compiled import Compiled
 from lading.service.facade import Lading
 from lading.sources.kinesis.spec import Pace
 from lading.tables.base import LakeTable
-from lading.testing.kinesis.canned import STREAM, serve_canned
 from lading.testing.kinesis.server import KinesisServer
 
 SCALE = float(os.environ.get("LADING_BENCH_SCALE", "1"))

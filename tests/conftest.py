@@ -7,7 +7,6 @@ from collections.abc import Generator, Iterator
 
 import pytest
 
-from lading.testing.kafka_broker import KafkaBroker, KafkaMissingError, serve_kafka
 from lading.testing.kinesis.server import KinesisServer, serve_kinesis
 from lading.testing.npm import NoNodeError
 from tests.guarded_s3 import GuardedStore, serve_guarded_s3
@@ -15,6 +14,7 @@ from tests.secret_leaks.buckets import look_at_buckets
 from tests.secret_leaks.files import look_at_files
 from tests.secret_leaks.hooks import watching
 from tests.secret_leaks.watch import WATCH
+from tests.support.kafka_broker import KafkaBroker, KafkaMissingError, serve_kafka
 from tests.tables.s3_server import S3Server, serve_s3
 
 # Tests start Spark many times, for a few batches each: code that is compiled for speed pays off after they have ended.

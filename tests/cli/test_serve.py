@@ -19,14 +19,14 @@ import pymysql
 from confluent_kafka import Producer
 from playwright.sync_api import expect
 
-from lading.testing.kafka_broker import KafkaBroker
-from lading.testing.kafka_topics import Topics
 from lading.testing.marked import MARK, secret
 from tests.console.service import open_browser
 from tests.console.test_login import log_in
 from tests.logins import read_root_login
 from tests.mysql.client import run_mysql
 from tests.secret_leaks.watch import WATCH
+from tests.support.kafka_broker import KafkaBroker
+from tests.support.kafka_topics import Topics
 
 LIMIT_S = 120.0
 LADING = [sys.executable, "-c", "from lading.cli.main import main; main()"]

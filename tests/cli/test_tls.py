@@ -19,11 +19,11 @@ import pytest
 
 from lading.service.facade import Lading
 from lading.service.security.users import ROOT
-from lading.testing.certificates import Certificate, self_signed
 from lading.testing.marked import secret
 from tests.mysql.client import find_mysql
 from tests.mysql.conftest import rows
 from tests.secret_leaks.watch import WATCH
+from tests.support.certificates import Certificate, self_signed
 
 HORSE = secret("correct horse")
 SERVE = [

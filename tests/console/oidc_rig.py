@@ -22,8 +22,8 @@ from lading.service.facade import Lading
 from lading.service.security.users import ROOT
 from lading.testing.marked import secret
 from lading.testing.npm import free_port
-from lading.testing.oidc_server import AUDIENCE, CLIENT, CLIENT_SECRET, OidcServer, serve_oidc
 from tests.secret_leaks.watch import WATCH
+from tests.support.oidc_server import AUDIENCE, CLIENT, CLIENT_SECRET, OidcServer, serve_oidc
 
 ROOT_PASSWORD, JACK_PASSWORD = secret("root of oidc"), secret("jack of oidc")
 SERVE = [

@@ -22,8 +22,8 @@ from lading.service.oidc_open import open_oidc
 from lading.service.security.privileges import Identity
 from lading.testing.clock import ManualClock
 from lading.testing.npm import NoNodeError
-from lading.testing.oidc_server import AUDIENCE, CLIENT, CLIENT_SECRET, OTHER_CLIENT
 from tests.console.oidc_rig import Rig, Signer, run_rig
+from tests.support.oidc_server import AUDIENCE, CLIENT, CLIENT_SECRET, OTHER_CLIENT
 
 
 @pytest.fixture(scope="module")

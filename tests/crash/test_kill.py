@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from lading.commit.steps import STEP_NAMES
-from lading.testing.csv_worker import JOBS, create_table, open_table
+from tests.support.csv_worker import JOBS, create_table, open_table
 
 FILES, ROWS = 12, 50
 QUICK = ("start.after=kill", "stage.after=kill:2", "bill.after=kill:3", "commit.before=kill:3", "commit.after=kill:3")
@@ -27,7 +27,7 @@ def write_orders(inbox: Path) -> None:
 
 
 def run_worker(home: Path, kind: str, failpoints: str) -> int:
-    command = [sys.executable, "-m", "lading.testing.csv_worker", str(home), kind]
+    command = [sys.executable, "-m", "tests.support.csv_worker", str(home), kind]
     return subprocess.run(command, env={**os.environ, "LADING_FAILPOINTS": failpoints}, check=False).returncode
 
 

@@ -11,12 +11,12 @@ from random import Random
 import pytest
 
 from lading.commit.steps import STEP_NAMES
-from lading.testing.kafka_broker import KafkaBroker
-from lading.testing.kafka_generator import KafkaGenerator
 from lading.testing.kinesis.verifier import Verdict
 from lading.testing.stream_check import Score, check_table, lineage
-from lading.testing.stream_worker import JOB, MIDDLE, StreamJob, StreamLoader
 from tests.crash.routine import KAFKA_COLUMNS, Routine
+from tests.support.kafka_broker import KafkaBroker
+from tests.support.kafka_generator import KafkaGenerator
+from tests.support.stream_worker import JOB, MIDDLE, StreamJob, StreamLoader
 
 IN_BATCHES = tuple(name for name in STEP_NAMES if not name.startswith(("edit", "start", "settle.before")))
 """Where every batch passes; `settle.before` is only met after a commit whose outcome is not known."""

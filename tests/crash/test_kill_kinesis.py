@@ -19,8 +19,8 @@ from lading.testing.kinesis.reshard import Resharder
 from lading.testing.kinesis.server import KinesisServer, wait_until_active
 from lading.testing.kinesis.verifier import Verdict
 from lading.testing.stream_check import Score, check_table, lineage
-from lading.testing.stream_worker import JOB, MIDDLE, StreamJob, StreamLoader
 from tests.crash.routine import KINESIS_COLUMNS, Routine
+from tests.support.stream_worker import JOB, MIDDLE, StreamJob, StreamLoader
 
 PLACES = (*(name for name in STEP_NAMES if not name.startswith(("edit", "settle.before"))), MIDDLE, MIDDLE)
 LONG_ROUNDS = 40

@@ -33,8 +33,8 @@ from lading.settings import SecuritySettings
 from lading.store.records import BillEntry
 from lading.tables.base import Writer
 from lading.tables.delta.writer import DeltaWriter
-from lading.testing.csv_folder import CsvStager
 from tests.logins import with_root
+from tests.support.csv_folder import CsvStager
 
 JSON = {"content-type": "application/json"}
 

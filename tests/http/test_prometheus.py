@@ -16,9 +16,9 @@ import httpx
 import pytest
 
 from lading.http.server import HttpServer
-from lading.testing.kafka_broker import free_ports
 from tests.http.rig import Rig
 from tests.http.test_deploy import DEPLOY, exported
+from tests.support.kafka_broker import free_ports
 
 PROMETHEUS, PROMTOOL = shutil.which("prometheus"), shutil.which("promtool")
 needs_prometheus = pytest.mark.skipif(not (PROMETHEUS and PROMTOOL), reason="no Prometheus: apt-get install prometheus")

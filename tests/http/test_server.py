@@ -17,8 +17,8 @@ from lading.errors import ConfigError
 from lading.http.middleware import MOST_BODY_BYTES
 from lading.http.server import HttpServer
 from lading.service.security.certificates import CertificateFiles
-from lading.testing.certificates import self_signed
 from tests.http.rig import Rig, rules
+from tests.support.certificates import self_signed
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ import pytest
 from lading.http.connections import ConnectionLimits
 from lading.http.server import HttpServer
 from lading.service.security.certificates import CertificateFiles
-from lading.testing.certificates import Certificate, self_signed
 from tests.http.test_connections import APP, LINK_TIMEOUT_S, read_all
+from tests.support.certificates import Certificate, self_signed
 
 MOST = 4
 

@@ -17,11 +17,11 @@ from lading.mysql.server import MysqlServer
 from lading.service.facade import Lading
 from lading.service.security.certificates import CertificateFiles
 from lading.service.security.passwords import sha2_digest
-from lading.testing.certificates import self_signed
 from lading.testing.marked import secret
 from tests.mysql.client import run_mysql
 from tests.mysql.conftest import Connect, rows
 from tests.mysql.raw import Raw, code_of, scramble
+from tests.support.certificates import self_signed
 
 HORSE, BATTERY = secret("correct horse"), secret("battery")
 

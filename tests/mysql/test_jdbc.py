@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lading.mysql.server import MysqlServer
-from lading.testing.maven import JarsMissingError, find_jars
+from tests.support.maven import JarsMissingError, find_jars
 
 CLIENT = Path(__file__).parent / "jdbc" / "Client.java"
 DRIVERS = ("com.mysql:mysql-connector-j:9.1.0", "org.mariadb.jdbc:mariadb-java-client:3.4.1")

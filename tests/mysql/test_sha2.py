@@ -20,14 +20,14 @@ from lading.service.facade import Lading
 from lading.service.security.certificates import CertificateFiles
 from lading.service.security.mysql_users import MysqlUsers
 from lading.service.security.users import ROOT
-from lading.testing.certificates import self_signed
 from lading.testing.marked import secret
-from lading.testing.maven import JarsMissingError, find_jars
 from tests.mysql.client import find_mysql
 from tests.mysql.conftest import Connect, rows
 from tests.mysql.connector import log_in
 from tests.mysql.raw import CAPABILITIES, Raw, code_of
 from tests.mysql.test_jdbc import DRIVERS
+from tests.support.certificates import self_signed
+from tests.support.maven import JarsMissingError, find_jars
 
 HORSE, BATTERY = secret("correct horse"), secret("battery")
 SHA2 = "caching_sha2_password"

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from lading.clock import SystemClock
-from lading.testing.certificates import Certificate
 from lading.testing.marked import secret
+from tests.support.certificates import Certificate
 
 SUFFIX = "dc=example,dc=org"
 SERVICE_DN = f"cn=service,{SUFFIX}"

@@ -10,9 +10,9 @@ import pytest
 from deltalake import DeltaTable
 from pyiceberg.table import StaticTable
 
-from lading.testing.kafka_broker import KafkaBroker
 from tests.service.conftest import Desk
 from tests.service.test_routine_kafka import Topic
+from tests.support.kafka_broker import KafkaBroker
 
 LENIENT = '"session.enable_insert_strict"="false"'
 AMOUNTS = ["10.5", "1e2", "10", "9.99", "11", "10.0000001", "-10.5", "007", "+10.25"]

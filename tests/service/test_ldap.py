@@ -25,11 +25,11 @@ from lading.service.security.ldap_directory import LdapDirectory, open_ldap
 from lading.service.security.ldap_settings import LdapSettings, load_ldap_settings
 from lading.service.security.mysql_users import MysqlUsers
 from lading.service.security.users import ROOT, Access
-from lading.testing.certificates import Certificate, self_signed
 from lading.testing.clock import ManualClock
 from lading.testing.marked import secret
 from tests.http.rig import rules
 from tests.service.slapd import SERVICE_DN, SUFFIX, Slapd, run_slapd
+from tests.support.certificates import Certificate, self_signed
 
 LOCAL = secret("a password of ours")
 PREFIX = "LADING_LDAP_"

@@ -24,8 +24,8 @@ from lading.service.security.users import ROOT, Access
 from lading.testing.clock import ManualClock
 from lading.testing.marked import secret
 from lading.testing.npm import NoNodeError, free_port
-from lading.testing.oidc_server import AUDIENCE, serve_oidc
 from tests.console.oidc_rig import Signer
+from tests.support.oidc_server import AUDIENCE, serve_oidc
 
 GIVEN = {
     "LADING_OIDC_ISSUER": "https://id.example/realms/x",

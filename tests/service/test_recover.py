@@ -12,10 +12,10 @@ from lading.model.bill import Bill
 from lading.service.recover import Finding, recover
 from lading.tables.manifest import KEY
 from lading.tables.storage import open_storage
-from lading.testing.kafka_broker import KafkaBroker
-from lading.testing.kafka_generator import KafkaGenerator
 from lading.testing.marked import secret
 from tests.service.conftest import Desk
+from tests.support.kafka_broker import KafkaBroker
+from tests.support.kafka_generator import KafkaGenerator
 from tests.tables.s3_server import S3Server
 
 

@@ -12,10 +12,10 @@ import pytest
 from confluent_kafka import Producer, TopicPartition
 
 from lading.errors import LadingError
-from lading.testing.kafka_broker import KafkaBroker
-from lading.testing.kafka_topics import Topics
-from lading.testing.registry import TestRegistry
 from tests.service.conftest import Desk
+from tests.support.kafka_broker import KafkaBroker
+from tests.support.kafka_topics import Topics
+from tests.support.registry import TestRegistry
 
 
 class Topic:

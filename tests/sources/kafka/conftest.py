@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lading.testing.kafka_broker import KafkaBroker, MockKafka
 from tests.sources.kafka.support import Topic
+from tests.support.kafka_broker import KafkaBroker, MockKafka
 
 
 @pytest.fixture

@@ -23,8 +23,8 @@ from lading.sources.kafka.spec import METADATA, KafkaSpec
 from lading.sources.kafka.starts import OFFSET_BEGINNING, render_start
 from lading.sources.records.spec import RecordFormat, RecordKind
 from lading.sources.streams import StreamEnd
-from lading.testing.kafka_broker import KafkaBroker
-from lading.testing.kafka_topics import Topics
+from tests.support.kafka_broker import KafkaBroker
+from tests.support.kafka_topics import Topics
 
 FORMAT = RecordFormat(kind=RecordKind.JSON, columns=("k", "n"))
 FROM_BEGINNING = render_start(OFFSET_BEGINNING)

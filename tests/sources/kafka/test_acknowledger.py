@@ -13,8 +13,8 @@ from lading.ids import Incarnation, JobId, Token
 from lading.model.bill import Bill, BillKind
 from lading.model.positions import PartitionState, Positions
 from lading.sources.kafka.acknowledger import KafkaAcknowledger
-from lading.testing.kafka_broker import KafkaBroker
 from tests.sources.kafka.support import Topic, spec_of
+from tests.support.kafka_broker import KafkaBroker
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 JOB = JobId("00000000-0000-4000-8000-000000000001")

@@ -17,9 +17,9 @@ from lading.sources.kafka.payload import parse_payload
 from lading.sources.kafka.source import KafkaSource
 from lading.sources.kafka.spec import KafkaSpec
 from lading.sources.kafka.starts import OFFSET_END, render_start
-from lading.testing.kafka_broker import KafkaBroker, MockKafka
 from tests.sources.kafka.support import Loader, new_name, row, spec_of
 from tests.sources.kafka.support import Topic as RealTopic
+from tests.support.kafka_broker import KafkaBroker, MockKafka
 
 
 def test_a_partition_that_was_trimmed_before_its_first_read_is_noticed(broker: KafkaBroker) -> None:

@@ -15,8 +15,8 @@ from lading.sources.kafka.spec import METADATA
 from lading.sources.records.spec import RecordFormat, RecordKind
 from lading.sources.streams import StreamEnd
 from lading.testing.clock import ManualClock
-from lading.testing.kafka_broker import MockKafka
 from tests.sources.kafka.support import FORMAT, new_name, read, row, spec_of, split_of
+from tests.support.kafka_broker import MockKafka
 
 
 def fill(mock: MockKafka, count: int, partition: int = 0, topic: str = "") -> str:

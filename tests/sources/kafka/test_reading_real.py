@@ -12,8 +12,8 @@ from lading.errors import ListingError, SourceReplacedError, StageError, Trimmed
 from lading.model.batch import Limits
 from lading.sources.kafka.reader import read_splits
 from lading.sources.streams import StreamEnd
-from lading.testing.kafka_broker import KafkaBroker
 from tests.sources.kafka.support import Loader, Read, Topic, read, row
+from tests.support.kafka_broker import KafkaBroker
 
 
 def test_only_committed_transactions_are_read_and_their_marks_are_passed(topic: Topic) -> None:

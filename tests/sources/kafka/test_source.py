@@ -14,8 +14,8 @@ from lading.model.positions import PartitionState
 from lading.sources.kafka.errors import BeyondEndError
 from lading.sources.kafka.source import KafkaSource
 from lading.sources.kafka.starts import OFFSET_BEGINNING, OFFSET_END, render_start
-from lading.testing.kafka_broker import KAFKA_PASSWORD, KAFKA_USER, KafkaBroker
 from tests.sources.kafka.support import FROM_BEGINNING, Loader, Topic, row, spec_of
+from tests.support.kafka_broker import KAFKA_PASSWORD, KAFKA_USER, KafkaBroker
 
 
 def test_a_start_becomes_an_offset_for_every_partition(broker: KafkaBroker) -> None:

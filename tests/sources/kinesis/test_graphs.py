@@ -13,8 +13,8 @@ from lading.model.batch import Limits
 from lading.model.positions import PartitionState, merge_listing, ready_partitions
 from lading.sources.kinesis.starts import render_start
 from lading.testing.clock import ManualClock
-from lading.testing.kinesis.fake import FakeKinesis
 from tests.sources.kinesis.support import Job, make_spec, shard
+from tests.support.kinesis.fake import FakeKinesis
 
 HOUR = 3600.0
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

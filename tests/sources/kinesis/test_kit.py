@@ -12,11 +12,11 @@ from lading.errors import LadingError, PartitionLostError, StageError, TrimmedEr
 from lading.model.batch import Limits
 from lading.sources.kinesis import client as door
 from lading.testing.clock import ManualClock
-from lading.testing.kinesis.fake import FakeKinesis
 from lading.testing.kinesis.generator import Generator
 from lading.testing.kinesis.reshard import Resharder
 from lading.testing.kinesis.verifier import Verdict, verify_rows, verify_table
 from tests.sources.kinesis.support import Job, make_spec, row
+from tests.support.kinesis.fake import FakeKinesis
 
 HOUR = 3600.0
 SENT = {"a": 3, "b": 1}

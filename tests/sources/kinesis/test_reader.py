@@ -19,9 +19,9 @@ from lading.sources.kinesis.reader import output_schema, read_splits
 from lading.sources.kinesis.spec import Kpl, Pace
 from lading.sources.streams import StreamEnd
 from lading.testing.clock import ManualClock
-from lading.testing.kinesis.aggregate import aggregate
-from lading.testing.kinesis.fake import FakeKinesis
 from tests.sources.kinesis.support import LIMITS, make_spec, read_all, read_one, row, shard, split_of
+from tests.support.kinesis.aggregate import aggregate
+from tests.support.kinesis.fake import FakeKinesis
 
 ZERO = shard(0)
 

@@ -12,13 +12,13 @@ from lading.errors import ConfigError, SourceReplacedError
 from lading.model.batch import Limits
 from lading.sources.kinesis.source import KinesisSource
 from lading.sources.kinesis.spec import Credentials
-from lading.testing.kinesis.aggregate import aggregate
 from lading.testing.kinesis.generator import Generator
-from lading.testing.kinesis.proxy import Rates, serve_faults
 from lading.testing.kinesis.reshard import Resharder
 from lading.testing.kinesis.server import KinesisServer, wait_until_active
 from lading.testing.kinesis.verifier import verify_rows
 from tests.sources.kinesis.support import Job, make_spec, row, shard
+from tests.support.kinesis.aggregate import aggregate
+from tests.support.kinesis.proxy import Rates, serve_faults
 
 COUNTER = itertools.count()
 MIDDLE = str(2**127)

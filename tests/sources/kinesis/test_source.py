@@ -11,8 +11,8 @@ from lading.errors import ConfigError, ListingError
 from lading.model.batch import Limits
 from lading.sources.kinesis.source import KinesisSource
 from lading.testing.clock import ManualClock
-from lading.testing.kinesis.fake import FakeKinesis
 from tests.sources.kinesis.support import Job, make_spec, row, shard
+from tests.support.kinesis.fake import FakeKinesis
 
 HOUR, ZERO = 3600.0, shard(0)
 

@@ -18,8 +18,8 @@ from lading.sources.kinesis.position import HORIZON, render_position
 from lading.sources.kinesis.split_reader import Taking
 from lading.sources.records.parser import RecordParser
 from lading.sources.streams import StreamEnd
-from lading.testing.kinesis.aggregate import aggregate
 from tests.sources.kinesis.support import BIRTH, FORMAT, make_spec, row, shard, split_of
+from tests.support.kinesis.aggregate import aggregate
 
 
 class OneByOne(Taking):

@@ -27,7 +27,7 @@ from lading.sources.kinesis.position import (
 )
 from lading.sources.kinesis.shards import LAST_HASH, Shard, ancestors, descendants, first_hole_or_none
 from lading.sources.kinesis.starts import parse_start, render_start
-from lading.testing.kinesis.aggregate import aggregate, seal
+from tests.support.kinesis.aggregate import aggregate, seal
 
 SEQUENCES = st.integers(0, 10**56)
 MOMENTS = st.integers(0, 4_000_000_000_000).map(

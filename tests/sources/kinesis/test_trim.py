@@ -7,9 +7,9 @@ import pytest
 from lading.errors import PartitionLostError, SourceReplacedError, TrimmedError
 from lading.model.batch import Limits
 from lading.testing.clock import ManualClock
-from lading.testing.kinesis.aggregate import aggregate
-from lading.testing.kinesis.fake import FakeKinesis
 from tests.sources.kinesis.support import Job, row, shard
+from tests.support.kinesis.aggregate import aggregate
+from tests.support.kinesis.fake import FakeKinesis
 
 HOUR, ZERO = 3600.0, shard(0)
 FORMS = pytest.mark.parametrize("form", ["horizon", "stuck", "refused"])

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka.schema_registry import SchemaRegistryClient
 
-from lading.testing.registry import TestRegistry
+from tests.support.registry import TestRegistry
 
 
 @pytest.fixture

@@ -20,8 +20,8 @@ from lading.errors import ConfigError
 from lading.sources.records.errors import RegistryRefusedError, RegistryUnavailableError
 from lading.sources.records.parser import RecordParser
 from lading.sources.records.spec import RecordFormat, RecordKind, RegistryAccess
-from lading.testing.registry import TestRegistry
 from tests.sources.records.support import META, bad, block, good, parse, rows_of
+from tests.support.registry import TestRegistry
 
 CONTEXT = SerializationContext("clicks", MessageField.VALUE)
 NO_RETRY = {"max.retries": "0"}

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from lading.sources.records.errors import RegistryRefusedError, RegistryUnavailableError
 from lading.sources.records.parser import RecordParser
 from lading.sources.records.spec import RecordFormat, RecordKind, RegistryAccess
-from lading.testing.registry import TestRegistry
 from tests.sources.records.support import META, bad, block, good, parse, rows_of
+from tests.support.registry import TestRegistry
 
 CONTEXT = SerializationContext("clicks", MessageField.VALUE)
 FIELD = descriptor_pb2.FieldDescriptorProto

@@ -50,7 +50,7 @@ class TestRegistry:
 
     @property
     def url(self) -> str:
-        assert self._server is not None, "the registry was not entered"  # noqa: S101 - a fake may
+        assert self._server is not None, "the registry was not entered"
         return f"http://127.0.0.1:{self._server.server_port}"
 
     def __enter__(self) -> TestRegistry:

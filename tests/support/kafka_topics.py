@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from lading.clock import SystemClock
-from lading.testing.kafka_broker import KafkaBroker
+from tests.support.kafka_broker import KafkaBroker
 
 if TYPE_CHECKING:
     from concurrent.futures import Future

@@ -47,7 +47,7 @@ def _fetch(cache: Path, artifacts: Sequence[str]) -> None:
         dependencies = "\n".join(_DEPENDENCY.format(*artifact.split(":")) for artifact in artifacts)
         (folder / "pom.xml").write_text(_POM.format(dependencies=dependencies))
         command = [maven, "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=libs"]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600, check=False)  # noqa: S603
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600, check=False)
         if done.returncode:
             msg = f"{cache.name} cannot be fetched: Maven said {(done.stdout + done.stderr)[-500:]}"
             raise JarsMissingError(msg)

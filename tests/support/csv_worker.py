@@ -18,7 +18,7 @@ from lading.plan.planner import Planner
 from lading.tables.base import LakeTable, Writer
 from lading.tables.kind import TablePlace
 from lading.tables.registry import NAMES, kind_of
-from lading.testing.csv_folder import CsvFolder, CsvStager
+from tests.support.csv_folder import CsvFolder, CsvStager
 
 JOBS = {name: JobId(f"de17a000-0000-4000-8000-{number:012d}") for number, name in enumerate(NAMES)}
 SPEC = TableSpec(

@@ -16,7 +16,7 @@ from typing import Any
 from lading.clock import Clock
 from lading.sources.kinesis.errors import EXPIRED_ITERATOR, EXPIRED_TOKEN, INVALID, NOT_FOUND
 from lading.sources.kinesis.shards import LAST_HASH
-from lading.testing.kinesis.fake_parts import (
+from tests.support.kinesis.fake_parts import (
     SHARD_DIGITS,
     FakeRecord,
     FakeShard,

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from lading.clock import SystemClock
-from lading.testing.certificates import self_signed
 from lading.testing.marked import secret
-from lading.testing.maven import JarsMissingError, find_jars
+from tests.support.certificates import self_signed
+from tests.support.maven import JarsMissingError, find_jars
 
 KAFKA_VERSION = "3.9.1"
 KAFKA_USER, KAFKA_PASSWORD = "alice", secret("sesame")
@@ -105,7 +105,7 @@ class KafkaBroker:
             )
         )
         told = self._java("kafka.tools.StorageTool", "format", "-t", _CLUSTER_ID, "-c", str(self._properties))
-        subprocess.run(told, capture_output=True, timeout=_START_S, check=True)  # noqa: S603
+        subprocess.run(told, capture_output=True, timeout=_START_S, check=True)
 
     @property
     def is_ours(self) -> bool:
@@ -116,7 +116,7 @@ class KafkaBroker:
         """Start, and wait until it answers."""
         with (self._folder / "server.log").open("ab") as log:
             command = self._java("kafka.Kafka", str(self._properties))
-            self._process = subprocess.Popen(command, stdout=log, stderr=log)  # noqa: S603
+            self._process = subprocess.Popen(command, stdout=log, stderr=log)
         clock = SystemClock()
         until_s = clock.monotonic_s() + _START_S
         while not self._answers():

@@ -1,6 +1,6 @@
 """A Kinesis endpoint for measuring: a stream that is full from the start, made of nothing while it is read.
 
-`python -m lading.testing.kinesis.canned SHARDS RECORDS_PER_SHARD` prints its port and serves until its input ends.
+`python -m tests.support.kinesis.canned SHARDS RECORDS_PER_SHARD` prints its port and serves until its input ends.
 Every record is about one kilobyte of JSON. It keeps none of them, so a million cost no memory, and its own work is
 small beside that of a client.
 """
@@ -41,8 +41,8 @@ def message(number: int) -> bytes:
 @contextmanager
 def serve_canned(shards: int, records: int) -> Iterator[KinesisServer]:
     """Start it in a process of its own."""
-    command = [sys.executable, "-m", "lading.testing.kinesis.canned", str(shards), str(records)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
+    command = [sys.executable, "-m", "tests.support.kinesis.canned", str(shards), str(records)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         port = int(process.stdout.readline()) if process.stdout else 0
         try:
             yield KinesisServer(endpoint=f"http://127.0.0.1:{port}")

@@ -67,7 +67,7 @@ def serve_oidc(keys: Sequence[dict[str, Any]], redirects: Sequence[str], port: i
     client = {"client_secret": CLIENT_SECRET, "redirect_uris": list(redirects)}
     clients = [{"client_id": name, **client} for name in (CLIENT, OTHER_CLIENT)]
     given = json.dumps({"issuer": issuer, "port": chosen, "keys": list(keys), "clients": clients})
-    with subprocess.Popen(  # noqa: S603
+    with subprocess.Popen(
         [find_node(), "--input-type=module", "-e", _SCRIPT],
         cwd=place,
         env={**os.environ, "LADING_TEST_PROVIDER": given},

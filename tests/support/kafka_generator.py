@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from lading.clock import SystemClock
-from lading.testing.kafka_broker import KafkaBroker
-from lading.testing.kafka_topics import Topics
+from tests.support.kafka_broker import KafkaBroker
+from tests.support.kafka_topics import Topics
 
 _FLUSH_S = 60.0
 

@@ -1,0 +1,1 @@
+"""What tests need beside Lading: servers, workers, certificates."""
