@@ -47,6 +47,12 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert missing == []
 
 
+def test_every_file_that_the_page_for_newcomers_names_is_there() -> None:
+    named = re.findall(r"`((?:src|tests|docs)/[^`]+)`", (ROOT / "docs" / "architecture.md").read_text())
+    assert len(named) > 40
+    assert [path for path in named if not (ROOT / path).exists()] == []
+
+
 def test_every_error_is_documented_as_it_is() -> None:
     page = (ROOT / "docs" / "errors.md").read_text()
     kinds = [kind for kind in vars(errors).values() if inspect.isclass(kind) and issubclass(kind, errors.LadingError)]
