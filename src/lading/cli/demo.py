@@ -9,9 +9,10 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 from rich.console import Console
@@ -124,8 +125,7 @@ def _load_with_kills(home: Path, total: int, console: Console, clock: SystemCloc
                 clock.sleep(0.2)
             progress.update(bar, completed=_loaded(progress_file))
             if worker.returncode == -signal.SIGKILL:
-                where = failpoint.partition("=")[0]
-                progress.console.print(f"  [yellow]the loader was killed (SIGKILL) at {where}[/yellow]; starting again")
+                progress.console.print(kill_note(failpoint))
             elif worker.returncode:
                 raise typer.Exit(worker.returncode)
 
@@ -144,8 +144,7 @@ def _loaded(progress_file: Path) -> int:
 
 
 def _show(console: Console, home: Path, made: Made) -> bool:
-    shown = Table("job", "table", "rows", "distinct ids", "bad rows", "batches", "verify", title="What is there")
-    exact = True
+    counts, exact = list[Counted](), True
     with Lading(home) as lading:
         for job, name in JOBS.items():
             counted = lading.sql(f"SELECT count(*), count(DISTINCT id) FROM shop.{name}")[0]  # noqa: S608 - our names
@@ -154,16 +153,47 @@ def _show(console: Console, home: Path, made: Made) -> bool:
             verdict = lading.verify(job)
             good = made.rows - made.bad
             exact = exact and (count, distinct, head.totals.rows.error) == (good, good, made.bad) and verdict.is_clean
-            cells = (f"{count:,}", f"{distinct:,}", f"{head.totals.rows.error:,}", str(head.totals.commits))
-            shown.add_row(job, name, *cells, "clean" if verdict.is_clean else "; ".join(verdict.findings))
+            told = "clean" if verdict.is_clean else "; ".join(verdict.findings)
+            counts.append(Counted(job, name, count, distinct, head.totals.rows.error, head.totals.commits, told))
         errors = lading.sql("SHOW LOAD ERRORS FOR csv_to_delta LIMIT 3")[0]
-    console.print(shown)
+    console.print(counted_table(counts))
     console.print("Bad rows are in quarantine, with their place and the reason:")
     for _, file, row, reason, _raw in errors.rows:
         console.print(f"  {Path(str(file)).name}, row {row}: {reason}", markup=False)
-    words = "Every order is in its table exactly once" if exact else "Rows are missing or doubled"
-    console.print(f"[{'green' if exact else 'red'}]{words}[/], through two kills.")
+    console.print(conclusion(is_exact=exact))
     return exact
+
+
+class Counted(NamedTuple):
+    """What was found of one job."""
+
+    job: str
+    table: str
+    rows: int
+    distinct: int
+    bad: int
+    batches: int
+    verify: str
+
+
+def counted_table(counts: Sequence[Counted]) -> Table:
+    """What was found of all jobs, as it is shown."""
+    shown = Table("job", "table", "rows", "distinct ids", "bad rows", "batches", "verify", title="What is there")
+    for each in counts:
+        cells = (f"{each.rows:,}", f"{each.distinct:,}", f"{each.bad:,}", str(each.batches))
+        shown.add_row(each.job, each.table, *cells, each.verify)
+    return shown
+
+
+def kill_note(failpoint: str) -> str:
+    """That the loader died, as it is shown."""
+    return f"  [yellow]the loader was killed (SIGKILL) at {failpoint.partition('=')[0]}[/yellow]; starting again"
+
+
+def conclusion(*, is_exact: bool) -> str:
+    """The last word about the files, as it is shown."""
+    words = "Every order is in its table exactly once" if is_exact else "Rows are missing or doubled"
+    return f"[{'green' if is_exact else 'red'}]{words}[/], through two kills."
 
 
 def _work(home: Path, progress_file: Path) -> None:

@@ -17,6 +17,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from lading.cli.remote import RemoteLading, RemoteVerdict
 from lading.cli.sql import HOME, STORE
 from lading.clock import SystemClock
+from lading.errors import JobNotFoundError
 from lading.jobs.batches import NOT_LOADED, NOTHING_NEW
 from lading.jobs.reasons import render_reason
 from lading.jobs.record import JobRecord, JobState
@@ -123,24 +124,42 @@ def _tell_surveys(lading: Lading, records: dict[str, JobRecord], console: Consol
 
 
 def _watch(remote: RemoteLading, jobs: list[str] | None, timeout: float | None, console: Console) -> int:
-    """A service runs the jobs already: wait until they have caught up."""
+    """A service runs the jobs already: wait until they have caught up. The exit status, as without a service."""
     clock = SystemClock()
     deadline = None if timeout is None else clock.monotonic_s() + timeout
+    names = _names_to_watch(remote.jobs(), jobs)
+    if not names:
+        console.print("There is no job to run.")
+        return 0
     console.print("A service runs the jobs of this home; waiting until they have caught up.")
     while True:
-        shown = [job for job in remote.jobs() if not jobs or job["name"] in jobs]
+        shown = [job for job in remote.jobs() if job["name"] in names]
         busy = [job for job in shown if job["state"] in ("PENDING", "NEED_SCHEDULE", "RUNNING") and not _rests(job)]
         if not busy or (deadline is not None and clock.monotonic_s() > deadline):
             break
-        threading.Event().wait(0.5)
-    paused = [job for job in shown if job["state"] == "PAUSED"]
+        clock.sleep(0.5)
     for job in shown:
         console.print(f"{job['name']}: {job['state']}; {job['totals']['rows']['loaded']:,} rows loaded", markup=False)
+    for job in busy:
+        console.print(f"{job['name']} has not caught up: the time is over", style="yellow", markup=False)
+    paused = [job for job in shown if job["state"] == "PAUSED"]
+    for job in paused:
+        why = (job["reason"] or {}).get("message", "")
+        console.print(f"{job['name']} is PAUSED: {why}", style="red", markup=False)
     remarks = {job["name"]: _remark(job) for job in shown if _remark(job) and job not in paused}
     for name, remark in remarks.items():
         console.print(f"{name}: {remark}", style="yellow", markup=False)
     has_left_out = any(remark.startswith(NOT_LOADED) for remark in remarks.values())
-    return PAUSED_EXIT if paused else LEFT_OUT_EXIT if has_left_out else 0
+    return PAUSED_EXIT if paused else CUT_OFF_EXIT if busy else LEFT_OUT_EXIT if has_left_out else 0
+
+
+def _names_to_watch(there: list[dict[str, Any]], asked: list[str] | None) -> set[str]:
+    """Those that were asked for, or all that are not paused, as without a service."""
+    known = {str(job["name"]): str(job["state"]) for job in there}
+    if missing := sorted(set(asked or ()) - known.keys()):
+        msg = f"job not exist: {', '.join(missing)}"
+        raise JobNotFoundError(msg, left="Nothing was run.", todo="Look at the list of jobs.")
+    return set(asked) if asked else {name for name, state in known.items() if state != "PAUSED"}
 
 
 def _remark(job: dict[str, Any]) -> str:
