@@ -11,7 +11,15 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "lading"
-PROPERTIES = (*sorted((SOURCE / "sql").rglob("*_properties.py")), *sorted((SOURCE / "sql").rglob("row_formats.py")))
+PROPERTIES = (
+    *(SOURCE / "sql" / "properties" / f"{name}.py" for name in ("files", "jobs", "kafka", "kinesis", "routine")),
+    SOURCE / "model" / "row_formats.py",
+)
+LOAD = SOURCE / "model" / "load.py"
+BUILDER = SOURCE / "sql" / "statements" / "load_specs.py"
+"""Where properties become a load. What it takes of them is what the load keeps."""
+TRANSLATED = {"strict_cast"}
+"""Fields of a load that only the translation of its expressions reads, which is in `sql`."""
 SHOW = ("routine_facts",)
 """Modules that print what a statement said. That a property is printed does not make it do anything."""
 NO_EFFECT = {
@@ -77,7 +85,8 @@ PROPERTY_FIELDS = [
 def test_every_property_that_is_accepted_is_read_or_said_to_change_nothing(name: str) -> None:
     users = {path for path in read_elsewhere(name, "sql") if path.stem not in SHOW}
     if name not in NO_EFFECT:
-        assert users, f"nothing reads the property {name}: connect it, or refuse it by name"
+        kept = BUILDER in readers().get(name, ())
+        assert users or kept, f"nothing reads the property {name}: connect it, or refuse it by name"
         return
     assert not users, f"{name} is read by {users}: take it from NO_EFFECT"
     pages = [(ROOT / "docs" / page).read_text() for page in ("files.md", "routine-load.md")]
@@ -85,6 +94,18 @@ def test_every_property_that_is_accepted_is_read_or_said_to_change_nothing(name:
     assert any("changes nothing" in row or "refused" in row for row in rows), (
         f"docs do not say that {name} has no effect"
     )
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, id=f"{each.name}.{name}") for each in classes(LOAD) for name in fields(each)]
+)
+def test_everything_that_a_load_keeps_is_read_where_it_runs_or_is_shown(name: str) -> None:
+    users = {path for path in readers().get(name, ()) if room_of(path) not in ("model", "sql")}
+    if name in NO_EFFECT:
+        users = {path for path in users if path.stem not in SHOW}
+        assert not users, f"{name} is read by {users}: take it from NO_EFFECT"
+        return
+    assert users or name in TRANSLATED, f"nothing reads {name} of a load"
 
 
 def test_every_method_of_the_store_is_called() -> None:
@@ -115,4 +136,4 @@ def test_what_the_store_keeps_is_read() -> None:
 
 def test_nothing_that_is_not_read_would_pass() -> None:
     assert not read_elsewhere("partial_update_new_key_behavior", "sql"), "a name that nothing reads"
-    assert read_elsewhere("max_batch_rows", "sql"), "a name that is read"
+    assert read_elsewhere("on_data_loss", "sql"), "a name that is read"

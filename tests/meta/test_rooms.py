@@ -117,6 +117,19 @@ def test_rooms_of_the_service_import_only_rooms_below(path: Path) -> None:
     assert not above, f"{room} must not import {above}"
 
 
+WITHOUT_SQL = ("installation", "runtime", "compile", "telemetry", "scheduling", "views")
+"""Rooms that run, open or show jobs, by the load that the record keeps. Only statements and edits read texts."""
+
+
+@pytest.mark.parametrize("room", WITHOUT_SQL)
+def test_no_statement_is_parsed_while_a_job_runs_is_opened_or_shown(room: str) -> None:
+    place = SRC / "service" / room
+    for path in sorted(place.rglob("*.py")) if place.is_dir() else [place.with_suffix(".py")]:
+        text = path.read_text()
+        for word in ("syntax.parse", "parse_statement", "define_routine_load", "define_streaming_job", "spec_of_text"):
+            assert word not in text, f"{path.name} reads the text of a statement: {word}"
+
+
 @pytest.mark.parametrize("face", ["http", "mysql", "console"])
 def test_faces_come_in_by_the_door(face: str) -> None:
     used = {room for path in (SRC / face).rglob("*.py") for room in service_rooms_imported(path)}

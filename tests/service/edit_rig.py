@@ -40,7 +40,7 @@ def job(bench: Desk) -> Desk:
 
 
 def password(job: Desk) -> str:
-    return str(job.lading.statement_of(job.lading.any_job("shop.j")).source.properties["property.sasl.password"])  # type: ignore[union-attr]  # a routine load
+    return str(job.lading.load_of(job.lading.any_job("shop.j")).source.properties["property.sasl.password"])
 
 
 def at(job: Desk) -> dict[str, str]:

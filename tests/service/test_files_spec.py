@@ -12,6 +12,7 @@ from lading.sources.files.spec import Compression, FilesSpec, Format, Ingestion,
 from lading.sql.properties.files import COMPRESSIONS, FORMATS
 from lading.sql.statements.definitions import define_streaming_job
 from lading.sql.statements.jobs import CreateJob
+from lading.sql.statements.load_specs import intake_of
 from lading.sql.syntax.parse import parse_statement
 
 S3 = {"uri": "s3://b/k", "format": "csv"}
@@ -24,7 +25,7 @@ def spec(source: dict[str, str], job: dict[str, str] | None = None, *, function:
     statement = parse_statement(text if job else text.replace("PROPERTIES() ", ""))
     assert isinstance(statement, CreateJob)
     definition = define_streaming_job(statement)
-    return files_spec_of(definition.source, definition.properties)
+    return files_spec_of(definition.source, intake_of(definition.properties))
 
 
 KEYS = {

@@ -7,8 +7,8 @@ import pytest
 
 from lading.errors import PropertyError, SqlError
 from lading.service.compile.mapping import Mapped, map_rows, zoned
-from lading.sql.statements.definitions import define_routine_load
 from lading.sql.statements.jobs import CreateRoutineLoad
+from lading.sql.statements.load_specs import load_spec
 from lading.sql.syntax.parse import parse_statement
 
 TABLE = pa.schema([pa.field("id", pa.int64(), nullable=False), ("city", pa.string()), ("amount", pa.float64())])
@@ -21,7 +21,7 @@ def mapped(clauses: str = "", properties: str = "", table: pa.Schema = TABLE) ->
         f'CREATE ROUTINE LOAD j ON t {clauses} {said} FROM KAFKA("kafka_broker_list"="b", "kafka_topic"="t")'
     )
     assert isinstance(statement, CreateRoutineLoad)
-    return map_rows(define_routine_load(statement), table, {"lading.length.city": "10"}, METADATA)
+    return map_rows(load_spec(statement), table, {"lading.length.city": "10"}, METADATA)
 
 
 def double(column: str) -> str:

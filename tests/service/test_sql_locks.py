@@ -15,8 +15,8 @@ from lading.service.facade import Lading
 from lading.sql.expressions.mapping import translate_expression
 from lading.sql.expressions.type_names import parse_type
 from lading.sql.properties.values import timezone
-from lading.sql.statements.definitions import define_routine_load
 from lading.sql.statements.jobs import CreateRoutineLoad
+from lading.sql.statements.load_specs import load_spec
 from lading.sql.syntax.parse import parse_statement
 from lading.testing.marked import secret
 
@@ -120,7 +120,7 @@ def where_of(columns: str, where: str) -> str:
     )
     assert isinstance(statement, CreateRoutineLoad)
     target = pa.schema([pa.field(name, pa.string()) for name in ("x", "y")])
-    return map_rows(define_routine_load(statement), target, {}, pa.schema([])).mapping.where or ""
+    return map_rows(load_spec(statement), target, {}, pa.schema([])).mapping.where or ""
 
 
 def test_no_value_of_a_filter_is_put_between_the_quotes_of_another() -> None:

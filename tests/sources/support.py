@@ -24,6 +24,7 @@ from lading.sources.files.source import FilesSource
 from lading.sources.files.spec import FilesSpec
 from lading.sql.properties.files import read_file_source
 from lading.sql.properties.jobs import JOB_PROPERTY_NAMES, read_job_properties
+from lading.sql.statements.load_specs import intake_of
 from lading.sql.statements.parts import SourceFunction
 from lading.testing.marked import secret
 from tests.tables.s3_server import S3Server
@@ -37,7 +38,7 @@ def bare_spec_of(**properties: str) -> FilesSpec:
     job = {name: value for name, value in properties.items() if name in JOB_PROPERTY_NAMES}
     rest = {name: value for name, value in properties.items() if name not in job}
     source = read_file_source(SourceFunction(name="FILE", properties={"format": "csv", **rest}))
-    return files_spec_of(source, read_job_properties(job))
+    return files_spec_of(source, intake_of(read_job_properties(job)))
 
 
 def spec_of(**properties: str) -> FilesSpec:

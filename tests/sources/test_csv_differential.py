@@ -9,10 +9,10 @@ import pyarrow as pa
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from lading.model.row_formats import CsvOptions
 from lading.sources.files.blocks import Lines
 from lading.sources.files.csv_reader import CsvReader
 from lading.sources.files.rows import RowShaper
-from lading.sources.files.spec import CsvOptions
 
 NAMES = ["a", "b", "c"]
 SCHEMA = pa.schema([(name, pa.string()) for name in NAMES])

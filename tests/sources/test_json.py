@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lading.errors import ConfigError
+from lading.model.row_formats import JsonOptions
 from lading.sources.files.blocks import Lines
 from lading.sources.files.json_reader import JsonReader
 from lading.sources.files.jsonpath import parse_jsonpath
 from lading.sources.files.rows import RowShaper
-from lading.sources.files.spec import JsonOptions
 from tests.sources.support import Place, errors, load, values, with_columns
 
 

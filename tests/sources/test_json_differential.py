@@ -11,11 +11,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from lading.model.row_formats import JsonOptions
 from lading.sources.files.blocks import Lines
 from lading.sources.files.json_fast import FastJson
 from lading.sources.files.json_reader import JsonReader
 from lading.sources.files.rows import RowShaper
-from lading.sources.files.spec import JsonOptions
 
 NAMES = ["a", "b", "c"]
 SCHEMA = pa.schema([(name, pa.string()) for name in NAMES])

@@ -16,6 +16,7 @@ from lading.service.compile.mapping import map_rows
 from lading.sql.expressions.queries import read_query
 from lading.sql.statements.definitions import define_routine_load, define_streaming_job
 from lading.sql.statements.jobs import CreateJob, CreateRoutineLoad, Query
+from lading.sql.statements.load_specs import load_spec, translate_mapping
 from lading.sql.statements.parts import QualifiedName
 from lading.sql.syntax.parse import parse_statement
 from lading.store.records import TableEntry
@@ -228,12 +229,12 @@ def _file_job(odd: Odd, columns: list[str]) -> Translated:
     )
     parsed = parse_statement(statement)
     assert isinstance(parsed, CreateJob)
-    definition = define_streaming_job(parsed)
+    definition, load = define_streaming_job(parsed), load_spec(parsed)
     asked = [name for column in definition.columns if column.expression for name in column.expression.columns]
     asked += definition.where.columns if definition.where else ()
     source = pa.schema([pa.field(name, pa.string()) for name in dict.fromkeys([*asked, *columns])])
     target = pa.schema([pa.field("x", pa.string(), nullable=False), pa.field(columns[0] + "2", pa.timestamp("us"))])
-    mapping = _mapping(definition, source, target, ENTRY)
+    mapping = _mapping(load, translate_mapping(load), source, target, ENTRY)
     return Translated(statement=statement, texts=_texts(mapping, tuple(source.names)))
 
 
@@ -252,7 +253,7 @@ def _routine_load(odd: Odd, columns: list[str]) -> Translated:
     wanted = {name for column in definition.columns or () if column.expression for name in column.expression.columns}
     for filtered in (definition.where, definition.preceding_filter):
         wanted.update(filtered.columns if filtered else ())
-    mapped = map_rows(definition, target, {}, pa.schema([(name, pa.string()) for name in sorted(wanted)]))
+    mapped = map_rows(load_spec(parsed), target, {}, pa.schema([(name, pa.string()) for name in sorted(wanted)]))
     return Translated(statement=statement, texts=_texts(mapped.mapping, mapped.source_columns))
 
 

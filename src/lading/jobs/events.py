@@ -11,6 +11,7 @@ from lading.jobs.reasons import Failure, ReasonCode
 from lading.jobs.record import JobKind, WindowLimits
 from lading.jobs.tasks import TaskRecord
 from lading.model.bill import Head
+from lading.model.load import LoadSpec
 from lading.model.tally import Tally
 
 
@@ -23,6 +24,7 @@ class Created:
     database: str
     kind: JobKind
     definition: str
+    spec: LoadSpec | None = None
     target: str
     properties: Mapping[str, str] = field(default_factory=dict)
     comment: str = ""
@@ -61,6 +63,8 @@ class Altered:
     """ALTER. Properties are merged into the old ones; what is None stays as it is."""
 
     definition: str | None = None
+    spec: LoadSpec | None = None
+    """What the definition asks for; goes with it."""
     properties: Mapping[str, str] = field(default_factory=dict)
     is_undo: bool = False
     """Properties are all there are: those that are not among them go."""

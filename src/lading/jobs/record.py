@@ -11,6 +11,7 @@ from lading.ids import JobId
 from lading.jobs.reasons import Reason
 from lading.jobs.tasks import TaskRecord
 from lading.model.bill import Head
+from lading.model.load import LoadSpec
 from lading.model.tally import RowCounts, Tally
 
 
@@ -118,7 +119,9 @@ class JobRecord:
     database: str
     kind: JobKind
     definition: str
-    """The SQL text; secrets are left out or stand as references."""
+    """The SQL text, for people; secrets are left out or stand as references."""
+    spec: LoadSpec | None = None
+    """What the text asks for. None: it was written by another version and cannot be read."""
     properties: Mapping[str, str] = field(default_factory=dict)
     secrets_slot: str = ""
     """Which of the sealed secrets that the store keeps for the job belong to the definition. Empty: the first."""

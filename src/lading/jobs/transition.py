@@ -54,6 +54,7 @@ def create_record(event: Created) -> Change:
         database=event.database,
         kind=event.kind,
         definition=event.definition,
+        spec=event.spec,
         properties=dict(event.properties),
         target=event.target,
         comment=event.comment,
@@ -140,6 +141,7 @@ def _alter(record: JobRecord, event: Altered) -> Change:
     changed = replace(
         record,
         definition=record.definition if event.definition is None else event.definition,
+        spec=record.spec if event.definition is None else event.spec,
         properties=dict(event.properties) if event.is_undo else {**record.properties, **event.properties},
         window=event.window or record.window,
         secrets_slot=record.secrets_slot if event.secrets_slot is None else event.secrets_slot,

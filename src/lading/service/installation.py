@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Self
 from lading.clock import Clock, SystemClock
 from lading.commit.coordinator import Coordinator
 from lading.commit.steps import run_steps
-from lading.errors import HeadLostError, JobNotFoundError
+from lading.errors import HeadLostError
 from lading.ids import JobId, new_incarnation
 from lading.jobs.events import Interrupted
 from lading.jobs.record import JobKind, JobName, JobRecord, JobState
 from lading.model.bill import Bill
+from lading.model.load import LoadSpec
+from lading.net.addresses import AddressRules
 from lading.net.resolve import Resolver
 from lading.pipeline.environment import cloud_identity
 from lading.pipeline.pools import pool_of
@@ -26,7 +28,6 @@ from lading.service.catalog.tables import TableCatalog
 from lading.service.compile.compiled import Compiled
 from lading.service.compile.files import FilesContext, compile_files
 from lading.service.compile.routine import compile_routine
-from lading.service.compile.sourced import source_of, with_source
 from lading.service.home import Home
 from lading.service.runtime.caretaker import forget_ended
 from lading.service.runtime.context import CancellableStager, JobObserver, RunnerContext
@@ -49,8 +50,7 @@ from lading.service.spark_queries.asking import Queries
 from lading.service.spark_queries.limits import QueryLimits
 from lading.service.spark_queries.process import OwnSession, QueryProcess
 from lading.settings import audit_settings, environment, file_settings, security_settings
-from lading.sql.statements.jobs import CreateJob, CreateRoutineLoad
-from lading.sql.syntax.parse import parse_statement
+from lading.sql.statements.load_specs import read_load
 from lading.store.home import HomeLock
 from lading.tables.base import LakeTable
 
@@ -204,38 +204,37 @@ class Installation:
         """What happened to jobs and could not be written down."""
         return self._tools.unrecorded
 
-    def statement_of(self, record: JobRecord) -> CreateJob | CreateRoutineLoad:
-        """The statement that made a job, with its secrets: those of the slot that the record names."""
-        statement = parse_statement(record.definition)
-        if not isinstance(statement, CreateJob | CreateRoutineLoad):
-            msg = f"The definition of job {record.name} is not CREATE JOB or CREATE ROUTINE LOAD"
-            raise JobNotFoundError(msg, left="Nothing was changed.", todo="Drop the job and create it again.")
+    def load_of(self, record: JobRecord) -> LoadSpec:
+        """What a job loads, with the secrets of the slot that the record names; references to secrets stay."""
+        # A text that could not be read when the store was upgraded says here what is wrong with it.
+        spec = record.spec or read_load(record.definition)
+        known = {**spec.source.properties, **self.secrets_of(record)}
+        return replace(spec, source=replace(spec.source, properties=known))
+
+    def secrets_of(self, record: JobRecord) -> dict[str, str]:
+        """The secret properties of a job's source: those of the slot that the record names. Raises SecretError."""
         kept = self.store.read_setting(secret_key(record.job_id, record.secrets_slot))
-        secrets = open_secrets(self.vault, kept, job=str(record.full_name))
-        source = source_of(statement)
-        return with_source(statement, replace(source, properties={**source.properties, **secrets}))
+        return open_secrets(self.vault, kept, job=str(record.full_name))
 
-    def streaming_statement(self, record: JobRecord) -> CreateJob:
-        """The CREATE JOB of a job."""
-        statement = self.statement_of(record)
-        if not isinstance(statement, CreateJob):
-            msg = f"{record.full_name} is a routine load"
-            raise JobNotFoundError(msg, left="Nothing was changed.", todo="Use the statements of routine loads.")
-        return statement
+    def open_source(self, record: JobRecord) -> tuple[LoadSpec, AddressRules]:
+        """What a job loads, ready to be opened, and by which rules its hosts may be reached."""
+        written = self.load_of(record)
+        return self.followed(written), job_rules(self.endpoints, record.job_id, written.source)
 
-    def keep_secrets(
-        self,
-        job_id: JobId,
-        statement: CreateJob | CreateRoutineLoad,
-        kept: CreateJob | CreateRoutineLoad,
-        slot: str = "",
-    ) -> None:
-        """Keep what the definition leaves out: the values of secret properties, sealed, in the store alone.
+    def followed(self, load: LoadSpec) -> LoadSpec:
+        """The load with secrets in the place of references to them.
+
+        Done each time a source is opened, so that a changed secret needs no ALTER.
+        """
+        known = resolve_properties(load.source.properties, home=self.home.path)
+        return replace(load, source=replace(load.source, properties=known))
+
+    def keep_secrets(self, job_id: JobId, whole: Mapping[str, str], kept: Mapping[str, str], slot: str = "") -> None:
+        """Keep what the definition leaves out of a source: the values of secret properties, sealed, in the store alone.
 
         They are in force once the record of the job names their slot. A slot that is in force is never written again.
         """
-        all_of, shown = source_of(statement).properties, source_of(kept).properties
-        secrets = {name: value for name, value in all_of.items() if name not in shown}
+        secrets = {name: value for name, value in whole.items() if name not in kept}
         self.store.write_setting(secret_key(job_id, slot), seal_secrets(self.vault, secrets))
 
     def drop_secrets(self, job_id: JobId, slot: str) -> None:
@@ -252,28 +251,13 @@ class Installation:
         table = self.open_target(record)
         database, _, name = record.target.partition(".")
         entry, quarantine = self.catalog.entry(database, name), self.home.quarantine(record.job_id)
-        whole = self.statement_of(record)
-        source = source_of(whole)
-        # References to secrets are followed each time a job is opened, so that a changed secret needs no ALTER.
-        known = resolve_properties(source.properties, home=self.home.path)
-        statement = with_source(whole, replace(source, properties=known))
-        addresses = job_rules(self.endpoints, record.job_id, source)
-        if isinstance(statement, CreateJob):
+        load, addresses = self.open_source(record)
+        if record.kind is JobKind.STREAMING:
             context = FilesContext(clock=self.clock, settle_s=self._settle_s, is_trial=is_trial)
-            compiled = compile_files(
-                record.job_id,
-                statement,
-                table,
-                entry,
-                quarantine,
-                addresses=addresses,
-                context=context,
-                scale=record.batch_scale,
-            )
+            compiled = compile_files(record, load, table, entry, quarantine, addresses=addresses, context=context)
         else:
-            compiled = compile_routine(record, statement, table, entry, quarantine, self.clock, addresses=addresses)
-        # Bills have the definition as it was written: with references, of which nothing is left once they are followed.
-        return replace(compiled, job=replace(compiled.job, definition=record.definition)), table
+            compiled = compile_routine(record, load, table, entry, quarantine, self.clock, addresses=addresses)
+        return compiled, table
 
     def coordinator(self, record: JobRecord) -> tuple[Coordinator, Compiled]:
         """A coordinator that has started, for an operator's edit, and the parts of the job, to be closed."""

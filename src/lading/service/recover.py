@@ -35,8 +35,8 @@ from lading.service.compile.routine import window_of
 from lading.service.compile.sourced import source_of
 from lading.service.facade import Lading
 from lading.service.security.endpoints import endpoints_of, job_subject, table_subject
-from lading.sql.statements.definitions import define_routine_load
 from lading.sql.statements.jobs import CreateJob, CreateRoutineLoad
+from lading.sql.statements.load_specs import load_spec
 from lading.sql.syntax.names import check_object_name
 from lading.sql.syntax.parse import parse_statement
 from lading.sql.syntax.spans import is_reference, is_secret
@@ -271,20 +271,22 @@ def _known(lading: Lading, job_id: JobId) -> JobRecord | None:
 def _record_of(lading: Lading, bill: Bill, place: _Place) -> JobRecord:
     """The record of a job as its newest bill tells of it, paused."""
     statement = _statement_of(bill)
-    if _target(statement) != place.name:
-        msg = f"Job {bill.job_id} loads into {_target(statement)}, and its bills lie beside {place.name}"
+    spec = load_spec(statement)
+    if spec.target != place.name:
+        msg = f"Job {bill.job_id} loads into {spec.target}, and its bills lie beside {place.name}"
         raise ConfigError(msg, left="Nothing was changed.", todo="This is a copy of another table, or was renamed.")
     event = Created(
         job_id=bill.job_id,
-        name=statement.name if isinstance(statement, CreateJob) else statement.name.name,
+        name=spec.name,
         database=place.card.database,
         kind=JobKind.STREAMING if isinstance(statement, CreateJob) else JobKind.ROUTINE,
         definition=bill.definition,
+        spec=spec,
         target=place.name,
         properties=dict(statement.properties),
         comment=statement.comment or "",
         user=WHO,
-        window=None if isinstance(statement, CreateJob) else window_of(define_routine_load(statement).properties),
+        window=window_of(spec),
         at=bill.planned_at,
     )
     record, _ = create_record(event)
@@ -319,12 +321,6 @@ def _statement_of(bill: Bill) -> CreateJob | CreateRoutineLoad:
         msg = f"The bill {bill.seq} of job {bill.job_id} has a definition that makes no job"
         raise ConfigError(msg, left="Nothing was changed.", todo="Make the job again, with a start of your choice.")
     return statement
-
-
-def _target(statement: CreateJob | CreateRoutineLoad) -> str:
-    if isinstance(statement, CreateJob):
-        return f"{statement.insert.table.db}.{statement.insert.table.name}"
-    return f"{statement.name.db}.{define_routine_load(statement).table}"
 
 
 def _recover_job(lading: Lading, found: _Found, taken: set[object], *, dry_run: bool) -> Finding:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from lading.errors import RecordError, RecordUnreadableError, RecordVersionError
 from lading.model.codec import decode, encode
+from lading.sql.statements.load_specs import spec_of_text
 
 T = TypeVar("T")
 
@@ -23,6 +24,23 @@ def _job_2(body: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(resume, dict):
         return body
     return {**body, "auto_resume": {**resume, "resumed_at": None}, "secrets_slot": ""}
+
+
+def _job_3(body: dict[str, Any]) -> dict[str, Any]:
+    """Form 3 keeps the load beside its text. A text that makes no load any more is kept, and stops its job alone."""
+    return {**body, "spec": _spec(body.get("definition"))} if isinstance(body, dict) else body
+
+
+def _edit_2(body: dict[str, Any]) -> dict[str, Any]:
+    """An edit that was cut off: form 2 keeps the load that it makes."""
+    event = body.get("event") if isinstance(body, dict) else None
+    if not isinstance(event, dict):
+        return body
+    return {**body, "event": {**event, "spec": _spec(event.get("definition"))}}
+
+
+def _spec(text: Any) -> Any:
+    return encode(spec_of_text(text)) if isinstance(text, str) else None
 
 
 def _user_2(body: dict[str, Any]) -> dict[str, Any]:
@@ -41,7 +59,8 @@ def _table_2(body: dict[str, Any]) -> dict[str, Any]:
 
 
 UPGRADES: dict[str, tuple[Upgrade, ...]] = {
-    "JobRecord": (_job_2,),
+    "JobRecord": (_job_2, _job_3),
+    "BegunEdit": (_edit_2,),
     "UserEntry": (_user_2,),
     "AccessTokenEntry": (_token_2,),
     "TableEntry": (_table_2,),

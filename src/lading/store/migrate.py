@@ -57,4 +57,6 @@ def _current_version(connection: Connection, migrations: Sequence[Migration], sh
 def _apply(connection: Connection, step: Migration, now: datetime) -> None:
     for statement in step.statements:
         connection.execute(text(statement.replace("{serial}", SERIAL[connection.dialect.name])))
+    if step.rewrite is not None:
+        step.rewrite(connection)
     connection.execute(insert(MIGRATIONS).values(version=step.version, name=step.name, applied_at=now))

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+
+from sqlalchemy import Connection
+
+from lading.store.rewrites import rewrite_jobs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -11,7 +16,9 @@ class Migration:
 
     version: int
     name: str
-    statements: tuple[str, ...]
+    statements: tuple[str, ...] = ()
+    rewrite: Callable[[Connection], None] | None = None
+    """What is done after the statements, where SQL alone cannot do it."""
 
 
 SERIAL = {
@@ -194,4 +201,11 @@ NO_LEASES = Migration(
     statements=("DROP TABLE lading_leases",),
 )
 
-ALL_MIGRATIONS: tuple[Migration, ...] = (FIRST, USERS, ROLES, NO_SAMPLES, NO_LEASES)
+LOAD_SPECS = Migration(
+    version=6,
+    name="load specs",
+    # Jobs were kept as the text of their statement, which was parsed whenever one was opened or shown.
+    rewrite=rewrite_jobs,
+)
+
+ALL_MIGRATIONS: tuple[Migration, ...] = (FIRST, USERS, ROLES, NO_SAMPLES, NO_LEASES, LOAD_SPECS)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from lading.errors import StageError, TrimmedError
-from lading.sources.files.spec import CsvOptions, JsonOptions
+from lading.model.row_formats import CsvOptions, JsonOptions
 from lading.sources.kafka import reader
 from lading.sources.kafka.reader import read_splits
 from lading.sources.kafka.spec import METADATA

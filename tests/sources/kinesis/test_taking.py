@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lading.model.batch import Limits
-from lading.sources.files.spec import JsonOptions
+from lading.model.row_formats import JsonOptions
 from lading.sources.kinesis import split_reader as module
 from lading.sources.kinesis.fetch import Page
 from lading.sources.kinesis.position import HORIZON, render_position

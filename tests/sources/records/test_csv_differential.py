@@ -8,7 +8,7 @@ from unittest.mock import patch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from lading.sources.files.spec import CsvOptions
+from lading.model.row_formats import CsvOptions
 from lading.sources.records import csv_records
 from lading.sources.records.parser import RecordParser
 from lading.sources.records.spec import RecordFormat

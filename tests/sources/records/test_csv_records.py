@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lading.sources.files.spec import CsvOptions
+from lading.model.row_formats import CsvOptions
 from lading.sources.records.spec import RecordFormat
 from tests.sources.records.support import bad, good, parse
 

@@ -8,7 +8,7 @@ from unittest.mock import patch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from lading.sources.files.spec import JsonOptions
+from lading.model.row_formats import JsonOptions
 from lading.sources.records import json_records
 from lading.sources.records.arrow_json import FlatJson
 from lading.sources.records.parser import RecordParser

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from lading.errors import ConfigError
-from lading.sources.files.spec import JsonOptions
+from lading.model.row_formats import JsonOptions
 from lading.sources.records.parser import RecordParser
 from lading.sources.records.spec import RecordFormat, RecordKind
 from tests.sources.records.support import META, bad, good, parse

@@ -96,7 +96,7 @@ def test_the_format_pickles_and_hides_its_secrets() -> None:
 
 _WORKER = """
 import sys, pyarrow as pa
-from lading.sources.files.spec import CsvOptions
+from lading.model.row_formats import CsvOptions
 from lading.sources.records.parser import RecordBlock, RecordParser
 from lading.sources.records.spec import RecordFormat, RecordKind
 meta = pa.schema([("s", pa.string()), ("t", pa.timestamp("ms"))])

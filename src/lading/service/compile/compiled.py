@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from lading.model.batch import BatchPlan
 from lading.model.bill import Bill
 from lading.model.job import Job
+from lading.model.load import SourceSpec
 from lading.model.positions import Positions
 from lading.pipeline.stager import Stage
 from lading.plan.planner import Source
 from lading.service.security.identity import uses_service_identity
 from lading.sql.properties.files import is_s3_uri
-from lading.sql.statements.parts import SourceFunction
 from lading.tables.base import WriterSpec
 
 
@@ -68,7 +68,7 @@ class Compiled:
     close: Callable[[], None] = lambda: None
 
 
-def with_identity(stage: Stage, source: SourceFunction, target: WriterSpec) -> Stage:
+def with_identity(stage: Stage, source: SourceSpec, target: WriterSpec) -> Stage:
     """The stage, which is lent the service's cloud identity where the source or the table has no keys of its own."""
     is_written = is_s3_uri(target.location) and not target.options.access_key
     return replace(stage, reads_as_service=uses_service_identity(source), writes_as_service=is_written)

@@ -1,4 +1,4 @@
-"""From the text of a job that loads files to everything that runs it."""
+"""From a load of files to everything that runs it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ import pyarrow as pa
 
 from lading.clock import Clock
 from lading.errors import ConfigError, PropertyError
-from lading.ids import JobId
+from lading.jobs.record import JobRecord
 from lading.model.batch import BatchPlan, Limits
 from lading.model.bill import Bill
 from lading.model.job import ErrorBudget, Job
+from lading.model.load import LoadSpec
 from lading.model.positions import Positions
 from lading.net.addresses import AddressRules
 from lading.pipeline.mapping import RowMapping, TargetColumn, reserved_names
@@ -38,17 +39,18 @@ from lading.sources.files.spec import FilesSpec, Format
 from lading.sql.expressions.mapping import SparkExpression, column_expression
 from lading.sql.expressions.typed import Scope, ScopeColumn, type_expression
 from lading.sql.expressions.value_types import TEXT, ValueType, exact_for
-from lading.sql.statements.definitions import StreamingJobDefinition, define_streaming_job
-from lading.sql.statements.jobs import CreateJob
+from lading.sql.properties.files import read_file_source
+from lading.sql.statements.load_specs import TranslatedMapping, translate_mapping
+from lading.sql.statements.parts import SourceFunction
 from lading.sql.statements.tables import LENGTH_PROPERTY
-from lading.sql.syntax.masking import without_secrets
-from lading.sql.syntax.render import render
 from lading.store.records import TableEntry
 from lading.tables.base import LakeTable
 from lading.tables.registry import open_writer
 from lading.tables.types import spark_type
 
 _HIDDEN = 4
+MOST_FILES = 256
+"""Of a batch, where a load does not say it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,35 +65,32 @@ class FilesContext:
 
 
 def compile_files(
-    job_id: JobId,
-    statement: CreateJob,
+    record: JobRecord,
+    load: LoadSpec,
     table: LakeTable,
     entry: TableEntry,
     quarantine: str,
     *,
     addresses: AddressRules,
     context: FilesContext,
-    scale: float = 1.0,
 ) -> Compiled:
-    """Check a job against its table and its files, and put its parts together."""
-    definition = define_streaming_job(statement)
-    spec = files_spec(definition, table.schema(), addresses, context.settle_s)
+    """Check a load, with its secrets, against its table and its files, and put its parts together."""
+    mapping, scale = translate_mapping(load), record.batch_scale
+    spec = files_spec(load, mapping, table.schema(), addresses, context.settle_s)
     if context.is_trial:
         spec = replace(spec, settle_s=0.0)
     known = spec if spec.schema is not None else infer_schema(spec, clock=context.clock)
-    properties = definition.properties
+    limits = load.limits
     job = Job(
-        job_id=job_id,
-        name=statement.name,
-        start=offset_text(properties.offset),
-        definition=render(without_secrets(statement)),
+        job_id=record.job_id,
+        name=record.name,
+        start=offset_text(load.intake.offset),
+        definition=record.definition,
         limits=Limits(
-            files=max(1, int(properties.max_batch_files * scale)),
-            size_bytes=max(1, int(properties.max_batch_bytes * scale)),
+            files=max(1, int((limits.files or MOST_FILES) * scale)),
+            size_bytes=max(1, int(limits.size_bytes * scale)),
         ),
-        budget=ErrorBudget(
-            strict=properties.session.enable_insert_strict, max_ratio=properties.session.insert_max_filter_ratio
-        ),
+        budget=ErrorBudget(strict=load.budget.is_strict, max_ratio=load.budget.max_ratio),
     )
     # Spark is not started for a job that has nothing to load, so nobody knows yet how many tasks it runs at one time.
     sizing = SplitSizing(parallel=max(2, os.cpu_count() or 2))
@@ -101,10 +100,8 @@ def compile_files(
         source=source,
         stage=None
         if known is None
-        else with_identity(
-            _stage(definition, known, table, entry, quarantine), statement.insert.source, table.writer_spec()
-        ),
-        interval_s=properties.max_interval_s,
+        else with_identity(_stage(load, mapping, known, table, entry, quarantine), load.source, table.writer_spec()),
+        interval_s=limits.interval_s,
         show_position=offset_of,
         show_range=files_of,
         show_end=lambda: offset_text(source.end()),
@@ -134,41 +131,42 @@ def offset_text(offset: str | None) -> str:
 
 
 def files_spec(
-    definition: StreamingJobDefinition, target: pa.Schema, addresses: AddressRules, settle_s: float = 0.0
+    load: LoadSpec, mapping: TranslatedMapping, target: pa.Schema, addresses: AddressRules, settle_s: float = 0.0
 ) -> FilesSpec:
     """Where the files are and how they are written."""
-    spec = files_spec_of(definition.source, definition.properties, addresses, settle_s)
+    source = read_file_source(SourceFunction(name=load.source.kind, properties=load.source.properties))
+    spec = files_spec_of(source, load.intake, addresses, settle_s)
     if spec.format is Format.JSON and not spec.json.jsonpaths:
-        return replace(spec, schema=_json_schema(definition, spec, target))
+        return replace(spec, schema=_json_schema(load.mapping.target_columns, mapping, spec, target))
     return spec
 
 
-def _json_schema(definition: StreamingJobDefinition, spec: FilesSpec, target: pa.Schema) -> pa.Schema:
+def _json_schema(filled: tuple[str, ...], mapping: TranslatedMapping, spec: FilesSpec, target: pa.Schema) -> pa.Schema:
     """The keys that the job asks for: a document may have others, and lack some of these."""
     names: dict[str, None] = {}
-    for column in definition.columns:
-        asked = (
-            (definition.target_columns or target.names)
-            if column.is_star
-            else column.expression.columns
-            if column.expression
-            else ()
-        )
+    for column in mapping.columns or ():
+        asked = (filled or target.names) if column.is_star else column.expression.columns if column.expression else ()
         names.update(dict.fromkeys(asked))
-    if definition.where is not None:
-        names.update(dict.fromkeys(definition.where.columns))
+    if mapping.where is not None:
+        names.update(dict.fromkeys(mapping.where.columns))
     kept = [name for name in names if name not in spec.path_partition_keys]
     return pa.schema([pa.field(name, pa.string()) for name in kept])
 
 
 def _stage(
-    definition: StreamingJobDefinition, spec: FilesSpec, table: LakeTable, entry: TableEntry, quarantine: str
+    load: LoadSpec,
+    translated: TranslatedMapping,
+    spec: FilesSpec,
+    table: LakeTable,
+    entry: TableEntry,
+    quarantine: str,
 ) -> Stage:
     whole = output_schema(spec)
     source = pa.schema(list(whole)[: len(whole) - _HIDDEN])
     check_source_names(source.names)
     target = table.writer_spec()
-    mapping = with_partition_nulls(with_defaults(_mapping(definition, source, table.schema(), entry), target), target)
+    filled = _mapping(load, translated, source, table.schema(), entry)
+    mapping = with_partition_nulls(with_defaults(filled, target), target)
     tools = TaskTools(
         read=partial(read_splits, spec),
         open_writer=partial(open_writer, target),
@@ -177,42 +175,39 @@ def _stage(
         splits=(),
         columns=tuple(table.schema().names),
     )
-    session = definition.properties.session
-    # As in Doris, which gives an INSERT the longer of the two.
-    return Stage(
-        mapping=mapping,
-        source=source,
-        tools=tools,
-        timeout_s=max(session.insert_timeout_s, session.query_timeout_s),
-    )
+    return Stage(mapping=mapping, source=source, tools=tools, timeout_s=load.session.timeout_s)
 
 
-def _mapping(definition: StreamingJobDefinition, source: pa.Schema, target: pa.Schema, entry: TableEntry) -> RowMapping:
+def _mapping(
+    load: LoadSpec, translated: TranslatedMapping, source: pa.Schema, target: pa.Schema, entry: TableEntry
+) -> RowMapping:
+    columns = translated.columns or ()
     given: list[SparkExpression] = []
-    for column in definition.columns:
+    for column in columns:
         if column.is_star:
             given += [column_expression(name) for name in source.names]
         elif column.expression is not None:
             given.append(column.expression)
-    asked = [(column.expression.columns if column.expression else ()) for column in definition.columns]
-    asked.append(definition.where.columns if definition.where else ())
+    asked = [(column.expression.columns if column.expression else ()) for column in columns]
+    asked.append(translated.where.columns if translated.where else ())
     _check_columns({name for names in asked for name in names}, source)
-    names = list(definition.target_columns or target.names)
+    names = list(load.mapping.target_columns or target.names)
     _check_target(names, target, len(given))
     filled = dict(zip(names, given, strict=True))
     lengths = entry.spec.properties if entry.spec else {}
-    session = definition.properties.session
     scope = source_scope(source)
     where = None
-    if definition.where is not None:
+    if translated.where is not None:
         exact = _exact_columns(filled, target)
-        where = type_expression(definition.where, replace(scope, exact_columns=exact), is_condition=True)
+        where = type_expression(translated.where, replace(scope, exact_columns=exact), is_condition=True)
     return RowMapping(
-        columns=tuple(_column(field, filled.get(field.name), scope, lengths, session.time_zone) for field in target),
+        columns=tuple(
+            _column(field, filled.get(field.name), scope, lengths, load.session.time_zone) for field in target
+        ),
         where=where.text if where else None,
         where_unread=where.unread if where else None,
         where_tells_by_null=where is not None and where.tells_by_null,
-        strict=session.enable_insert_strict or session.enable_strict_cast,
+        strict=load.session.strict_values,
     )
 
 

@@ -4,31 +4,29 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from lading.model.load import FileIntake
+from lading.model.row_formats import CsvOptions
 from lading.net.addresses import EVERY_PRIVATE, AddressRules
 from lading.sources.files.place import parse_uri
 from lading.sources.files.spec import (
     MAX_RECORD_BYTES,
     Compression,
-    CsvOptions,
     FilesSpec,
     Format,
     Ingestion,
-    JsonOptions,
     LateFiles,
     MissingColumns,
     S3Access,
 )
-from lading.sql.properties import row_formats
 from lading.sql.properties.files import FileProperties, S3Properties
 from lading.sql.properties.files import S3Access as AskedAccess
-from lading.sql.properties.jobs import StreamingJobProperties
 
 _COMPRESSIONS = {"gzip": "gz", "none": "plain", "snappyblock": "snappy", "lz4frame": "lz4"}
 
 
 def files_spec_of(
     source: S3Properties | FileProperties,
-    job: StreamingJobProperties,
+    intake: FileIntake,
     addresses: AddressRules = EVERY_PRIVATE,
     settle_s: float = 0.0,
 ) -> FilesSpec:
@@ -40,15 +38,15 @@ def files_spec_of(
         format=form,
         s3=_access(source.access, addresses) if isinstance(source, S3Properties) else S3Access(),
         compression=Compression(_COMPRESSIONS.get(files.compress_type, files.compress_type)),
-        csv=_csv(files.csv),
-        json=_json(files.json),
+        csv=files.csv,
+        json=files.json,
         path_partition_keys=files.path_partition_keys,
         missing_columns=MissingColumns(files.missing_columns.lower()),
-        ingestion=Ingestion(job.ingestion_mode.lower()),
-        late_files=LateFiles(job.late_files.lower()),
-        late_window=job.late_window or 0,
-        also_load=frozenset(job.also_load),
-        settle_s=settle_s if job.settle_s is None else job.settle_s,
+        ingestion=Ingestion(intake.ingestion_mode.lower()),
+        late_files=LateFiles(intake.late_files.lower()),
+        late_window=intake.late_window or 0,
+        also_load=frozenset(intake.also_load),
+        settle_s=settle_s if intake.settle_s is None else intake.settle_s,
         max_record_bytes=files.max_record_bytes or MAX_RECORD_BYTES,
         schema=_schema(files.csv) if form.is_csv else None,
     )
@@ -74,27 +72,6 @@ def _url(endpoint: str) -> str:
     return f"https://{endpoint}" if endpoint and "://" not in endpoint else endpoint
 
 
-def _csv(asked: row_formats.CsvOptions) -> CsvOptions:
-    return CsvOptions(
-        column_separator=asked.column_separator,
-        line_delimiter=asked.line_delimiter,
-        enclose=asked.enclose,
-        escape=asked.escape,
-        skip_lines=asked.skip_lines,
-        empty_field_as_null=asked.empty_field_as_null,
-        trim_double_quotes=asked.trim_double_quotes,
-    )
-
-
-def _json(asked: row_formats.JsonOptions) -> JsonOptions:
-    return JsonOptions(
-        read_by_line=asked.read_by_line,
-        strip_outer_array=asked.strip_outer_array,
-        json_root=asked.json_root,
-        jsonpaths=asked.jsonpaths,
-    )
-
-
-def _schema(asked: row_formats.CsvOptions) -> pa.Schema | None:
+def _schema(asked: CsvOptions) -> pa.Schema | None:
     """Every column is read as a string; types are the mapping's business."""
     return pa.schema([pa.field(name, pa.string()) for name, _ in asked.schema]) if asked.schema else None

@@ -13,12 +13,13 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from lading.errors import PropertyError
+from lading.model.load import LoadSpec
 from lading.pipeline.mapping import RowMapping, TargetColumn, cast_text, misfit, quoted
 from lading.service.compile.source_types import source_type
 from lading.sql.expressions.mapping import SparkExpression
 from lading.sql.expressions.typed import Scope, ScopeColumn, TypedExpression, type_expression
 from lading.sql.expressions.value_types import TEXT, ValueType, exact_for
-from lading.sql.statements.definitions import RoutineLoadDefinition
+from lading.sql.statements.load_specs import translate_mapping
 from lading.sql.statements.tables import LENGTH_PROPERTY
 from lading.tables.types import spark_type
 
@@ -37,22 +38,21 @@ class Mapped:
     mapping: RowMapping
 
 
-def map_rows(
-    definition: RoutineLoadDefinition, target: pa.Schema, lengths: Mapping[str, str], metadata: pa.Schema
-) -> Mapped:
+def map_rows(load: LoadSpec, target: pa.Schema, lengths: Mapping[str, str], metadata: pa.Schema) -> Mapped:
     """Check the clauses against the table and put them together. `metadata` is what the stream can tell."""
-    return _Mapper(definition, target, lengths, metadata).run()
+    return _Mapper(load, target, lengths, metadata).run()
 
 
 class _Mapper:
     def __init__(
         self,
-        definition: RoutineLoadDefinition,
+        load: LoadSpec,
         target: pa.Schema,
         lengths: Mapping[str, str],
         metadata: pa.Schema,
     ) -> None:
-        self._definition = definition
+        self._load = load
+        self._translated = translate_mapping(load)
         self._target = target
         self._lengths = lengths
         self._known_metadata = {field.name.lower(): field for field in metadata}
@@ -61,7 +61,7 @@ class _Mapper:
         self._source_columns = self._read_source_columns()
         self._sources = {name.lower(): name for name in self._source_columns}
         self._derived = self._read_derived()
-        self._zone = definition.properties.timezone or "UTC"
+        self._zone = load.session.time_zone or "UTC"
 
     def run(self) -> Mapped:
         columns = tuple(self._column(field) for field in self._target)
@@ -74,13 +74,13 @@ class _Mapper:
                 where=" AND ".join(f"({found.text})" for found in filters) or None,
                 where_unread=_undecided(filters),
                 where_tells_by_null=all(found.tells_by_null for found in filters),
-                strict=self._definition.properties.strict_mode,
+                strict=self._load.session.strict_values,
             ),
         )
 
     def _read_source_columns(self) -> tuple[str, ...]:
-        given = self._definition.columns
-        paths = len(self._definition.properties.json.jsonpaths)
+        given = self._translated.columns
+        paths = len(self._load.records.json.jsonpaths)
         if given is None:
             names = self._target.names
             names = names[:paths] if 0 < paths < len(names) else names
@@ -90,14 +90,14 @@ class _Mapper:
         if repeated:
             msg = f"COLUMNS names {', '.join(repeated)} twice"
             raise PropertyError(msg, todo="Give each field of a record a name of its own.")
-        if paths and self._definition.properties.format == "json" and paths != len(names):
+        if paths and self._load.records.format == "json" and paths != len(names):
             msg = f"Invalid json path: {paths} jsonpaths for {len(names)} columns of the source"
             raise PropertyError(msg, property="jsonpaths", todo="Give one path for each column that has no expression.")
         return tuple(names)
 
     def _read_derived(self) -> dict[str, SparkExpression]:
         found: dict[str, SparkExpression] = {}
-        for column in self._definition.columns or ():
+        for column in self._translated.columns or ():
             if column.expression is None:
                 continue
             name = (column.name or "").lower()
@@ -140,7 +140,7 @@ class _Mapper:
         return ScopeColumn(type=made.type, text=made.text, unread=made.unread, tells_by_null=made.tells_by_null)
 
     def _preceding_filter(self) -> TypedExpression | None:
-        expression = self._definition.preceding_filter
+        expression = self._translated.preceding_filter
         if expression is None:
             return None
         columns = {name.lower(): self._known(name) for name in expression.columns}
@@ -154,7 +154,7 @@ class _Mapper:
 
     def _where(self) -> TypedExpression | None:
         """A name of the table means the mapped and cast value; any other one the column of the source."""
-        expression = self._definition.where
+        expression = self._translated.where
         if expression is None:
             return None
         columns = {

@@ -14,6 +14,7 @@ from lading.clock import Clock
 from lading.jobs.record import JobRecord
 from lading.model.batch import BatchPlan, Split
 from lading.model.bill import Bill
+from lading.model.load import LoadSpec
 from lading.model.positions import Listing, PartitionState, Positions
 from lading.net.addresses import AddressRules
 from lading.plan.planner import Source
@@ -26,7 +27,8 @@ from lading.sources.streams import StreamSight
 from lading.sql.properties.kafka import KafkaProperties
 from lading.sql.properties.kinesis import KinesisProperties
 from lading.sql.properties.starts import OFFSET_BEGINNING, PARTITION_END, SHARD_END, TRIM_HORIZON, start_time_or_none
-from lading.sql.statements.definitions import REGISTRY_URL, RoutineLoadDefinition
+from lading.sql.statements.definitions import REGISTRY_URL, check_format, read_stream_source
+from lading.sql.statements.parts import SourceFunction
 
 _REGISTRY = "schema.registry."
 
@@ -67,6 +69,13 @@ class Stream:
     close: Callable[[], None] = lambda: None
 
 
+def stream_properties(load: LoadSpec) -> KafkaProperties | KinesisProperties:
+    """The properties of the stream of a load."""
+    source = read_stream_source(SourceFunction(name=load.source.kind, properties=load.source.properties))
+    check_format(load.records.format, source)
+    return source
+
+
 def metadata_of(source: KafkaProperties | KinesisProperties) -> pa.Schema:
     """The columns that a stream can tell of a record beside its content."""
     if isinstance(source, KafkaProperties):
@@ -78,43 +87,25 @@ def metadata_of(source: KafkaProperties | KinesisProperties) -> pa.Schema:
     return META
 
 
-def open_stream(
-    record: JobRecord, definition: RoutineLoadDefinition, mapped: Mapped, clock: Clock, addresses: AddressRules
-) -> Stream:
-    """The source of a job. Nothing is asked of the stream yet."""
-    if isinstance(definition.source, KafkaProperties):
-        return _open_kafka(record, definition, definition.source, mapped, clock, addresses)
-    return _open_kinesis(definition, definition.source, mapped, clock, addresses)
+def open_stream(record: JobRecord, load: LoadSpec, mapped: Mapped, clock: Clock, addresses: AddressRules) -> Stream:
+    """The source of a load that has its secrets. Nothing is asked of the stream yet."""
+    source = stream_properties(load)
+    if isinstance(source, KafkaProperties):
+        return _open_kafka(record, load, source, mapped, clock, addresses)
+    return _open_kinesis(load, source, mapped, clock, addresses)
 
 
-def record_format(definition: RoutineLoadDefinition, columns: tuple[str, ...]) -> RecordFormat:
+def record_format(
+    load: LoadSpec, source: KafkaProperties | KinesisProperties, columns: tuple[str, ...]
+) -> RecordFormat:
     """How rows stand in a record."""
-    from lading.sources.files.spec import CsvOptions, JsonOptions
-
-    properties = definition.properties
-    csv, jsons = properties.csv, properties.json
     registry = None
-    kind = RecordKind(properties.format)
-    if kind.needs_registry and isinstance(definition.source, KafkaProperties):
-        client = definition.source.client
+    kind = RecordKind(load.records.format)
+    if kind.needs_registry and isinstance(source, KafkaProperties):
+        client = source.client
         settings = {name.removeprefix(_REGISTRY): value for name, value in client.items() if name.startswith(_REGISTRY)}
         registry = RegistryAccess(url=client[REGISTRY_URL], settings={k: v for k, v in settings.items() if k != "url"})
-    return RecordFormat(
-        kind=kind,
-        columns=columns,
-        csv=CsvOptions(
-            column_separator=csv.column_separator,
-            enclose=csv.enclose,
-            escape=csv.escape,
-            empty_field_as_null=csv.empty_field_as_null,
-        ),
-        json=JsonOptions(
-            strip_outer_array=jsons.strip_outer_array,
-            json_root=jsons.json_root,
-            jsonpaths=jsons.jsonpaths,
-        ),
-        registry=registry,
-    )
+    return RecordFormat(kind=kind, columns=columns, csv=load.records.csv, json=load.records.json, registry=registry)
 
 
 # Kafka.
@@ -129,7 +120,7 @@ def make_kafka_source(spec: Any, clock: Clock) -> StreamSource:
 
 def _open_kafka(
     record: JobRecord,
-    definition: RoutineLoadDefinition,
+    load: LoadSpec,
     source: KafkaProperties,
     mapped: Mapped,
     clock: Clock,
@@ -140,7 +131,7 @@ def _open_kafka(
     from lading.sources.kafka.spec import KafkaSpec
     from lading.sources.kafka.starts import render_start
 
-    zone = definition.properties.timezone
+    zone = load.session.time_zone
     client = {name: value for name, value in source.client.items() if not name.startswith(_REGISTRY)}
     client.setdefault("group.id", f"{record.name}_{record.job_id}")
     own = dict(zip(source.partitions, source.offsets, strict=False))
@@ -148,7 +139,7 @@ def _open_kafka(
     spec = KafkaSpec(
         brokers=source.broker_list,
         topic=source.topic,
-        format=record_format(definition, mapped.source_columns),
+        format=record_format(load, source, mapped.source_columns),
         partitions=source.partitions if source.discovery != "ON" else (),
         client=client,
         aws=source.aws,
@@ -212,7 +203,7 @@ def make_kinesis_source(spec: Any, clock: Clock) -> StreamSource:
 
 
 def _open_kinesis(
-    definition: RoutineLoadDefinition,
+    load: LoadSpec,
     source: KinesisProperties,
     mapped: Mapped,
     clock: Clock,
@@ -222,14 +213,14 @@ def _open_kinesis(
     from lading.sources.kinesis.spec import Credentials, KinesisSpec, Kpl
     from lading.sources.kinesis.starts import render_start
 
-    zone = definition.properties.timezone
+    zone = load.session.time_zone
     own = dict(zip(source.shards, source.shard_positions, strict=False))
     finished = tuple(name for name, at in own.items() if at == SHARD_END)
     own = {name: kinesis_place(at, zone) for name, at in own.items() if at != SHARD_END}
     spec = KinesisSpec(
         stream=source.stream,
         region=source.region,
-        format=record_format(definition, mapped.source_columns),
+        format=record_format(load, source, mapped.source_columns),
         endpoint=source.endpoint,
         stream_arn=source.stream_arn,
         credentials=Credentials(

@@ -109,6 +109,7 @@ def _shown_or_none(lading: Installation, record: JobRecord, event: Altered, bill
     changed = replace(
         record,
         definition=event.definition or record.definition,
+        spec=event.spec or record.spec,
         properties=event.properties,
         secrets_slot=event.secrets_slot or record.secrets_slot,
     )

@@ -27,12 +27,12 @@ from lading.commit.steps import run_steps
 from lading.errors import JobStateError, LadingError, UnknownOutcomeError
 from lading.ids import JobId, new_token
 from lading.jobs.events import Altered, PausedByUser
-from lading.jobs.record import JobRecord, JobState, WindowLimits
+from lading.jobs.record import JobRecord, JobState
 from lading.jobs.transition import transition
 from lading.model.bill import Bill, BillKind, Head
 from lading.model.positions import Positions
 from lading.service.compile.routine import window_of
-from lading.service.compile.sourced import AnyJob
+from lading.service.compile.sourced import AnyJob, source_of
 from lading.service.edits.audit import apply, audit, compact
 from lading.service.edits.begun import BegunEdit, head_facts, keep_begun, may_have_landed
 from lading.service.edits.diff import changed_parts, has_new_secrets, has_secrets
@@ -44,8 +44,8 @@ from lading.service.result import Result, table
 from lading.service.runtime.interrupted import drop_begun
 from lading.service.session import Session
 from lading.service.telemetry.recent import forget_lag
-from lading.sql.statements.definitions import define_routine_load
-from lading.sql.statements.jobs import CreateRoutineLoad, Statement
+from lading.sql.statements.jobs import Statement
+from lading.sql.statements.load_specs import load_spec
 from lading.sql.syntax.masking import without_secrets
 from lading.sql.syntax.render import render
 from lading.store.records import AuditEntry
@@ -137,12 +137,13 @@ def commit_edit(session: Session, edit: Edit) -> EditPlan:
 def _commit_in_turn(session: Session, edit: Edit) -> EditPlan:
     lading, job_id = session.lading, edit.record.job_id
     record = _unchanged(session, edit)
-    kept = without_secrets(edit.new)
+    kept, spec = without_secrets(edit.new), load_spec(edit.new)
     event = Altered(
         definition=render(kept),
+        spec=spec,
         properties=dict(kept.properties),
         is_undo=edit.action == UNDO,
-        window=_window(edit.new),
+        window=window_of(spec),
         secrets_slot=_slot(edit, record),
         at=lading.clock.now(),
     )
@@ -155,7 +156,8 @@ def _commit_in_turn(session: Session, edit: Edit) -> EditPlan:
     begun: BegunEdit | None = None
     try:
         if changed.secrets_slot != record.secrets_slot:
-            lading.keep_secrets(job_id, edit.new, kept, changed.secrets_slot)
+            whole = source_of(edit.new).properties
+            lading.keep_secrets(job_id, whole, source_of(kept).properties, changed.secrets_slot)
         compiled, _ = lading.compile(changed)
         compiled.close()
         if edit.is_move:
@@ -205,6 +207,7 @@ def _with(record: JobRecord, event: Altered) -> JobRecord:
     return replace(
         record,
         definition=event.definition or record.definition,
+        spec=event.spec or record.spec,
         properties=event.properties,
         secrets_slot=event.secrets_slot or record.secrets_slot,
     )
@@ -243,7 +246,8 @@ def _commit_move(session: Session, edit: Edit, changed: JobRecord) -> tuple[Bill
 
 def _open_first(session: Session, edit: Edit, changed: JobRecord) -> Head:
     """A job that never ran begins where its old definition says, so that the edit can be taken back to there."""
-    old = replace(changed, definition=edit.record.definition, secrets_slot=edit.record.secrets_slot)
+    before = edit.record
+    old = replace(changed, definition=before.definition, spec=before.spec, secrets_slot=before.secrets_slot)
     coordinator, first = session.lading.coordinator(old)
     first.close()
     bill = coordinator.bill
@@ -271,10 +275,6 @@ def _forget(lading: Installation, job_id: JobId, slot: str, used: Collection[str
 
 def _reason(session: Session, edit: Edit) -> str:
     return f"{edit.action} by {session.user}" + (f": {edit.reason}" if edit.reason else "")
-
-
-def _window(statement: AnyJob) -> WindowLimits | None:
-    return window_of(define_routine_load(statement).properties) if isinstance(statement, CreateRoutineLoad) else None
 
 
 def _audit(session: Session, edit: Edit) -> AuditEntry:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from lading.errors import LadingError, SecretError
 from lading.jobs.record import JobKind, JobRecord
 from lading.service.compile.sourced import AnyJob, source_of
+from lading.service.edits.written import statement_of, written_statement
 from lading.service.session import Session
 from lading.sql.statements.jobs import AlterRoutineLoad, CreateJob, CreateRoutineLoad, Statement
 from lading.sql.statements.parts import SourceFunction
@@ -26,7 +27,7 @@ class Whole:
 def statement_to_alter(session: Session, record: JobRecord, given: SourceFunction | None) -> Whole:
     """The statement that an ALTER starts from. `given` is the source that it writes. Raises SecretError."""
     try:
-        return Whole(statement=session.lading.statement_of(record))
+        return Whole(statement=statement_of(session.lading, record))
     except SecretError as error:
         # The source of a job that loads files is written as a whole; of a routine load, only what changes.
         needed = set() if record.kind is JobKind.STREAMING else _secret_names(session, record)
@@ -36,10 +37,7 @@ def statement_to_alter(session: Session, record: JobRecord, given: SourceFunctio
                 f"{error.todo} ALTER has to name all of them: {', '.join(sorted(missing))}." if missing else error.todo
             )
             raise SecretError(error.what, left=error.left, todo=todo) from error
-    statement = parse_statement(record.definition)
-    if not isinstance(statement, CreateJob | CreateRoutineLoad):
-        raise TypeError(type(statement))
-    return Whole(statement=statement, has_lost_secrets=True)
+    return Whole(statement=written_statement(record), has_lost_secrets=True)
 
 
 def _secret_names(session: Session, record: JobRecord) -> set[str]:

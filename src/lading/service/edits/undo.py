@@ -14,6 +14,7 @@ from lading.service.edits.begun import settled
 from lading.service.edits.edit import UNDO, Edit, check_paused
 from lading.service.edits.history import cut_off_edit, last_edit, moves_back, name_of, positions_before
 from lading.service.edits.plan import PartitionMove
+from lading.service.edits.written import statement_of
 from lading.service.session import Session
 from lading.sql.statements.jobs import Statement
 
@@ -34,7 +35,7 @@ def prepare_undo(session: Session, found: JobRecord, *, reason: str = "", statem
     if entry is None or "definition_before" not in entry.facts:
         msg = f"There is no change of job {record.full_name} to take back"
         raise JobStateError(msg, left="Nothing was changed.", todo="See SHOW LOAD AUDIT.", job_id=record.job_id)
-    old = session.lading.statement_of(record)
+    old = statement_of(session.lading, record)
     new = _statement_before(session, record, entry.facts)
     restored: Positions | None = None
     moves: tuple[PartitionMove, ...] = ()
@@ -59,7 +60,7 @@ def prepare_undo(session: Session, found: JobRecord, *, reason: str = "", statem
 def _statement_before(session: Session, record: JobRecord, facts: Mapping[str, str]) -> AnyJob:
     """The definition of before, with the secrets of before where those were changed."""
     slot = facts.get("slot_before", "")
-    return session.lading.statement_of(replace(record, definition=facts["definition_before"], secrets_slot=slot))
+    return statement_of(session.lading, replace(record, definition=facts["definition_before"], secrets_slot=slot))
 
 
 def _undo_cut_off(
@@ -72,7 +73,7 @@ def _undo_cut_off(
     statement: Statement | None,
 ) -> Edit:
     """Only the position is taken back: the definition was not changed."""
-    old = session.lading.statement_of(record)
+    old = statement_of(session.lading, record)
     newest, restored = positions_before(session, record, name_of(edited), saved)
     return Edit(
         record=record,

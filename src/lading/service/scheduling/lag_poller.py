@@ -16,8 +16,9 @@ from lading.ids import JobId
 from lading.jobs.record import JobKind, JobRecord
 from lading.model.positions import Positions
 from lading.service.installation import Installation
-from lading.service.telemetry.lag_cache import MOST_ASKED, LagWatch
+from lading.service.telemetry.lag_cache import MOST_ASKED
 from lading.service.telemetry.metrics import Metrics
+from lading.service.views.routine import ask_stream, views_of
 from lading.sources.streams import StreamSight
 from lading.status.lag import LagUnit
 
@@ -36,7 +37,7 @@ class LagRounds:
         self._metrics = metrics
         self._every_s = every_s
         self._sight = sight or ask_stream
-        self._watch = self._shared_watch(lading)
+        self._watch = views_of(lading).watch
         self._watch.listeners.append(self._heard)
         self._ending = threading.Event()
         self._log = logging.getLogger("lading.lag")
@@ -65,8 +66,8 @@ class LagRounds:
     def _look_at(self, records: Sequence[JobRecord]) -> None:
         asks = {}
         for record in records:
-            positions = self._positions(record)
-            if positions is not None and positions.partitions:
+            positions = views_of(self._lading).positions(record)
+            if positions.partitions:
                 asks[record.job_id] = partial(self._sight, self._lading, record, positions)
         self._watch.look(asks)
 
@@ -80,17 +81,6 @@ class LagRounds:
             record, unit=_unit_of(record), partitions=sight.lag, seconds_to_trim=sight.seconds_to_trim
         )
 
-    @staticmethod
-    def _shared_watch(lading: Installation) -> LagWatch:
-        from lading.service.views.routine import views_of
-
-        return views_of(lading).watch
-
-    def _positions(self, record: JobRecord) -> Positions | None:
-        from lading.service.views.routine import views_of
-
-        return views_of(self._lading).positions(record)
-
     def _run(self) -> None:
         while not self._ending.wait(self._every_s):
             try:
@@ -99,30 +89,6 @@ class LagRounds:
                 self._log.exception("lags cannot be looked at, trying again")
 
 
-def ask_stream(lading: Installation, record: JobRecord, positions: Positions) -> StreamSight:
-    """What the stream of a routine load says now."""
-    from lading.service.compile.streams import open_stream
-    from lading.service.security.reach import job_rules
-    from lading.service.views.routine import NO_ROWS, with_references_followed
-    from lading.sql.statements.definitions import define_routine_load
-    from lading.sql.statements.jobs import CreateRoutineLoad
-
-    statement = lading.statement_of(record)
-    if not isinstance(statement, CreateRoutineLoad):
-        return StreamSight()
-    definition = define_routine_load(with_references_followed(lading, statement))
-    addresses = job_rules(lading.endpoints, record.job_id, statement.source)
-    stream = open_stream(record, definition, NO_ROWS, lading.clock, addresses)
-    try:
-        return stream.source.sight(positions)
-    finally:
-        stream.close()
-
-
 def _unit_of(record: JobRecord) -> LagUnit:
-    from lading.sql.statements.jobs import CreateRoutineLoad
-    from lading.sql.syntax.parse import parse_statement
-
-    statement = parse_statement(record.definition)
-    is_kafka = isinstance(statement, CreateRoutineLoad) and statement.source.name == "KAFKA"
+    is_kafka = record.spec is not None and record.spec.source.kind == "KAFKA"
     return LagUnit.RECORDS if is_kafka else LagUnit.MILLISECONDS

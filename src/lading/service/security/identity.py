@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from lading.model.load import SourceSpec
 from lading.sql.properties.files import is_s3_uri
-from lading.sql.statements.parts import SourceFunction
 
 _PLACES = re.compile(r"offsets|_partitions$|_shards|default_pos|discovery$|on_data_loss$|group\.id$|client\.id$")
 """Properties that say where to begin, and nothing about what is reached."""
@@ -23,12 +23,12 @@ class KnownTable:
     location: str
 
 
-def uses_service_identity(source: SourceFunction) -> bool:
+def uses_service_identity(source: SourceSpec) -> bool:
     """Whether requests for this source would be signed with what the service itself is: a role is assumed with it."""
     given = source.properties
-    if source.name == "KINESIS":
+    if source.kind == "KINESIS":
         return not _has_keys(given, "aws")
-    if source.name == "KAFKA":
+    if source.kind == "KAFKA":
         return any(name.startswith("aws.") for name in given) and not _has_keys(given, "aws")
     return is_s3_uri(given.get("uri", "")) and reaches_with_identity(given)
 
@@ -43,12 +43,12 @@ def _has_keys(properties: Mapping[str, str], prefix: str) -> bool:
     return all(properties.get(f"{prefix}.{name}", "").strip() for name in ("access_key", "secret_key"))
 
 
-def same_reach(one: SourceFunction, other: SourceFunction) -> bool:
+def same_reach(one: SourceSpec, other: SourceSpec) -> bool:
     """Whether two sources are the same place, reached in the same way; positions may differ."""
-    return one.name == other.name and _reach(one) == _reach(other)
+    return one.kind == other.kind and _reach(one) == _reach(other)
 
 
-def _reach(source: SourceFunction) -> dict[str, str]:
+def _reach(source: SourceSpec) -> dict[str, str]:
     return {name: value for name, value in source.properties.items() if not _PLACES.search(name)}
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from lading.ids import JobId
+from lading.model.load import SourceSpec
 from lading.net.addresses import AddressRules
 from lading.service.security.endpoints import Endpoint, Endpoints, endpoints_of, job_subject
 from lading.sql.properties.files import is_s3_uri
-from lading.sql.statements.parts import SourceFunction
 
 
-def job_rules(endpoints: Endpoints, job_id: JobId, source: SourceFunction, *, is_trusted: bool = False) -> AddressRules:
+def job_rules(endpoints: Endpoints, job_id: JobId, source: SourceSpec, *, is_trusted: bool = False) -> AddressRules:
     """Check the hosts of a job that is opened now, and say by which rules it may connect. Raises ConfigError.
 
     `is_trusted`: somebody with ADMIN on everything looks at a definition that is not the job's yet.
@@ -21,7 +21,7 @@ def job_rules(endpoints: Endpoints, job_id: JobId, source: SourceFunction, *, is
     return endpoints.rules_for(job_subject(job_id), named, trusted)
 
 
-def hosts_of(source: SourceFunction) -> tuple[Endpoint, ...]:
+def hosts_of(source: SourceSpec) -> tuple[Endpoint, ...]:
     """The hosts that a source names."""
     return endpoints_of(source.properties, bucket=_bucket(source.properties.get("uri", ""), source.properties))
 

@@ -8,6 +8,7 @@ from lading.service.compile.sourced import source_of
 from lading.service.edits import rollbacks
 from lading.service.edits.edit import Edit, commit_edit, plan_of, show_plan
 from lading.service.edits.undo import prepare_undo
+from lading.service.edits.written import statement_of
 from lading.service.result import Result, done, table
 from lading.service.session import Session
 from lading.service.statements.inspect import explain_job, find_any, show_load
@@ -102,7 +103,7 @@ def _change_users(session: Session, statement: UserStatement) -> Result:
 def _show(session: Session, statement: Statement) -> Result:
     match statement:
         case ShowCreateJob():
-            shown = mask(session.lading.statement_of(session.job(statement.name.name)))
+            shown = mask(statement_of(session.lading, session.job(statement.name.name)))
             return table(("JobName", "CreateStmt"), [(statement.name.name, render(shown))])
         case ShowRoutineLoad():
             return show_routine(session, statement)

@@ -22,6 +22,7 @@ from lading.service.edits.create import create_open_job
 from lading.service.edits.edit import Edit, check_paused
 from lading.service.edits.lost_secrets import statement_to_alter
 from lading.service.edits.plan import PartitionMove, plan_file_moves
+from lading.service.edits.written import written_statement
 from lading.service.result import Result, done
 from lading.service.runtime.ended_jobs import tell_table
 from lading.service.security.authorization import is_local
@@ -33,6 +34,7 @@ from lading.sql.properties.jobs import read_job_properties
 from lading.sql.statements.alter import alter_streaming_job
 from lading.sql.statements.definitions import define_streaming_job
 from lading.sql.statements.jobs import AlterJob, ControlJob, CreateJob
+from lading.sql.statements.load_specs import load_spec
 from lading.sql.statements.parts import InsertSelect, SourceFunction
 from lading.sql.syntax.masking import without_secrets
 from lading.sql.syntax.render import render
@@ -52,14 +54,15 @@ def create_job(session: Session, statement: CreateJob) -> Result:
     insert = _bound(session, replace(statement.insert, table=qualified, source=_located(statement.insert.source)))
     properties = _located_names(statement.properties, insert.source)
     statement = replace(statement, insert=insert, properties=properties)
-    kept = without_secrets(statement)
+    kept, spec = without_secrets(statement), load_spec(statement)
     event = Created(
         job_id=new_job_id(),
         name=statement.name,
         database=session.database,
         kind=JobKind.STREAMING,
         definition=render(kept),
-        target=f"{database}.{definition.table.name}",
+        spec=spec,
+        target=spec.target,
         properties=dict(kept.properties),
         comment=statement.comment or "",
         user=session.user,
@@ -67,7 +70,7 @@ def create_job(session: Session, statement: CreateJob) -> Result:
     )
     record, _ = create_record(event)
     # Dies after this: secrets of a job that does not exist, which nobody reads.
-    session.lading.keep_secrets(record.job_id, statement, kept)
+    session.lading.keep_secrets(record.job_id, insert.source.properties, kept.insert.source.properties)
     allow_hosts(session, record.job_id, statement.insert.source)
     # Everything is checked against the table and the files before the job exists; keys and roles by a first listing.
     create_open_job(session, record, statement)
@@ -158,7 +161,7 @@ def _moves(session: Session, record: JobRecord, key: str) -> tuple[Head | None, 
         raise ConfigError(msg, left="Nothing was changed.")
     bills = session.lading.bills(record, 1)
     positions: Positions = bills[0].positions if bills else source.open(compiled.job.start)
-    remark = warn_outside(key, source_of(session.lading.statement_of(record)))
+    remark = warn_outside(key, source_of(written_statement(record)))
     return (bills[0].head if bills else None), plan_file_moves(source, positions, key, remark)
 
 

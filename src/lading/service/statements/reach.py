@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from lading.errors import DeniedError
 from lading.ids import JobId
+from lading.model.load import SourceSpec
 from lading.service.security.endpoints import job_subject, table_subject
 from lading.service.security.identity import (
     KnownTable,
@@ -22,17 +23,19 @@ from lading.service.security.reach import hosts_of, table_hosts
 from lading.service.session import Session
 from lading.sql.properties.files import is_s3_uri
 from lading.sql.properties.kafka_settings import settings_for_admins
+from lading.sql.statements.load_specs import source_spec
 from lading.sql.statements.parts import SourceFunction
 from lading.sql.statements.tables import CreateTable
 from lading.sql.statements.users import Privilege
 
 
-def check_source(session: Session, source: SourceFunction, before: SourceFunction | None = None) -> None:
-    """Refuse a source that the user of a session may not have read; `before` is what the job has now.
+def check_source(session: Session, asked: SourceFunction, old: SourceFunction | None = None) -> None:
+    """Refuse a source that the user of a session may not have read; `old` is what the job has now.
 
     What stays as it is was checked when it was made. Raises PropertyError or DeniedError.
     """
-    rights = session.rights
+    rights, source = session.rights, source_spec(asked)
+    before = source_spec(old) if old is not None else None
     known = hosts_of(before) if before is not None else ()
     named = [each for each in hosts_of(source) if each not in known]
     session.lading.endpoints.check_named(named, user=session.user, is_admin=session.is_admin)
@@ -72,8 +75,8 @@ def _check_places(session: Session, rights: Rights, uri: str) -> None:
     raise DeniedError(msg, left="Nothing was changed.", todo=todo, user=session.user, privilege="USAGE")
 
 
-def _for_admins(source: SourceFunction, before: SourceFunction | None) -> list[str]:
-    if source.name != "KAFKA":
+def _for_admins(source: SourceSpec, before: SourceSpec | None) -> list[str]:
+    if source.kind != "KAFKA":
         return []
     old: Mapping[str, str] = before.properties if before is not None else {}
     return [name for name in settings_for_admins(source.properties) if old.get(name) != source.properties[name]]
@@ -85,7 +88,7 @@ def _for_admins(source: SourceFunction, before: SourceFunction | None) -> list[s
 def allow_hosts(session: Session, job_id: JobId, source: SourceFunction) -> None:
     """Keep that somebody with ADMIN on everything named the hosts of a job."""
     if session.is_admin:
-        session.lading.endpoints.allow(job_subject(job_id), hosts_of(source))
+        session.lading.endpoints.allow(job_subject(job_id), hosts_of(source_spec(source)))
 
 
 def allow_table_hosts(session: Session, statement: CreateTable, database: str) -> None:

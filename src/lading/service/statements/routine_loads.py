@@ -22,6 +22,7 @@ from lading.service.edits.create import create_open_job
 from lading.service.edits.edit import Edit, check_paused
 from lading.service.edits.lost_secrets import statement_to_alter
 from lading.service.edits.plan import PartitionMove, plan_given_up, plan_new_source, plan_stream_moves
+from lading.service.edits.written import statement_of
 from lading.service.result import Result, done, table
 from lading.service.runtime.ended_jobs import tell_table
 from lading.service.security.reach import job_rules
@@ -34,7 +35,6 @@ from lading.service.views.routine import (
     show_jobs,
     show_tasks,
     views_of,
-    with_references_followed,
 )
 from lading.sql.statements.alter import AlteredRoutineLoad, alter_routine_load, check_keys_stay, names_same_source
 from lading.sql.statements.definitions import define_routine_load
@@ -46,6 +46,7 @@ from lading.sql.statements.jobs import (
     ShowRoutineLoad,
     ShowRoutineLoadTask,
 )
+from lading.sql.statements.load_specs import load_spec, load_with_secrets
 from lading.sql.statements.parts import QualifiedName
 from lading.sql.statements.users import Privilege
 from lading.sql.syntax.masking import without_secrets
@@ -94,26 +95,27 @@ def create_routine(session: Session, statement: CreateRoutineLoad) -> Result:
     database = database_of(session, statement.name)
     check_source(session, statement.source)
     lading.catalog.require_database(database)
-    definition = define_routine_load(statement)
+    define_routine_load(statement)
     _check_room(session, statement.name.name, database)
     statement = replace(statement, name=replace(statement.name, db=database))
-    kept = without_secrets(statement)
+    kept, spec = without_secrets(statement), load_spec(statement)
     event = Created(
         job_id=new_job_id(),
         name=statement.name.name,
         database=database,
         kind=JobKind.ROUTINE,
         definition=render(kept),
-        target=f"{database}.{definition.table}",
+        spec=spec,
+        target=spec.target,
         properties=dict(kept.properties),
         comment=statement.comment or "",
         user=session.user,
-        window=window_of(definition.properties),
+        window=window_of(spec),
         at=lading.clock.now(),
     )
     record, _ = create_record(event)
     # Dies after this: secrets of a job that does not exist, which nobody reads.
-    lading.keep_secrets(record.job_id, statement, kept)
+    lading.keep_secrets(record.job_id, statement.source.properties, kept.source.properties)
     allow_hosts(session, record.job_id, statement.source)
     create_open_job(session, record, statement)
     return done(f"routine load {database}.{statement.name.name} created")
@@ -233,7 +235,7 @@ def prepare_routine_move(
 
 
 def _routine_statement(session: Session, record: JobRecord) -> CreateRoutineLoad:
-    return _as_routine(record, session.lading.statement_of(record))
+    return _as_routine(record, statement_of(session.lading, record))
 
 
 def _as_routine(record: JobRecord, found: AnyJob) -> CreateRoutineLoad:
@@ -245,9 +247,9 @@ def _as_routine(record: JobRecord, found: AnyJob) -> CreateRoutineLoad:
 
 def _stream(session: Session, record: JobRecord, statement: CreateRoutineLoad) -> Stream:
     """The stream of a definition, for questions only: no row is read."""
-    definition = define_routine_load(with_references_followed(session.lading, statement))
-    addresses = job_rules(session.lading.endpoints, record.job_id, statement.source, is_trusted=session.is_admin)
-    return open_stream(record, definition, NO_ROWS, session.lading.clock, addresses)
+    lading, load = session.lading, load_with_secrets(statement)
+    addresses = job_rules(lading.endpoints, record.job_id, load.source, is_trusted=session.is_admin)
+    return open_stream(record, lading.followed(load), NO_ROWS, session.lading.clock, addresses)
 
 
 def _positions(session: Session, record: JobRecord, statement: CreateRoutineLoad) -> tuple[Head | None, Positions]:

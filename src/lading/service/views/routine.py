@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from weakref import WeakKeyDictionary
 
 from lading.errors import LadingError
@@ -22,6 +24,7 @@ from lading.jobs.routine_views import (
     render_schema_row,
 )
 from lading.model.bill import Head
+from lading.model.load import LoadSpec
 from lading.model.positions import Positions
 from lading.pipeline.mapping import RowMapping
 from lading.service.compile.mapping import Mapped
@@ -29,8 +32,6 @@ from lading.service.compile.positions import kafka_words, kinesis_words
 from lading.service.compile.streams import open_stream
 from lading.service.installation import Installation
 from lading.service.result import Result, table
-from lading.service.security.reach import job_rules
-from lading.service.security.vault import resolve_properties
 from lading.service.session import Session
 from lading.service.telemetry.lag_cache import Ask, LagWatch
 from lading.service.telemetry.recent import lookout_of
@@ -38,10 +39,8 @@ from lading.service.views.jobs import JobViews
 from lading.service.views.routine_facts import facts_of
 from lading.sources.streams import StreamSight
 from lading.sql.statements.alter import KAFKA_STARTS, KINESIS_STARTS
-from lading.sql.statements.definitions import define_routine_load
 from lading.sql.statements.jobs import CreateRoutineLoad
 from lading.sql.syntax.masking import mask
-from lading.sql.syntax.parse import parse_statement
 from lading.sql.syntax.render import render
 
 NO_ROWS = Mapped(source_columns=(), metadata=(), mapping=RowMapping(columns=()))
@@ -80,48 +79,40 @@ class RoutineViews:
 
     def facts(self, records: Sequence[JobRecord]) -> dict[JobId, RoutineFacts]:
         """What is shown of jobs and is not in their records."""
-        statements = {record.job_id: self._statement(record) for record in records}
         seen = {record.job_id: self._see(record) for record in records}
         asks: dict[JobId, Ask] = {}
         for record in records:
             positions = seen[record.job_id].positions
             if not record.is_final and positions.partitions:
-                asks[record.job_id] = self._ask(record, positions)
+                asks[record.job_id] = partial(ask_stream, self._lading, record, positions)
         sights = self.watch.look(asks)
         return {
-            record.job_id: self._facts(
-                record, statements[record.job_id], seen[record.job_id], sights.get(record.job_id)
-            )
-            for record in records
+            record.job_id: self._facts(record, seen[record.job_id], sights.get(record.job_id)) for record in records
         }
 
     def positions(self, record: JobRecord) -> Positions:
         """Where a job stands, as far as can be read; empty before it was opened."""
         return self._see(record).positions
 
-    def _facts(
-        self, record: JobRecord, statement: CreateRoutineLoad, seen: _Seen, sight: StreamSight | None
-    ) -> RoutineFacts:
+    def _facts(self, record: JobRecord, seen: _Seen, sight: StreamSight | None) -> RoutineFacts:
         urls = seen.error_urls if record.window_rows.error else ()
-        try:
-            facts = facts_of(statement, define_routine_load(statement), seen.positions, sight, urls)
-        except LadingError:
-            facts = RoutineFacts(source_type=statement.source.name, error_urls=urls)
+        load = self._load(record)
+        facts = RoutineFacts(source_type=load.source.kind if load is not None else "", error_urls=urls)
+        if load is not None:
+            with suppress(LadingError):
+                facts = facts_of(record, load, seen.positions, sight, urls)
         rates = JobViews(self._lading, lookout=lookout_of(self._lading)).rates(record)
         facts = replace(facts, rows_per_s=rates.rows_per_s, bytes_per_s=rates.bytes_per_s)
         if seen.positions.partitions or not record.current_offset:
             return facts
         return replace(facts, progress=json.loads(record.current_offset))
 
-    def _statement(self, record: JobRecord) -> CreateRoutineLoad:
+    def _load(self, record: JobRecord) -> LoadSpec | None:
         """With its secrets, which are masked later; without them when they cannot be read."""
         try:
-            found = self._lading.statement_of(record)
+            return self._lading.load_of(record)
         except LadingError:
-            found = parse_statement(record.definition)  # type: ignore[assignment]  # checked below
-        if not isinstance(found, CreateRoutineLoad):
-            raise TypeError(type(found))
-        return found
+            return record.spec
 
     def _see(self, record: JobRecord) -> _Seen:
         head, known = record.last_seen, self._seen.get(record.job_id)
@@ -153,18 +144,15 @@ class RoutineViews:
                 urls += older.quarantine
         return _Seen(head, bill.positions, tuple(urls[:KEPT_URLS]))
 
-    def _ask(self, record: JobRecord, positions: Positions) -> Ask:
-        def ask() -> StreamSight:
-            statement = with_references_followed(self._lading, self._statement(record))
-            definition = define_routine_load(statement)
-            addresses = job_rules(self._lading.endpoints, record.job_id, statement.source)
-            stream = open_stream(record, definition, NO_ROWS, self._lading.clock, addresses)
-            try:
-                return stream.source.sight(positions)
-            finally:
-                stream.close()
 
-        return ask
+def ask_stream(lading: Installation, record: JobRecord, positions: Positions) -> StreamSight:
+    """What the stream of a routine load says now."""
+    load, addresses = lading.open_source(record)
+    stream = open_stream(record, load, NO_ROWS, lading.clock, addresses)
+    try:
+        return stream.source.sight(positions)
+    finally:
+        stream.close()
 
 
 _VIEWS: WeakKeyDictionary[Installation, RoutineViews] = WeakKeyDictionary()
@@ -185,12 +173,6 @@ def show_tasks(lading: Installation, record: JobRecord) -> Result:
     """SHOW ROUTINE LOAD TASK."""
     facts = views_of(lading).facts([record])[record.job_id]
     return table(ROUTINE_TASK_COLUMNS, render_routine_task(record, facts))
-
-
-def with_references_followed(lading: Installation, statement: CreateRoutineLoad) -> CreateRoutineLoad:
-    """The statement with secrets in the place of references to them."""
-    known = resolve_properties(statement.source.properties, home=lading.home.path)
-    return replace(statement, source=replace(statement.source, properties=known))
 
 
 def schema_rows(session: Session) -> list[Row]:

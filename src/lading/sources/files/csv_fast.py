@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
+from lading.model.row_formats import CsvOptions
 from lading.sources.files.blocks import BOM
 from lading.sources.files.csv_reference import NULL, count_mismatch
 from lading.sources.files.rows import BadRow
-from lading.sources.files.spec import CsvOptions
 
 _SPARE = [bytes([code]) for code in range(1, 32) if code not in b"\t\n\r"]
 _SENTINEL = b"x"

@@ -6,12 +6,12 @@ from collections.abc import Generator, Iterator, Sequence
 
 import pyarrow as pa
 
+from lading.model.row_formats import CsvOptions
 from lading.sources.files.arrays import strings
 from lading.sources.files.blocks import SLOW_BYTES, Lines, line_blocks, quarters
 from lading.sources.files.csv_fast import FastBlock, FastCsv
 from lading.sources.files.csv_reference import NOT_CLOSED, NOT_UTF8, CsvText, Record, count_mismatch
 from lading.sources.files.rows import BadRow, RowShaper
-from lading.sources.files.spec import CsvOptions
 from lading.sources.files.unpack import Read
 
 _PIECE_BYTES = 16 * 1024

@@ -13,8 +13,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lading.model.row_formats import CsvOptions
 from lading.sources.files.blocks import Lines
-from lading.sources.files.spec import CsvOptions
 
 NULL = "\\N"
 NOT_UTF8 = "Not UTF-8"

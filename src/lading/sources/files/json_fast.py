@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pajson
 
+from lading.model.row_formats import JsonOptions
 from lading.sources.files.json_numbers import NumberQuotes, can_quote
 from lading.sources.files.jsonpath import parse_jsonpath
-from lading.sources.files.spec import JsonOptions
 
 _MINUS_ZERO = re.compile(rb"-0(?![.\d])")
 _MAX_FAILURES = 3

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
+from lading.model.row_formats import JsonOptions
 from lading.sources.files.arrays import strings
 from lading.sources.files.blocks import SLOW_BYTES, Lines, line_blocks, quarters
 from lading.sources.files.json_fast import FastJson
 from lading.sources.files.json_reference import BadDocument, JsonText, Value
 from lading.sources.files.json_scan import JsonScanner
 from lading.sources.files.rows import BadRow, RowShaper
-from lading.sources.files.spec import JsonOptions
 from lading.sources.files.unpack import Read
 
 _BATCH_BYTES = 1024 * 1024

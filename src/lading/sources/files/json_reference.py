@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from json.encoder import encode_basestring
 from typing import Any
 
+from lading.model.row_formats import JsonOptions
 from lading.sources.files.jsonpath import MISSING, follow, parse_jsonpath
-from lading.sources.files.spec import JsonOptions
 
 NOT_UTF8 = "Not UTF-8"
 TOO_DEEP = "Malformed JSON: nested too deeply"

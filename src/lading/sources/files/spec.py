@@ -7,6 +7,7 @@ from enum import Enum
 
 import pyarrow as pa
 
+from lading.model.row_formats import CsvOptions, JsonOptions
 from lading.net.addresses import EVERY_PRIVATE, AddressRules
 
 MAX_RECORD_BYTES = 16 * 1024 * 1024
@@ -75,30 +76,6 @@ class MissingColumns(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CsvOptions:
-    """How a csv file is written."""
-
-    column_separator: str = "\t"
-    line_delimiter: str = "\n"
-    """`\\n` takes `\\r\\n` as a line's end too; any other text is taken to the letter."""
-    enclose: str = ""
-    escape: str = ""
-    skip_lines: int = 0
-    empty_field_as_null: bool = False
-    trim_double_quotes: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JsonOptions:
-    """How a json file is written."""
-
-    read_by_line: bool = True
-    strip_outer_array: bool = False
-    json_root: str = ""
-    jsonpaths: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class S3Access:
     """How to reach an S3-compatible store. Empty values leave it to the default chain."""
 
@@ -142,8 +119,8 @@ class FilesSpec:
     format: Format
     s3: S3Access = S3Access()
     compression: Compression = Compression.AUTO
-    csv: CsvOptions = CsvOptions()
-    json: JsonOptions = JsonOptions()
+    csv: CsvOptions = field(default_factory=CsvOptions)
+    json: JsonOptions = field(default_factory=JsonOptions)
     path_partition_keys: tuple[str, ...] = ()
     missing_columns: MissingColumns = MissingColumns.ERROR
     """For csv with names, parquet and orc. A key that a json document lacks is always null."""

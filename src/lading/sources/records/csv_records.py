@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
+from lading.model.row_formats import CsvOptions
 from lading.sources.files.arrays import strings, whole_numbers
 from lading.sources.files.blocks import Lines
 from lading.sources.files.csv_fast import FastBlock, FastCsv
 from lading.sources.files.csv_reference import NOT_CLOSED, NOT_UTF8, CsvText, count_mismatch
-from lading.sources.files.spec import CsvOptions
 from lading.sources.records.parsed import Flaw, Taken
 from lading.sources.records.runs import runs
 

@@ -13,9 +13,9 @@ from operator import itemgetter
 from types import NoneType
 from typing import Any
 
+from lading.model.row_formats import JsonOptions
 from lading.sources.files.json_reference import BadDocument, JsonText, Value
 from lading.sources.files.jsonpath import MISSING, Step, follow, parse_jsonpath
-from lading.sources.files.spec import JsonOptions
 from lading.sources.records.arrow_json import MINUS_ZERO, FlatJson
 from lading.sources.records.columns import text_column
 from lading.sources.records.documents import SPACE, UNREAD, Documents, dumps_or_none, leave_unread, load

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from lading.sources.files.spec import MAX_RECORD_BYTES, CsvOptions, JsonOptions
+from lading.model.row_formats import CsvOptions, JsonOptions
+from lading.sources.files.spec import MAX_RECORD_BYTES
 
 
 class RecordKind(Enum):

@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from lading.errors import NotSupportedError
+from lading.model.row_formats import CsvOptions, JsonOptions
 from lading.sql.properties.row_formats import (
     CSV_RULES,
     JSON_RULES,
-    CsvOptions,
-    JsonOptions,
     read_csv_options,
     read_json_options,
     show_csv_options,

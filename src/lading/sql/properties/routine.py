@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from lading.errors import NotSupportedError, PropertyError
+from lading.model.row_formats import CsvOptions, JsonOptions
 from lading.sql.properties.row_formats import (
     ENCLOSE_RULES,
     RECORD_JSON_RULES,
-    CsvOptions,
-    JsonOptions,
     read_record_csv_options,
     read_record_json_options,
 )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from lading.model.row_formats import CsvOptions, JsonOptions
 from lading.sql.expressions.type_names import parse_type
 from lading.sql.properties.values import (
     Rule,
@@ -22,34 +22,6 @@ from lading.sql.properties.values import (
     whole,
 )
 from lading.sql.syntax.separators import parse_separator, show_separator
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CsvOptions:
-    """How a line becomes fields."""
-
-    column_separator: str = "\t"
-    line_delimiter: str = "\n"
-    enclose: str = ""
-    escape: str = ""
-    empty_field_as_null: bool = False
-    trim_double_quotes: bool = False
-    skip_lines: int = 0
-    schema: tuple[tuple[str, str], ...] = ()
-    """Names and Spark types of the fields, when the statement says them."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JsonOptions:
-    """How a document becomes fields."""
-
-    read_by_line: bool = True
-    strip_outer_array: bool = False
-    json_root: str = ""
-    jsonpaths: tuple[str, ...] = ()
-    num_as_string: bool = False
-    fuzzy_parse: bool = False
-
 
 _FIELD = re.compile(r"\s*([^:;]+?)\s*:\s*([^;]+?)\s*")
 

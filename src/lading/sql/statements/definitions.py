@@ -155,7 +155,7 @@ def _routine_load(statement: CreateRoutineLoad) -> RoutineLoadDefinition:
         raise NotSupportedError(msg, place=statement.name.span, hint="ON table is missing", todo="Write ON table.")
     properties = read_routine_properties(statement.properties, column_separator=clauses.column_separator)
     source = read_stream_source(statement.source)
-    _check_format(properties.format, source)
+    check_format(properties.format, source)
     return RoutineLoadDefinition(
         name=statement.name,
         table=statement.table,
@@ -168,7 +168,8 @@ def _routine_load(statement: CreateRoutineLoad) -> RoutineLoadDefinition:
     )
 
 
-def _check_format(format: str, source: KafkaProperties | KinesisProperties) -> None:
+def check_format(format: str, source: KafkaProperties | KinesisProperties) -> None:
+    """Refuse a format that needs a registry where the stream names none."""
     if format not in REGISTRY_FORMATS:
         return
     if not isinstance(source, KafkaProperties):

@@ -1,0 +1,137 @@
+"""A load as one value: what CREATE or ALTER asked for, read once by `sql` and kept in the record of the job.
+
+A job is opened, run, shown and asked for its lag by this value. The text of its statement is for people: SHOW CREATE
+prints it, ALTER changes it, and bills keep it so that a lost store can be rebuilt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from lading.model.row_formats import CsvOptions, JsonOptions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceSpec:
+    """Where rows come from: a kind of source and the properties that this kind reads."""
+
+    kind: str
+    """S3, FILE, KAFKA or KINESIS."""
+    properties: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """As they were written, by name. A stored spec has no secrets: those are sealed apart, and references such as
+    `env:NAME` are followed each time the source is opened."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnSpec:
+    """One item of COLUMNS or of a SELECT."""
+
+    name: str | None = None
+    """None: a SELECT gave it no name; its place says which column of the target it fills."""
+    expression: str | None = None
+    """In the words of the statement: what Spark is told depends on the types of columns, which may change. None: the
+    column is read from the source as it is."""
+    is_star: bool = False
+    """All columns of the source."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MappingSpec:
+    """How a row of the source becomes a row of the table. Expressions are in the words of the statement."""
+
+    target_columns: tuple[str, ...] = ()
+    """Columns of the target, in the order of `columns`. Empty: all of them, in the table's order."""
+    columns: tuple[ColumnSpec, ...] | None = None
+    """None: the columns of the table, by place for CSV and by name for JSON."""
+    preceding_filter: str | None = None
+    where: str | None = None
+    source_alias: str | None = None
+    """The name that a SELECT gives its source."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadLimits:
+    """Bounds of one batch. None: the source has no such bound."""
+
+    interval_s: int
+    """How long to wait when the source had nothing; a stream is also read for so long at most."""
+    size_bytes: int
+    files: int | None = None
+    rows: int | None = None
+    tasks: int | None = None
+    """How many tasks read at one time at most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadBudget:
+    """How many bad rows a load may have."""
+
+    max_ratio: float = 1.0
+    is_strict: bool = False
+    """Any bad row refuses its batch."""
+    max_errors: int | None = None
+    """So many are committed before the job is paused; they are counted over a window of batches. None: each batch is
+    judged alone, before its commit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionOptions:
+    """How expressions are computed."""
+
+    strict_cast: bool = False
+    """A CAST that fails makes a bad row, not NULL."""
+    strict_values: bool = False
+    """A value that does not fit its column makes a bad row, not NULL."""
+    timeout_s: int = 0
+    """After so long a batch is given up. 0: never."""
+    time_zone: str = ""
+    """Empty: that of the service."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileIntake:
+    """Which files are loaded, and when."""
+
+    offset: str | None = None
+    """The last file that counts as loaded. None: the statement says nothing about it."""
+    ingestion_mode: str = "CONTINUOUS"
+    """ONCE: the job is finished when everything that was there is loaded."""
+    late_files: str = "LOAD"
+    """Files that sort before the position when they appear: LOAD loads them, SHOW only counts them."""
+    late_window: int | None = None
+    """How many loaded files are remembered. None: as the source has it."""
+    also_load: tuple[str, ...] = ()
+    """Files that are loaded wherever they sort, once."""
+    settle_s: int | None = None
+    """For so many seconds a file on a disk must not have been modified. None: as the installation has it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordOptions:
+    """How rows stand in the records of a stream."""
+
+    format: str = "csv"
+    csv: CsvOptions = field(default_factory=CsvOptions)
+    json: JsonOptions = field(default_factory=JsonOptions)
+    exec_mem_limit_bytes: int = 2_147_483_648
+    """Only shown, as `send_batch_parallelism`."""
+    send_batch_parallelism: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadSpec:
+    """Everything that a job needs to know to run, but for its secrets."""
+
+    name: str
+    target: str
+    """`database.table`."""
+    source: SourceSpec
+    mapping: MappingSpec
+    limits: LoadLimits
+    budget: LoadBudget = LoadBudget()
+    session: SessionOptions = SessionOptions()
+    intake: FileIntake = FileIntake()
+    """For sources of files."""
+    records: RecordOptions = RecordOptions()
+    """For streams; files say it among the properties of their source."""
