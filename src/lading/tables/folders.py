@@ -4,31 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import re
-from urllib.parse import unquote_to_bytes
+from collections.abc import Sequence
 
-_LONGEST = 100
-_HALF_ESCAPE = re.compile(r"%[0-9A-Fa-f]?$")
+_LONGEST = 200
+_LONGEST_PATH = 600
+_SHORTEST = 40
+_PLAIN = re.compile(r"[^A-Za-z0-9_]")
 
 
-def short_name(name: str) -> str:
-    """A name that every store takes: a long one is cut, and told apart by a digest.
+def short_folders(names: Sequence[str]) -> str:
+    """The path of these folders, each `column=value`: one that is too long becomes `column-digest`.
 
-    File systems refuse long names, stores long keys, and a partition value can be any text. It is never cut inside a
-    character: readers that turn `%XX` back refuse half of one.
+    File systems refuse long names, stores long keys, and a partition value can be any text. A long name is not cut:
+    Polars reads partition values of Delta from `column=value` in the path, whatever the log says, and would take what
+    is left of a value for the value. Where there is no `=`, it refuses to read the table that way, and says so.
     """
-    if len(name) <= _LONGEST:
-        return name
-    kept = name[:_LONGEST]
-    while not _is_whole(kept):
-        kept = kept[: kept.rindex("%")]
-    return f"{kept}-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
+    longest = max(_SHORTEST, min(_LONGEST, _LONGEST_PATH // max(1, len(names))))
+    return "/".join(name if len(name) <= longest else _digested(name) for name in names)
 
 
-def _is_whole(name: str) -> bool:
-    if _HALF_ESCAPE.search(name):
-        return False
-    try:
-        unquote_to_bytes(name).decode()
-    except UnicodeDecodeError:
-        return False
-    return True
+def _digested(name: str) -> str:
+    column = _PLAIN.sub("", name.partition("=")[0])[:_SHORTEST]
+    return f"{column}-{hashlib.sha256(name.encode()).hexdigest()[:16]}"

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lading.errors import TableVersionError
-from lading.tables.folders import short_name
+from lading.tables.folders import short_folders
 
 NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 
@@ -38,10 +38,9 @@ def render_values(column: pa.Array) -> pa.Array:
 def folder_of(names: Sequence[str], values: Sequence[str | None]) -> str:
     """`column=value/…`, everything but letters, digits and `_.-~` as percent and hexadecimal.
 
-    For people only: readers take the values from the log.
+    For people: readers take the values from the log; see `short_folders` for one that does not.
     """
     parts = zip(names, values, strict=True)
-    return "/".join(
-        short_name(f"{quote(name, safe='')}={NULL_FOLDER if value is None else quote(value, safe='')}")
-        for name, value in parts
+    return short_folders(
+        [f"{quote(name, safe='')}={NULL_FOLDER if value is None else quote(value, safe='')}" for name, value in parts]
     )

@@ -29,7 +29,7 @@ from pyiceberg.typedef import Record
 from pyiceberg.types import BinaryType, DateType, DecimalType, FixedType, IcebergType, TimestampType, TimestamptzType
 
 from lading.errors import RecordUnreadableError, TableVersionError
-from lading.tables.folders import short_name
+from lading.tables.folders import short_folders
 from lading.tables.parquet import PartitionKey
 
 _DAY_US = 86_400_000_000
@@ -148,6 +148,6 @@ def partition_folder(spec: PartitionSpec, schema: Schema) -> Callable[[Partition
         if not key:
             return "data"
         record = partition_record(spec, schema, dict(zip(names, key, strict=True)))
-        return "/".join(["data", *(short_name(part) for part in spec.partition_to_path(record, schema).split("/"))])
+        return f"data/{short_folders(spec.partition_to_path(record, schema).split('/'))}"
 
     return folder
