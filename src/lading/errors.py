@@ -125,7 +125,7 @@ class AlterError(SqlError):
 
 
 class AuthError(LadingError):
-    """Who is asking could not be proven."""
+    """Authentication failed."""
 
     http_status = 401
 
@@ -237,7 +237,7 @@ class RecordVersionError(RecordError):
     """Written by a newer Lading."""
 
 
-class RecordLiesError(RecordError):
+class RecordInconsistentError(RecordError):
     """Readable, but its parts contradict each other."""
 
 

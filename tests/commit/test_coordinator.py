@@ -274,7 +274,7 @@ def test_a_table_put_back_stops_the_job_and_an_operator_can_accept_it(bench: Ben
     restored, lost = bench.table.versions[2].heads[JOB.job_id], coordinator.bill.tally.rows.loaded
     bench.table.restore(2)
     assert bench.table.ends_with(JOB.job_id) == restored
-    with pytest.raises(RolledBackError, match="put back"):
+    with pytest.raises(RolledBackError, match="rolled back"):
         run_steps(coordinator.run_batch())
     with pytest.raises(RolledBackError):
         bench.started()

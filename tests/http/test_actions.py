@@ -15,7 +15,7 @@ def test_a_job_is_paused_resumed_and_stopped_as_by_statement(loaded: Rig) -> Non
     client = loaded.client()
     states = [client.post(f"/api/jobs/orders/{verb}", headers=JSON).json() for verb in ("pause", "resume", "stop")]
     assert [state["job"]["state"] for state in states] == ["PAUSED", "PENDING", "STOPPED"]
-    assert states[0]["job"]["reason"]["needs_a_person"]
+    assert states[0]["job"]["reason"]["needs_attention"]
     audit = client.get("/api/jobs/orders/audit").json()["audit"]
     assert [(entry["action"], entry["user"]) for entry in audit[:3]] == [
         ("DROP", "anonymous"),

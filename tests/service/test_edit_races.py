@@ -258,7 +258,7 @@ def test_a_job_whose_alter_was_cut_off_is_paused_until_somebody_decides(
         job.run()
         reason = job.lading.any_job("shop.j").reason
         assert reason is not None
-        assert reason.needs_a_person
+        assert reason.needs_attention
         assert "was cut off" in reason.message
     job.sql(f"{UNDO}; RESUME ROUTINE LOAD FOR j")
     job.run()

@@ -110,7 +110,7 @@ def test_what_was_taken_is_loaded_again(desk: Desk, form: str) -> None:
     desk.sql(AGAIN)
     assert go_on(desk) == [0, 1, 2, 10, 11, 20]
     assert desk.lading.verify("j").is_clean
-    with pytest.raises(JobStateError, match="was not put back behind job j"):
+    with pytest.raises(JobStateError, match="was not rolled back behind job j"):
         desk.sql(LOOK)
 
 
@@ -155,7 +155,7 @@ def test_nothing_is_accepted_of_a_job_that_runs_or_was_not_put_back(desk: Desk) 
     with pytest.raises(JobStateError, match="PAUSE it first"):
         desk.sql(KEEP)
     desk.sql("PAUSE JOB WHERE jobName = 'j'")
-    with pytest.raises(JobStateError, match="was not put back"):
+    with pytest.raises(JobStateError, match="was not rolled back"):
         desk.sql(KEEP)
     for wrong in ("ACCEPT ROLLBACK OF JOB j", "ACCEPT ROLLBACK OF JOB j KEEP", "SHOW ROLLBACK", f"{LOOK} KEEP"):
         with pytest.raises(LadingError):

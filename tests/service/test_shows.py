@@ -207,7 +207,7 @@ def test_rows_that_are_all_bad_or_left_out_move_the_position_and_siblings_do_not
     )
 
 
-def test_a_listing_that_keeps_failing_uses_up_its_tries_and_then_waits_for_a_person(desk: Desk) -> None:
+def test_a_listing_that_keeps_failing_uses_up_its_tries_and_then_waits_for_attention(desk: Desk) -> None:
     desk.table()
     desk.put_orders("a.csv", 0, 3)
     desk.create()
@@ -220,7 +220,7 @@ def test_a_listing_that_keeps_failing_uses_up_its_tries_and_then_waits_for_a_per
     code, message = error(desk)
     assert (job(desk)["Status"], code) == ("PAUSED", "GET_REMOTE_DATA_ERROR")
     assert "Failed to fetch meta" in message
-    assert "Nothing was read; the position stands" in message
+    assert "Nothing was read; the position is unchanged" in message
     for _ in range(10):
         at = runner.record().auto_resume.next_at
         assert at is not None
@@ -297,11 +297,11 @@ def test_a_file_that_is_not_what_it_should_be_stops_the_job_with_its_name(desk: 
     desk.run()
     assert job(desk)["Status"] == "PAUSED"
     assert "b.parquet cannot be read" in error(desk)[1]
-    assert "Nothing of this batch was committed; the position stands" in error(desk)[1]
+    assert "Nothing of this batch was committed; the position is unchanged" in error(desk)[1]
     # What cannot heal is tried once, and waits for a person.
     newest = max(desk.lading.store.list_tasks(), key=lambda task: task.task_id)
     assert newest.attempt == 1
-    assert desk.lading.job("j").reason.needs_a_person  # type: ignore[union-attr]
+    assert desk.lading.job("j").reason.needs_attention  # type: ignore[union-attr]
     assert (desk.ids(), job(desk)["CurrentOffset"]) == ([1, 2, 3], offset(desk, "a.parquet"))
     pq.write_table(rows, bad)
     go_on(desk)

@@ -111,4 +111,4 @@ def test_a_job_whose_endpoint_begins_to_redirect_says_so(endpoint: Endpoint, ans
         assert record.state is JobState.PAUSED
         assert record.reason is not None
         assert "Check s3.endpoint" in record.reason.message
-        assert not record.reason.needs_a_person
+        assert not record.reason.needs_attention

@@ -25,8 +25,8 @@ from lading.model.table import TableSpec
 from lading.tables.maintenance import CarePolicy, CareReport
 from tests.tables.s3_server import S3Server
 
-S3_ROUNDS = int(os.environ.get("LADING_RACE_ROUNDS", "0"))
-"""Rounds of eight threads on S3; the long proofs set 200, the quick tests leave it to the rig."""
+RACE_ROUNDS = int(os.environ.get("LADING_RACE_ROUNDS", "0"))
+"""Rounds of eight threads; the long proofs set 200, the quick tests leave it to the rig."""
 
 
 class RigTable(Table, Protocol):

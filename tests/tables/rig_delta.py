@@ -23,7 +23,7 @@ from lading.tables.delta.writer import DeltaWriter
 from lading.tables.maintenance import CarePolicy, CareReport
 from lading.tables.storage import StorageOptions, open_storage
 from tests.tables.faulty_storage import FaultyStorage
-from tests.tables.rig import S3_ROUNDS, FileStatistics, RigTable
+from tests.tables.rig import RACE_ROUNDS, FileStatistics, RigTable
 from tests.tables.s3_server import S3Server
 
 
@@ -147,13 +147,13 @@ def _under(prefix: str, action: dict[str, Any]) -> dict[str, Any]:
 
 
 def delta_local(tmp_path: Path, _s3: S3Server | None) -> DeltaRig:
-    return DeltaRig("delta_local", str(tmp_path / "lake"), StorageOptions(), race_rounds=200)
+    return DeltaRig("delta_local", str(tmp_path / "lake"), StorageOptions(), race_rounds=RACE_ROUNDS or 100)
 
 
 def delta_s3(_tmp_path: Path, s3: S3Server | None) -> DeltaRig:
     assert s3 is not None
     # The store of the tests answers one request at a time, so that a round costs forty times a local one.
-    return DeltaRig("delta_s3", f"s3://{s3.make_bucket()}/lake", s3.options, race_rounds=S3_ROUNDS or 25)
+    return DeltaRig("delta_s3", f"s3://{s3.make_bucket()}/lake", s3.options, race_rounds=RACE_ROUNDS or 10)
 
 
 RIGS = [delta_local, delta_s3]

@@ -26,7 +26,7 @@ from lading.tables.iceberg.table import IcebergTable, create_iceberg_table, open
 from lading.tables.iceberg.writer import IcebergWriter
 from lading.tables.maintenance import CarePolicy, CareReport
 from lading.tables.storage import StorageOptions, open_storage
-from tests.tables.rig import S3_ROUNDS, FileStatistics, RigTable
+from tests.tables.rig import RACE_ROUNDS, FileStatistics, RigTable
 from tests.tables.s3_server import S3Server
 
 
@@ -178,13 +178,13 @@ def _values(bounds: Mapping[int, bytes] | None, schema: Schema) -> dict[str, Any
 
 
 def iceberg_local(tmp_path: Path, _s3: S3Server | None) -> IcebergRig:
-    return IcebergRig("iceberg_local", tmp_path / "home", "", StorageOptions(), race_rounds=200)
+    return IcebergRig("iceberg_local", tmp_path / "home", "", StorageOptions(), race_rounds=RACE_ROUNDS or 40)
 
 
 def iceberg_s3(tmp_path: Path, s3: S3Server | None) -> IcebergRig:
     assert s3 is not None
     warehouse = f"s3://{s3.make_bucket()}/lake"
-    return IcebergRig("iceberg_s3", tmp_path / "home", warehouse, s3.options, race_rounds=S3_ROUNDS or 4)
+    return IcebergRig("iceberg_s3", tmp_path / "home", warehouse, s3.options, race_rounds=RACE_ROUNDS or 4)
 
 
 RIGS = [iceberg_local, iceberg_s3]

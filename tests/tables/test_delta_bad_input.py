@@ -15,7 +15,7 @@ from lading.errors import (
     ConfigError,
     LadingError,
     NotATableError,
-    RecordLiesError,
+    RecordInconsistentError,
     RecordUnreadableError,
     SchemaMismatchError,
     TableExistsError,
@@ -200,7 +200,7 @@ def test_a_head_of_which_one_half_is_gone_is_refused(tmp_path: Path) -> None:
     job = new_job()
     txn = {"appId": seq_app(job.job_id), "version": 3}
     add_entry(tmp_path, 1, {"commitInfo": {"operation": "WRITE"}}, {"txn": txn})
-    with pytest.raises(RecordLiesError) as caught:
+    with pytest.raises(RecordInconsistentError) as caught:
         open_delta_table(str(tmp_path)).read_head(job.job_id)
     assert_refused(caught.value)
 
@@ -221,7 +221,7 @@ def test_a_folder_that_cannot_be_written_refuses_the_commit_for_certain(tmp_path
 DAMAGES: dict[str, tuple[Callable[[bytes], bytes], type[LadingError]]] = {
     "not JSON": (lambda _: b"garbage", RecordUnreadableError),
     "not a bill": (lambda _: b'{"some": "thing"}', RecordUnreadableError),
-    "changed": (lambda content: content.replace(b'"seq": 0', b'"seq": 7'), RecordLiesError),
+    "changed": (lambda content: content.replace(b'"seq": 0', b'"seq": 7'), RecordInconsistentError),
     "cut off": (lambda content: content[: len(content) // 2], RecordUnreadableError),
 }
 
@@ -248,7 +248,7 @@ def test_a_bill_under_another_bills_name_is_refused(tmp_path: Path) -> None:
     put_and_commit(table, second)
     path = tmp_path / bill_key(job.job_id, second.head)
     path.write_bytes((tmp_path / bill_key(job.job_id, first.head)).read_bytes())
-    with pytest.raises(RecordLiesError):
+    with pytest.raises(RecordInconsistentError):
         table.bills.read(job.job_id, second.head)
 
 

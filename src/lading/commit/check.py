@@ -12,7 +12,7 @@ from lading.model.job import ErrorBudget
 from lading.model.positions import PartitionState, Positions
 from lading.model.tally import sum_rows
 
-_NOTHING = "Nothing was committed; the position stands."
+_NOTHING = "Nothing was committed; the position is unchanged."
 
 
 def check_reports(plan: BatchPlan, reports: Sequence[Report]) -> tuple[Report, ...]:
@@ -60,11 +60,11 @@ def check_budget(budget: ErrorBudget, reports: Sequence[Report]) -> None:
     first = next((f"; the first: {report.first_error}" for report in reports if report.first_error), "")
     if budget.strict and rows.error:
         msg = f"Insert has filtered data in strict mode: {rows.error} of {rows.total} rows are bad{first}"
-        raise BudgetError(msg, left=_NOTHING, todo="Mend the rows, or allow bad rows, then RESUME.")
+        raise BudgetError(msg, left=_NOTHING, todo="Fix the bad rows or allow them, then RESUME.")
     if rows.error > budget.max_ratio * rows.total:
         allowed = f"allowed is {budget.max_ratio:g}"
         msg = f"too many filtered rows: {rows.error} of {rows.total} rows are bad, {allowed}{first}"
-        raise BudgetError(msg, left=_NOTHING, todo="Mend the rows, or raise the ratio, then RESUME.")
+        raise BudgetError(msg, left=_NOTHING, todo="Fix the bad rows or raise the ratio, then RESUME.")
 
 
 def advance(plan: BatchPlan, reports: Sequence[Report]) -> Positions:

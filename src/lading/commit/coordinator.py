@@ -120,7 +120,7 @@ class Coordinator:
         if not plan.splits and not plan.gaps:
             return None
         yield "stage.before"
-        # Dies while staging: files may exist that nobody names; they are orphans. The position stands.
+        # Dies while staging: files may exist that nobody names; they are orphans. The position is unchanged.
         reports = world.stager.stage(plan) if plan.splits else ()
         yield "stage.after"
         yield "check.before"

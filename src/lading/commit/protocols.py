@@ -19,11 +19,11 @@ class Table(Protocol):
     `expected` to the bill's head, both or neither; it says NotLanded only when this attempt can never land, and
     Unknown whenever the answer was lost. It may try again by itself only after it has looked at the head again.
     Anything it raises means: this attempt was refused before anything was written. It raises RolledBackError when
-    the table was put back behind the head, unless the bill accepts that and nobody put it back once more since.
+    the table was rolled back behind the head, unless the bill accepts that and nobody put it back once more since.
     """
 
     def read_head(self, job_id: JobId) -> Head | None:
-        """The head as the table has it now. Raises RolledBackError when the table was put back behind it."""
+        """The head as the table has it now. Raises RolledBackError when the table was rolled back behind it."""
         ...
 
     def read_head_unchecked(self, job_id: JobId) -> Head | None:

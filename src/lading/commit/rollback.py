@@ -61,8 +61,8 @@ def check_accounts_for(job: Job, bills: Bills, goes_on: Bill, restored: Head) ->
 
 def rolled_back(job: Job, head: Head | None, once: int) -> RolledBackError:
     """The error, with what to do."""
-    now = f"seq {head.seq}" if head else "no head at all"
-    msg = f"The table was put back: job {job.name} ({job.job_id}) had committed seq {once}, and the table has {now}"
+    now = f"the table is at seq {head.seq}" if head else "the table has no head"
+    msg = f"The table was rolled back: job {job.name} ({job.job_id}) had committed seq {once}, {now}"
     return RolledBackError(
         msg,
         left="Nothing was read or written.",

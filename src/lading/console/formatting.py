@@ -38,7 +38,7 @@ def state_note(job: JobView) -> str:
     if job.state == "PAUSED" and job.reason is not None:
         if job.reason.code == "MANUAL_PAUSE_ERR":
             return "recovered" if job.reason.message.startswith(RECOVERED) else "paused by a user"
-        return "needs attention" if job.reason.needs_a_person else "resumes by itself"
+        return "needs attention" if job.reason.needs_attention else "resumes by itself"
     if job.failures_in_a_row:
         return f"{count(job.failures_in_a_row)} failed in a row"
     return "batch on its way" if job.is_busy else ""

@@ -133,7 +133,7 @@ class _JobView:
         tone = formatting.tone_of(job)
         if job.reason is not None and tone == "bad":
             after = "It does not go on before a person resumes it."
-            if not job.reason.needs_a_person:
+            if not job.reason.needs_attention:
                 after = "It is tried again without a person."
             self._why.show(f"{job.state}: {job.reason.code}", f"{job.reason.message} {after}", "bad")
         elif job.failures_in_a_row and job.last_error:

@@ -95,7 +95,7 @@ def check_text(text: str, *, database: str = "default", known: Known | None = No
     if not text.strip():
         return Checked()
     if len(text) > MOST_LETTERS:
-        return Checked(mistake=Mistake(message=f"The text is longer than {MOST_LETTERS:,} letters"))
+        return Checked(mistake=Mistake(message=f"The text is longer than {MOST_LETTERS:,} characters"))
     try:
         return _check(parse_statements(text), database, known)
     except LadingError as error:

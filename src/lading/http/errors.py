@@ -43,7 +43,7 @@ class NoSuchPathError(RequestError):
 
 
 class MethodError(RequestError):
-    """The path does not know this method."""
+    """The method is not allowed on this path."""
 
     http_status = 405
 
@@ -115,7 +115,7 @@ class NotReadyError(RequestError):
 
 
 class InternalError(RequestError):
-    """Something in Lading is broken."""
+    """Internal error."""
 
     http_status = 500
 
@@ -139,17 +139,17 @@ class ErrorBody(BaseModel):
 
 STATUSES = {
     400: "The request or the statement is wrong",
-    401: "Who is asking could not be proven",
+    401: "Authentication failed",
     403: "Not allowed",
     404: "Not there, or not to be seen by this user",
-    405: "The path does not know this method",
+    405: "The method is not allowed on this path",
     408: "The request did not come in time",
     409: "The state of the job or table does not allow it",
     413: "The body or the statement is too large",
     415: "The body is not JSON",
     421: "The request is for a host of another name",
     422: "The body or a parameter is not what the path takes",
-    500: "Something in Lading is broken",
+    500: "Internal error",
     502: "The source did not keep its promises",
     503: "The store or the storage does not answer, or there are too many connections",
 }
@@ -243,13 +243,13 @@ def no_such_path(path: str) -> NoSuchPathError:
 
 
 def wrong_method(method: str, path: str) -> MethodError:
-    """The path does not know the method."""
-    msg = f"{path} does not know {method}"
+    """The method is not allowed on this path."""
+    msg = f"Method {method} is not allowed on {path}"
     return MethodError(msg, left="Nothing was changed.", todo="See /api/openapi.json for its methods.")
 
 
 def _internal() -> InternalError:
-    msg = "Something in Lading is broken; the log of the service says what"
+    msg = "Internal error; see the service log"
     return InternalError(
         msg, left="Tables are changed only by whole commits.", todo="Look into the log, and report it."
     )

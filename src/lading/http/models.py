@@ -87,7 +87,7 @@ def _check_keepable(text: str) -> str:
         with suppress(ValueError, RecursionError):  # What is no JSON is refused later, in its own words.
             texts += [value for value in json.loads(text).values() if isinstance(value, str)]
     if any("\x00" in found or any("\ud800" <= letter <= "\udfff" for letter in found) for found in texts):
-        msg = "It has letters that no name has"
+        msg = "It has characters that no name has"
         raise ValueError(msg)
     return text
 
@@ -110,7 +110,7 @@ class PositionRequest(_Body):
 
 
 class RollbackRequest(_Body):
-    """Go on after the table was put back. The job must be PAUSED."""
+    """Go on after the table was rolled back. The job must be PAUSED."""
 
     choice: Literal["keep", "again"] = Field(
         description="`keep` goes on behind what was taken away, `again` loads it again."

@@ -39,7 +39,7 @@ _CELL_BYTES = 16
 async def sql(request: Request, desk: TheDesk, caller: TheCaller, body: SqlRequest) -> SqlAnswer:
     """Run statements, one after the other; the first that fails ends it."""
     if why := why_too_large(body.sql):
-        msg = f"The statements of {len(body.sql)} letters are too large: {why}"
+        msg = f"The statements of {len(body.sql)} characters are too large: {why}"
         raise StatementTooLargeError(msg, left="Nothing was changed.", todo="Send fewer at a time.")
     stop = CancelToken()
     watching = asyncio.create_task(_stop_when_gone(request, stop))

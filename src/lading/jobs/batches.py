@@ -251,13 +251,13 @@ def _halt_if_paused(record: JobRecord) -> tuple[Action, ...]:
 
 def _may_try_again(record: JobRecord, task: TaskRecord, failure: Failure) -> bool:
     is_wanted = record.kind is JobKind.STREAMING and record.state is JobState.RUNNING
-    return is_wanted and failure.retry and not failure.reason.needs_a_person and task.attempt < MAX_ATTEMPTS
+    return is_wanted and failure.retry and not failure.reason.needs_attention and task.attempt < MAX_ATTEMPTS
 
 
 def _goes_on(record: JobRecord, failure: Failure) -> bool:
     """A routine load begins a new task after one that failed, until too many did in a row."""
     is_wanted = record.kind is JobKind.ROUTINE and record.state is JobState.RUNNING
-    return is_wanted and failure.retry and not failure.reason.needs_a_person and record.failures < MAX_ATTEMPTS
+    return is_wanted and failure.retry and not failure.reason.needs_attention and record.failures < MAX_ATTEMPTS
 
 
 def _try_again(record: JobRecord, task: TaskRecord, failure: Failure) -> Change:

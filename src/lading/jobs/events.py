@@ -79,7 +79,7 @@ class Altered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RollbackAccepted:
-    """ACCEPT ROLLBACK: an operator said that the table was put back on purpose. Refused unless the job is PAUSED."""
+    """ACCEPT ROLLBACK: an operator said that the table was rolled back on purpose. Refused unless the job is PAUSED."""
 
     head: Head
     totals: Tally
@@ -184,7 +184,7 @@ class Fenced:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RolledBack:
-    """The table was put back behind the head."""
+    """The table was rolled back behind the head."""
 
     message: str
     at: datetime

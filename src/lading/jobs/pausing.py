@@ -23,11 +23,11 @@ def pause(record: JobRecord, reason: Reason, at: datetime) -> JobRecord:
     """PAUSED for this reason. A job that is paused already keeps its reason, unless the new one is graver."""
     if record.is_final:
         return record
-    if record.reason is not None and (record.reason.needs_a_person or not reason.needs_a_person):
+    if record.reason is not None and (record.reason.needs_attention or not reason.needs_attention):
         return record
     tries, resumed_at = _tries(record, at), record.auto_resume.resumed_at
     given = _give_up(record, reason)
-    next_at = None if given.needs_a_person else at + timedelta(seconds=resume_delay_s(tries))
+    next_at = None if given.needs_attention else at + timedelta(seconds=resume_delay_s(tries))
     return replace(
         record,
         state=JobState.PAUSED,
@@ -47,7 +47,7 @@ def _tries(record: JobRecord, at: datetime) -> int:
 
 def _give_up(record: JobRecord, reason: Reason) -> Reason:
     tries = record.auto_resume.tries
-    if record.kind is JobKind.ROUTINE or reason.needs_a_person or tries < MAX_STREAMING_TRIES:
+    if record.kind is JobKind.ROUTINE or reason.needs_attention or tries < MAX_STREAMING_TRIES:
         return reason
     message = f"Auto resume failed after {tries} attempts: {reason.message}"
     return Reason(code=ReasonCode.CANNOT_RESUME_ERR, message=message)
@@ -55,7 +55,7 @@ def _give_up(record: JobRecord, reason: Reason) -> Reason:
 
 def is_due(record: JobRecord, now: datetime) -> bool:
     """Whether a paused job is to be tried again now. Never while its last task is not settled."""
-    if record.state is not JobState.PAUSED or record.reason is None or record.reason.needs_a_person:
+    if record.state is not JobState.PAUSED or record.reason is None or record.reason.needs_attention:
         return False
     next_at = record.auto_resume.next_at
     return record.task is None and (next_at is None or now >= next_at)

@@ -62,7 +62,7 @@ class Reason:
     message: str
 
     @property
-    def needs_a_person(self) -> bool:
+    def needs_attention(self) -> bool:
         return self.code in NEEDS_A_PERSON
 
 

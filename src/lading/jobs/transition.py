@@ -109,8 +109,8 @@ def transition(record: JobRecord, event: Event) -> Change:
 
 
 def _pause_by_user(record: JobRecord, event: PausedByUser) -> Change:
-    waits_for_a_person = record.reason is None or record.reason.needs_a_person
-    if record.is_final or (record.state is JobState.PAUSED and waits_for_a_person):
+    waits_for_attention = record.reason is None or record.reason.needs_attention
+    if record.is_final or (record.state is JobState.PAUSED and waits_for_attention):
         raise _refused(record, "PAUSED")
     what = "routine load job" if record.kind is JobKind.ROUTINE else "job"
     message = f"User {event.user} pauses {what}"

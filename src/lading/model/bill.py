@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
 
-from lading.errors import RecordLiesError
+from lading.errors import RecordInconsistentError
 from lading.ids import Incarnation, JobId, Token
 from lading.model.batch import Gap, Range, StagedFile
 from lading.model.positions import Positions
@@ -97,8 +97,8 @@ def check_bill(bill: Bill) -> None:
     """Refuse a bill whose parts contradict each other."""
     for claim, holds in _claims(bill):
         if not holds:
-            msg = f"Bill {bill.seq}-{bill.token} of job {bill.job_id} lies: {claim}"
-            raise RecordLiesError(
+            msg = f"Bill {bill.seq}-{bill.token} of job {bill.job_id} is inconsistent: {claim}"
+            raise RecordInconsistentError(
                 msg,
                 left="Nothing was changed.",
                 todo="Restore the bill from a copy of the table's _lading folder; do not edit bills by hand.",

@@ -17,7 +17,7 @@ from enum import Enum
 from functools import cache
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from lading.errors import RecordLiesError, RecordUnreadableError, RecordVersionError
+from lading.errors import RecordInconsistentError, RecordUnreadableError, RecordVersionError
 from lading.model.bill import Bill, check_bill
 
 VERSION = 4
@@ -80,8 +80,8 @@ def _current_form(envelope: dict[str, Json], where: str) -> Json:
         msg = f"The bill {where} has form {version}; this Lading reads forms up to {VERSION}"
         raise RecordVersionError(msg, left="Nothing was changed.", todo="Use the newer Lading that wrote it.")
     if _digest(body) != envelope.get("digest"):
-        msg = f"The bill {where} lies: its content is not what was written"
-        raise RecordLiesError(
+        msg = f"The bill {where} is inconsistent: its content is not what was written"
+        raise RecordInconsistentError(
             msg, left="Nothing was changed.", todo="Restore it from a copy of the table's _lading folder."
         )
     for old in range(version, VERSION):

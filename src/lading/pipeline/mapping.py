@@ -161,7 +161,7 @@ def _checks(mapping: RowMapping, number: int) -> list[str]:
         checks.append(misfit(column, value, cast))
     if mapping.strict and column.max_length is not None:
         longer = f"length({cast}) > {column.max_length}"
-        checks.append(f"WHEN {longer} THEN 'column {name}: longer than {column.max_length} letters'")
+        checks.append(f"WHEN {longer} THEN 'column {name}: longer than {column.max_length} characters'")
     if not column.nullable:
         checks.append(f"WHEN {cast} IS NULL THEN 'column {name}: NULL in a column that is NOT NULL'")
     return checks

@@ -161,10 +161,15 @@ class SparkStager:
         cause = cause_of(error)
         msg = f"The batch could not be staged: {cause}"
         if not can_heal(error):
-            left, todo = "Nothing was committed; the position stands.", "Repair what it reads, then RESUME the job."
+            left, todo = (
+                "Nothing was committed; the position is unchanged.",
+                "Repair what it reads, then RESUME the job.",
+            )
             return BadBatchError(msg, left=left, todo=todo)
         return StageError(
-            msg, left="Nothing was committed; the position stands.", todo="It is tried again; see the log for more."
+            msg,
+            left="Nothing was committed; the position is unchanged.",
+            todo="It is tried again; see the log for more.",
         )
 
 

@@ -67,7 +67,7 @@ class LakeTable(Table, Protocol):
         ...
 
     def ends_with(self, job_id: JobId) -> Head | None:
-        """The newest commit of a job whose rows the table has: its head, unless the table was put back. None: none.
+        """The newest commit of a job whose rows the table has: its head, unless the table was rolled back. None: none.
 
         Raises HeadLostError when the history of the table is not kept long enough to tell.
         """

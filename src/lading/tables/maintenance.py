@@ -31,7 +31,7 @@ class CarePolicy:
 
 def told_astray(jobs: Iterable[JobId]) -> str:
     """Why nothing is removed while a rollback waits for somebody's word."""
-    return f"the table was put back behind the last commit of job {', '.join(jobs)}; see SHOW ROLLBACK"
+    return f"the table was rolled back behind the last commit of job {', '.join(jobs)}; see SHOW ROLLBACK"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

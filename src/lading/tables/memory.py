@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lading.commit.rollback import ADVICE
-from lading.errors import HeadLostError, RecordLiesError, RolledBackError, SchemaMismatchError
+from lading.errors import HeadLostError, RecordInconsistentError, RolledBackError, SchemaMismatchError
 from lading.ids import JobId, Token
 from lading.model.batch import StagedFile
 from lading.model.bill import Bill, Head, check_bill, resume_copy
@@ -169,7 +169,7 @@ def _as_read(bill: Bill) -> Bill:
 
 
 def _rolled_back(job_id: JobId) -> RolledBackError:
-    msg = f"The table was put back to a version before the head of job {job_id}"
+    msg = f"The table was rolled back to a version before the head of job {job_id}"
     return RolledBackError(
         msg,
         left="Nothing was read or written.",
@@ -194,7 +194,7 @@ class MemoryBills:
         self._ever.setdefault(key, bill)
         if self._stored.setdefault(key, bill) != bill:
             msg = f"Another bill is already at {bill.head.bill_name}"
-            raise RecordLiesError(msg, left="It was not touched.", todo="Two jobs share one id: stop both.")
+            raise RecordInconsistentError(msg, left="It was not touched.", todo="Two jobs share one id: stop both.")
 
     def read(self, job_id: JobId, head: Head) -> Bill:
         if (job_id, head) not in self._stored and self._table is not None:

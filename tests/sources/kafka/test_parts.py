@@ -116,7 +116,7 @@ def test_nobody_answers_is_an_error_that_passes_and_comes_in_time() -> None:
         source.open("")
     assert clock.monotonic_s() - begun < 4
     assert caught.value.retry
-    assert not failure_of(caught.value).reason.needs_a_person
+    assert not failure_of(caught.value).reason.needs_attention
     assert "Connection refused" in str(caught.value)
     assert SECRET not in str(caught.value)
     source.close()
@@ -127,7 +127,7 @@ def test_trimmed_and_cut_logs_need_a_person() -> None:
         (trimmed("t", 3, 5, 9), ("Offset out of range", "consume partition 3", "consume offset 5")),
         (beyond_end("t", 3, 9, 5), ("is greater than kafka latest offset 5",)),
     ):
-        assert failure_of(error).reason.needs_a_person
+        assert failure_of(error).reason.needs_attention
         assert all(word in str(error) for word in words)
 
 

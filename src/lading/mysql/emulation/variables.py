@@ -150,7 +150,7 @@ class Variables:
         letters += sum(len(each) for each in self._set.values() if isinstance(each, str))
         letters += len(value) - len(str(kept.get(name, ""))) if isinstance(value, str) else 0
         if letters > MOST_LETTERS or (name not in kept and len(kept) >= MOST_VARIABLES):
-            told = f"Memory capacity of {MOST_LETTERS} letters in {MOST_VARIABLES} variables exceeded"
+            told = f"Memory capacity of {MOST_LETTERS} characters in {MOST_VARIABLES} variables exceeded"
             raise Fault(3170, "HY000", f"{told}. The variable was not set. Use fewer of them.")
 
     def set_names(self, charset: str) -> None:

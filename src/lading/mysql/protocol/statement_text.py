@@ -34,7 +34,7 @@ def check_size(text: str) -> None:
     """Refuse a text whose parsing would take memory or time from everybody."""
     why = why_too_large(text)
     if why is not None:
-        told = f"The statement of {len(text)} letters is too large: {why}. Nothing was changed."
+        told = f"The statement of {len(text)} characters is too large: {why}. Nothing was changed."
         raise Fault(TOO_LARGE, "08S01", f"{told} It begins with: {mask_text(' '.join(text[:80].split()))}")
 
 

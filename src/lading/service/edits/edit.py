@@ -221,7 +221,7 @@ def _slot(edit: Edit, record: JobRecord) -> str:
 
 def _hold(session: Session, record: JobRecord) -> None:
     """A job that would go on by itself waits for a person, so that it does not while its position is being moved."""
-    if record.reason is not None and not record.reason.needs_a_person:
+    if record.reason is not None and not record.reason.needs_attention:
         event = PausedByUser(user=session.user, at=session.lading.clock.now())
         apply(session, record, event, audit(session, record, "PAUSE"))
 

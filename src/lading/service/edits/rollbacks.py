@@ -165,7 +165,7 @@ def _find(record: JobRecord, target: LakeTable) -> _Found:
     above = [bills.read(job_id, other) for other in heads if other.seq > (head.seq if head else -1)]
     newest = newest_proved(head, record.last_seen, above)
     if newest is None or (newest == head and not _is_behind(record, target)):
-        msg = f"Table {record.target} was not put back behind job {record.full_name}"
+        msg = f"Table {record.target} was not rolled back behind job {record.full_name}"
         raise JobStateError(msg, left="Nothing was changed.", todo="RESUME the job if it is PAUSED.", job_id=job_id)
     is_known, restored = True, None
     try:
@@ -226,7 +226,7 @@ def _doubles(target: LakeTable, kept: Bill | None, restored: Head | None) -> boo
 def _sight(record: JobRecord, found: _Found, *, keeps_position: bool) -> RollbackSight:
     goes_on = found.kept if keeps_position else found.back
     if goes_on is None:
-        known = "which commit the table was put back to is not known" if not found.is_known else "its bill is gone"
+        known = "which commit the table was rolled back to is not known" if not found.is_known else "its bill is gone"
         choice, other = ("KEEP POSITION", "LOAD AGAIN") if keeps_position else ("LOAD AGAIN", "KEEP POSITION")
         msg = f"{choice} is not possible for job {record.full_name}: {known}"
         todo = f"Use {other}, and move the position with ALTER; or restore the table, or make a new job."
@@ -272,7 +272,7 @@ def _at(bill: Bill | None) -> str:
 
 def _remark(found: _Found) -> str:
     if not found.is_known:
-        return "The table does not keep enough history to tell which commit it was put back to"
+        return "The table does not keep enough history to tell which commit it was rolled back to"
     if found.back is None:
         return "The bill of the commit that the table ends with is gone: only KEEP POSITION is possible"
     if found.restored is None:

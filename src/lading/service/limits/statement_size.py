@@ -18,7 +18,7 @@ def why_too_large(text: str) -> str | None:
     Each word becomes a record of a few hundred bytes.
     """
     if len(text) > MOST_LETTERS:
-        return f"at most {MOST_LETTERS} letters are taken"
+        return f"at most {MOST_LETTERS} characters are taken"
     if len(text) <= SHORT:
         return None
     for parts, _ in enumerate(_WORD.finditer(text)):

@@ -174,7 +174,7 @@ class Scheduler:
             return None
         if record.state is not JobState.PAUSED:
             return 0.0
-        if record.reason is None or record.reason.needs_a_person:
+        if record.reason is None or record.reason.needs_attention:
             return None
         next_at = record.auto_resume.next_at
         return 0.0 if next_at is None else max(0.0, (next_at - self._clock.now()).total_seconds())

@@ -34,7 +34,7 @@ def load_keys(home: Path, variables: Mapping[str, str]) -> list[bytes]:
 def _parse_keys(texts: Sequence[str], where: str) -> list[bytes]:
     keys = [_parse_key(text.strip()) for text in texts]
     if not keys or any(len(key) != KEY_BYTES for key in keys):
-        msg = f"{where} does not hold a key, which is {KEY_BYTES} bytes in urlsafe base64: 44 letters"
+        msg = f"{where} does not hold a key, which is {KEY_BYTES} bytes in urlsafe base64: 44 characters"
         raise ConfigError(
             msg, left="Nothing was started, and nothing was overwritten.", todo="Put the right key there again."
         )
@@ -60,7 +60,9 @@ def _read_key_file(path: Path) -> str | None:
         raise ConfigError(msg, left="Nothing was started.", todo="Make it readable for this user.") from error
     if mode & 0o077:
         msg = f"The key file {path} can be used by others: its mode is {mode:04o}"
-        raise ConfigError(msg, left="Nothing was started.", todo=f"Run chmod 600 {path}, and think who read it.")
+        raise ConfigError(
+            msg, left="Nothing was started.", todo=f"Run chmod 600 {path} and consider whether the key was exposed."
+        )
     return text
 
 

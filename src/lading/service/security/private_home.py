@@ -58,7 +58,7 @@ def _secure_file(file: Path) -> None:
     except FileNotFoundError:
         return
     if not stat.S_ISREG(status.st_mode):
-        msg = f"{file} is not a plain file, and whoever can change what it leads to could read or replace it"
+        msg = f"{file} is not a plain file, and anybody who can change what it leads to could read or replace it"
         todo = "Put the file itself there. To have the home on another disk, let --home name a folder there."
         raise ConfigError(msg, left=_LEFT, todo=todo)
     if file.name == KEY_FILE:

@@ -36,7 +36,9 @@ def show_job(record: JobRecord, totals: Tally, rates: Rates, lag: Lag | None) ->
         database=record.database,
         target=record.target,
         state=record.state.value,
-        reason=ReasonView(code=reason.code.name, message=redacted(reason.message), needs_a_person=reason.needs_a_person)
+        reason=ReasonView(
+            code=reason.code.name, message=redacted(reason.message), needs_attention=reason.needs_attention
+        )
         if reason
         else None,
         comment=redacted(record.comment),

@@ -41,7 +41,7 @@ class ReasonView:
 
     code: str
     message: str
-    needs_a_person: bool
+    needs_attention: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from lading.errors import ConfigError, ListingError, SourceError, StorageError
 
-_NOTHING = "Nothing of this batch was committed; the position stands."
+_NOTHING = "Nothing of this batch was committed; the position is unchanged."
 
 
 class FileGoneError(SourceError):
@@ -84,7 +84,7 @@ def store_failed(uri: str, why: object) -> StorageError:
 def listing_failed(uri: str, why: object, todo: str = "Check that it exists and may be listed.") -> ListingError:
     """A listing ended before its end."""
     msg = f"Failed to fetch meta: the files under {uri} could not all be listed: {why}"
-    return ListingError(msg, left="Nothing was read; the position stands.", todo=todo, prefix=uri)
+    return ListingError(msg, left="Nothing was read; the position is unchanged.", todo=todo, prefix=uri)
 
 
 def place_missing(folder: str) -> PlaceMissingError:

@@ -19,7 +19,7 @@ from lading.errors import (
     TrimmedError,
 )
 
-_STANDS = "Nothing was read; the position stands."
+_STANDS = "Nothing was read; the position is unchanged."
 
 
 class BeyondEndError(SourceError):
@@ -70,7 +70,7 @@ def cut_while_reading(topic: str, partition: int, at: int, why: str) -> TrimmedE
     msg = f"Offset out of range: consume partition {partition} of topic {topic}, consume offset {at}: {why}"
     todo = "The next plan says how large the gap is."
     return TrimmedError(
-        msg, left="Nothing was committed; the position stands.", todo=todo, partition=str(partition), at=str(at)
+        msg, left="Nothing was committed; the position is unchanged.", todo=todo, partition=str(partition), at=str(at)
     )
 
 
@@ -95,14 +95,16 @@ def replaced_while_reading(topic: str, was: str, now: str) -> SourceReplacedErro
     """The records may be those of another topic."""
     msg = f"Topic {topic} was deleted and made again while it was read: its incarnation was {was!r} and is {now!r}"
     todo = "Move the job to the new topic with ALTER, or make a new job."
-    return SourceReplacedError(msg, left="Nothing was committed; the position stands.", todo=todo)
+    return SourceReplacedError(msg, left="Nothing was committed; the position is unchanged.", todo=todo)
 
 
 def read_failed(topic: str, partition: int, at: int, why: object) -> StageError:
     """The records of a range could not all be read."""
     msg = f"Partition {partition} of topic {topic} could not be read from offset {at}: {why}"
     todo = "The batch is planned again. Check that the brokers run and can be reached."
-    return StageError(msg, left="Nothing was committed; the position stands.", todo=todo, partition=str(partition))
+    return StageError(
+        msg, left="Nothing was committed; the position is unchanged.", todo=todo, partition=str(partition)
+    )
 
 
 def closed_broker(topic: str, host: str) -> ConfigError:

@@ -50,7 +50,7 @@ _REFUSED = frozenset(
     }
 )
 _OLD_CREDENTIALS = frozenset({"ExpiredToken", "ExpiredTokenException", "RequestExpired"})
-_NOTHING = "Nothing was committed; the position stands."
+_NOTHING = "Nothing was committed; the position is unchanged."
 _SERVER_ERROR = 500
 
 Foreign = (ClientError, BotoCoreError)
@@ -109,7 +109,9 @@ def _why(error: Exception) -> str:
 def listing_incomplete(stream: str, why: str) -> ListingError:
     """The shards that were listed are not all there are."""
     msg = f"The shards of stream {stream} could not all be listed: {why}"
-    return ListingError(msg, left="Nothing was read; the position stands.", todo="It is tried again.", stream=stream)
+    return ListingError(
+        msg, left="Nothing was read; the position is unchanged.", todo="It is tried again.", stream=stream
+    )
 
 
 def start_refused(msg: str, todo: str = "", **facts: Any) -> ConfigError:
@@ -122,7 +124,7 @@ def trimmed(shard: str, at: str, why: str, horizon: str) -> TrimmedError:
     msg = f"Rows of {shard} after {at or 'its beginning'!r} are no longer kept by the stream: {why}"
     return TrimmedError(
         msg,
-        left="The position stands.",
+        left="The position is unchanged.",
         todo="Move the shard to TRIM_HORIZON with ALTER to go on behind the gap, or set property.on_data_loss.",
         partition=shard,
         at=at,

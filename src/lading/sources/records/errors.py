@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 from lading.errors import SourceError
 
-_NOTHING = "Nothing of this batch was committed; the position stands."
+_NOTHING = "Nothing of this batch was committed; the position is unchanged."
 _NO_SUCH_SCHEMA = (40401, 40402, 40403)
 """What a registry says of a subject, a version or a schema that it does not have."""
 _NOT_NOW = (408, 429)

@@ -75,7 +75,7 @@ ROW_FUNCTIONS = frozenset(_ROWS.split())
 SPARK_FUNCTIONS = SCALAR_FUNCTIONS | {"aggregate", "reduce"}
 """Functions that a mapping may call. `aggregate` and `reduce` work on one array."""
 
-_CODE = "it calls any Java method: whoever may load could run programs as the service"
+_CODE = "it calls any Java method: users who may load could run programs as the service"
 _XML = "Spark's XML reader fetches the DTDs and entities that a text names, from any address or file"
 _MACHINE = "it tells of the machine, the session or the user of Spark, which say nothing about a row"
 _FILES = "it tells of files and partitions of Spark, which change when a batch is tried again"

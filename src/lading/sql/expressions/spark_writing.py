@@ -39,7 +39,7 @@ def write_spark(tree: exp.Expr, *, identify: bool) -> str:
     for node, (quoted, value) in zip(odd, values.items(), strict=True):
         if text.count(node.name) != text.count(quoted):
             msg = f"{value} cannot stand where it does: Spark would see it without its quotes"
-            raise NotSupportedError(msg, hint="odd letters", todo="Use letters, digits and _ for this name.")
+            raise NotSupportedError(msg, hint="odd characters", todo="Use letters, digits and _ for this name.")
     return filled
 
 

@@ -50,5 +50,5 @@ def live_anchors(metadata: TableMetadata) -> dict[JobId, Anchor]:
 
 
 def astray_jobs(metadata: TableMetadata) -> list[JobId]:
-    """Jobs behind whose head the table was put back, and nobody has accepted that yet."""
+    """Jobs behind whose head the table was rolled back, and nobody has accepted that yet."""
     return sorted(job_id for job_id, anchor in live_anchors(metadata).items() if is_astray(metadata, anchor))

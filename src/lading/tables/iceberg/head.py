@@ -1,4 +1,4 @@
-"""The head of a job as an Iceberg table keeps it, and whether the table was put back behind it.
+"""The head of a job as an Iceberg table keeps it, and whether the table was rolled back behind it.
 
 The head is the table property `lading.head.<job id>`, set in the same commit as the snapshot it names. Properties do
 not expire, but neither do they go back when somebody rolls the table back. So the property also names the snapshot S
@@ -104,7 +104,7 @@ def all_anchors(metadata: TableMetadata) -> dict[JobId, Anchor]:
 
 
 def is_astray(metadata: TableMetadata, anchor: Anchor) -> bool:
-    """Whether the table was put back behind a head: see the top of this file."""
+    """Whether the table was rolled back behind a head: see the top of this file."""
     snapshots = {snapshot.snapshot_id: snapshot for snapshot in metadata.snapshots}
     at = snapshots.get(metadata.current_snapshot_id or 0)
     if at is None:
@@ -128,7 +128,9 @@ def end_of(metadata: TableMetadata, job_id: JobId) -> Head | None:
         if anchor is not None and anchor.snapshot_id == at.snapshot_id:
             return anchor.head
         if at.parent_snapshot_id is not None and at.parent_snapshot_id not in snapshots:
-            msg = f"The snapshots that would tell which commit of job {job_id} the table was put back to have expired"
+            msg = (
+                f"The snapshots that would tell which commit of job {job_id} the table was rolled back to have expired"
+            )
             todo = "Keep the position, and move it with ALTER if need be."
             raise HeadLostError(msg, left="Nothing was changed.", todo=todo)
         at = snapshots.get(at.parent_snapshot_id or 0)
