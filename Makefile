@@ -11,7 +11,7 @@ ON_SPARK := tests/service tests/pipeline tests/cli
 .PHONY: help setup check test test-spark test-plain audit demo torture bench clean
 
 help: ## Show this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
 
 setup: $(STAMP) ## Install everything into .venv (uv when it is there, else venv and pip)
 
@@ -35,10 +35,10 @@ check: setup ## Format, lint, types and the rules of the house
 test: setup ## Run the tests, in two lanes at once: those on Spark, and all others
 	@$(MAKE) --no-print-directory --keep-going -j2 test-spark test-plain
 
-test-spark: setup
+test-spark: setup ## The lane on Spark alone
 	$(BIN)/python -m pytest -m "not slow" $(ON_SPARK)
 
-test-plain: setup
+test-plain: setup ## The other lane alone
 	$(BIN)/python -m pytest -m "not slow" $(ON_SPARK:%=--ignore=%)
 
 audit: setup ## Ask for known vulnerabilities of everything that is locked (needs pip-audit and the network)
