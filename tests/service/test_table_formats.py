@@ -8,10 +8,11 @@ import pytest
 
 from lading.console.statement_check import check_text
 from lading.errors import ParseError, TableExistsError
-from lading.tables.registry import NAMES
+from lading.tables.registry import NAMES, kind_of
 from tests.service.conftest import Desk
+from tests.tables.optional import skip_without
 
-EXPECTED = "mismatched input 'hudi', expected DELTA or ICEBERG"
+EXPECTED = "mismatched input 'hudi', expected DELTA, ICEBERG or PAIMON"
 
 
 @pytest.fixture
@@ -36,6 +37,7 @@ def test_the_console_marks_an_unknown_format_while_it_is_typed() -> None:
 
 @pytest.mark.parametrize("form", NAMES)
 def test_a_table_of_every_format_is_made_shown_and_dropped(desk: Desk, form: str) -> None:
+    skip_without(kind_of(form))
     desk.table(form=form.upper(), more="PARTITIONED BY (city)")
     with pytest.raises(TableExistsError):
         desk.table(form=form)

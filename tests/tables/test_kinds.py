@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,6 +21,7 @@ from lading.tables.kind import TableKind, TablePlace
 from lading.tables.registry import NAMES, all_kinds, kind_of, open_writer
 from lading.tables.storage import open_storage
 from tests.tables.drive import load, new_job, opening, put_and_commit
+from tests.tables.optional import skip_without
 
 SPEC = TableSpec(
     columns=(
@@ -40,7 +42,25 @@ ROWS = pa.table(
 
 @pytest.fixture(params=NAMES)
 def kind(request: pytest.FixtureRequest) -> TableKind:
-    return kind_of(str(request.param))
+    kind = kind_of(str(request.param))
+    skip_without(kind)
+    return kind
+
+
+def test_a_format_without_its_library_is_refused_by_name_and_leaves_nothing(
+    kind: TableKind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = {"paimon": "pypaimon"}.get(kind.name)
+    if library is None:
+        assert kind.missing() == ""
+        return
+    monkeypatch.setitem(sys.modules, library, None)  # As Python has it for a module that cannot be imported.
+    assert kind.missing() == library
+    for use in (partial(kind.create, spec=SPEC), kind.open):
+        with pytest.raises(ConfigError, match=f"{library} is not installed: .*--no-deps"):
+            use(place_in(tmp_path))
+    kind.drop(place_in(tmp_path))
+    assert list(tmp_path.iterdir()) == []
 
 
 def place_in(path: Path, name: str = "shop.orders") -> TablePlace:
@@ -63,7 +83,7 @@ def load_rows(lake: LakeTable, rows: pa.Table = ROWS) -> JobId:
 def test_names_are_those_of_the_registry_and_folders_differ() -> None:
     assert [kind.name for kind in all_kinds()] == list(NAMES)
     assert len({kind.folder for kind in all_kinds()}) == len(NAMES)
-    with pytest.raises(ConfigError, match="Known formats: delta, iceberg"):
+    with pytest.raises(ConfigError, match="Known formats: delta, iceberg, paimon"):
         kind_of("hudi")
 
 

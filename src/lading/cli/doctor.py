@@ -70,6 +70,8 @@ def _storage(home: Path) -> str:
 
 
 def _table(kind: TableKind, home: Path) -> str:
+    if name := kind.missing():
+        return f"not used here, {name} is not installed; see docs/tables.md"
     kind.create(TablePlace(home=home, name="doctor.probe", location=str(home / kind.name)), SPEC)
     return "a table can be made"
 

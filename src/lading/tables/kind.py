@@ -88,6 +88,13 @@ class TableKind(Protocol):
         """Whether a table cannot tell an empty text from NULL in a partition column."""
         ...
 
+    def missing(self) -> str:
+        """Which optional library is not installed; empty when the format can be used.
+
+        Without it `create`, `open` and `find` raise ConfigError and name it; `drop` and the writer do without.
+        """
+        ...
+
     def check_new(self, place: TablePlace) -> None:
         """Refuse a place in the warehouse that has a table which a lost catalog has forgotten.
 

@@ -13,6 +13,7 @@ from lading.tables.kind import TableKind
 _MODULES: Mapping[str, str] = {
     "delta": "lading.tables.delta.kind",
     "iceberg": "lading.tables.iceberg.kind",
+    "paimon": "lading.tables.paimon.kind",
 }
 NAMES: tuple[str, ...] = tuple(_MODULES)
 """As USING writes them."""

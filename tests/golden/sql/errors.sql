@@ -201,6 +201,10 @@ CREATE TABLE t (a int)
 CREATE TABLE t (a int) DUPLICATE KEY(a) DISTRIBUTED BY HASH(a) BUCKETS 3
 --- ! ParseError 1:24 mismatched input 'DUPLICATE', expected USING
 
+--- a primary key
+CREATE TABLE t (a int NOT NULL, PRIMARY KEY (a)) USING paimon
+--- ! ParseError 1:33 PRIMARY KEY is not supported
+
 --- an unknown type
 CREATE TABLE t (a int, b bitmap) USING delta
 --- ! ParseError 1:26 mismatched input 'bitmap'

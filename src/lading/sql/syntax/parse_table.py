@@ -78,7 +78,7 @@ def _option(cursor: Cursor, options: _Options, columns: tuple[ColumnDefinition, 
 def _explain_doris(cursor: Cursor) -> None:
     if cursor.token.upper in ("DUPLICATE", "UNIQUE", "AGGREGATE", "DISTRIBUTED", "ENGINE", "PROPERTIES", "PARTITION"):
         msg = f"mismatched input '{cursor.token.span.slice}', expected USING"
-        todo = "Lading's tables are lakehouse tables: write USING delta or USING iceberg, and PARTITIONED BY (…)."
+        todo = "Lading's tables are lakehouse tables: write for example USING delta, and PARTITIONED BY (…)."
         raise ParseError(msg, place=cursor.token.span, hint="expected USING", todo=todo)
 
 
@@ -95,6 +95,9 @@ def _columns(cursor: Cursor) -> tuple[ColumnDefinition, ...]:
 
     def read() -> None:
         span = cursor.token.span
+        if cursor.sees("PRIMARY", "KEY"):
+            msg = "PRIMARY KEY is not supported: loads append rows to tables, and replace none"
+            raise ParseError(msg, place=span, hint="leave it out")
         column = _column(cursor)
         check_object_name(column.name, "column", span)
         if column.name.lower() in (known.name.lower() for known in found):

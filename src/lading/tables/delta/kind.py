@@ -25,6 +25,9 @@ class DeltaKind:
     empty_partition_is_null = True
     """In the log an empty partition value means null, for every type."""
 
+    def missing(self) -> str:
+        return ""
+
     def check_new(self, place: TablePlace) -> None:
         """There is no catalog that could have forgotten it."""
 

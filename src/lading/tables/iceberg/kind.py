@@ -30,6 +30,9 @@ class IcebergKind:
     catalog = "lading"
     empty_partition_is_null = False
 
+    def missing(self) -> str:
+        return ""
+
     def check_new(self, place: TablePlace) -> None:
         files = (Path(place.location) / "metadata").glob("*.metadata.json")
         if any(file.name.partition("-")[0].strip("0") for file in files):

@@ -1,0 +1,1 @@
+"""Paimon append tables: manifests are written by pypaimon, the snapshot is put by Lading."""

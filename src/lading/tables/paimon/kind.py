@@ -1,0 +1,63 @@
+"""Paimon as a table format: a table is found by its place, as a filesystem catalog does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pyarrow as pa
+
+from lading.model.table import TableSpec
+from lading.tables.base import LakeTable, Writer, WriterSpec
+from lading.tables.kind import FoundTable, TableKind, TablePlace
+from lading.tables.storage import Storage
+from lading.tables.types import arrow_schema
+
+
+class PaimonKind:
+    """Implements TableKind."""
+
+    name = "paimon"
+    title = "Paimon"
+    folder = "schema"
+    catalog = ""
+    empty_partition_is_null = False
+
+    def missing(self) -> str:
+        from lading.tables.paimon.library import missing_library
+
+        return missing_library()
+
+    def check_new(self, place: TablePlace) -> None:
+        """There is no catalog that could have forgotten it."""
+
+    def create(self, place: TablePlace, spec: TableSpec) -> None:
+        from lading.tables.paimon.create import create_paimon_table
+
+        create_paimon_table(place.location, spec, place.options)
+
+    def open(self, place: TablePlace) -> LakeTable:
+        from lading.tables.paimon.create import open_paimon_table
+
+        return open_paimon_table(place.location, place.options)
+
+    def drop(self, place: TablePlace) -> None:
+        """No catalog of Lading knows it."""
+
+    @contextmanager
+    def find(self, place: TablePlace) -> Iterator[FoundTable]:
+        yield FoundTable(sight=self.open(place))
+
+    def check_owned(self, storage: Storage) -> None:
+        """A table belongs to who commits to it; heads keep jobs apart."""
+
+    def schema_of(self, spec: TableSpec) -> pa.Schema:
+        return arrow_schema(spec)
+
+    def open_writer(self, spec: WriterSpec, attempt: str) -> Writer:
+        from lading.tables.paimon.writer import PaimonWriter
+
+        return PaimonWriter(spec, attempt)
+
+
+KIND: TableKind = PaimonKind()

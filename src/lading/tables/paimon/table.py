@@ -1,0 +1,169 @@
+"""A Paimon table as a target: the driver's side."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Sequence
+from datetime import datetime
+
+import pyarrow as pa
+
+from lading.errors import RolledBackError
+from lading.ids import JobId, Token
+from lading.model.batch import StagedFile
+from lading.model.bill import Bill, Head
+from lading.model.outcome import Outcome
+from lading.tables.base import WriterSpec
+from lading.tables.bills import StoredBills
+from lading.tables.maintenance import CarePolicy, CareReport, told_astray
+from lading.tables.paimon.commit import Committer
+from lading.tables.paimon.heads import Heads
+from lading.tables.paimon.library import require_library
+from lading.tables.paimon.maintenance import bills_kept, expire_own
+from lading.tables.paimon.manifests import DataFile, Manifests
+from lading.tables.paimon.reading import check_readable, scan_rows, snapshot_of
+from lading.tables.paimon.resume import SchemaFolderCopies
+from lading.tables.paimon.schema import Schemas, check_appendable
+from lading.tables.paimon.snapshots import SnapshotLine
+from lading.tables.probe import check_put_if_absent
+from lading.tables.removals import Removal, Removals
+from lading.tables.snapshot import Snapshot
+from lading.tables.storage import Storage, StorageOptions
+
+_REWRITE = "COMPACT"
+
+
+class PaimonTable:
+    """A handle on a Paimon append table. Not shared between threads."""
+
+    def __init__(self, storage: Storage, options: StorageOptions) -> None:
+        require_library()
+        self.storage = storage
+        self._options = options
+        self._schemas = Schemas(storage)
+        check_appendable(self._schemas.newest(), storage.uri)
+        check_put_if_absent(storage, options)
+        self._copies = SchemaFolderCopies(storage)
+        self._bills = StoredBills(storage, self._copies)
+        self._line = SnapshotLine(storage)
+        self._heads = Heads(self._line, self._copies)
+        self._committer = Committer(storage, self._line, self._heads, self._schemas, self._copies)
+
+    @property
+    def location(self) -> str:
+        return self.storage.uri
+
+    @property
+    def bills(self) -> StoredBills:
+        return self._bills
+
+    def read_head(self, job_id: JobId) -> Head | None:
+        self._heads.refresh()
+        anchor = self._heads.anchor(job_id)
+        if anchor is None:
+            return None
+        self._heads.check(job_id, anchor)
+        return anchor.head
+
+    def read_head_unchecked(self, job_id: JobId) -> Head | None:
+        self._heads.refresh()
+        anchor = self._heads.anchor(job_id)
+        return anchor.head if anchor else None
+
+    def commit(self, expected: Head | None, staged: Sequence[StagedFile], bill: Bill) -> Outcome:
+        return self._committer.commit(expected, staged, bill)
+
+    def find(self, job_id: JobId, token: Token) -> bool:
+        self._heads.refresh()
+        anchor = self._heads.anchor(job_id)
+        return anchor is not None and self._bills.has_landed(job_id, anchor.head, token)
+
+    def version(self) -> int:
+        return self._line.version
+
+    def discard(self, staged: Sequence[StagedFile]) -> None:
+        self.storage.delete([file.path for file in staged])
+
+    def ends_with(self, job_id: JobId) -> Head | None:
+        self._heads.refresh()
+        return self._heads.end_of(job_id)
+
+    def job_ids(self) -> set[JobId]:
+        return self._copies.job_ids()
+
+    def schema(self) -> pa.Schema:
+        return self._schemas.newest().arrow
+
+    def writer_spec(self) -> WriterSpec:
+        schema = self._schemas.newest()
+        extra = {
+            "schema": schema.id,
+            "columns": schema.columns,
+            "default": schema.default_partition,
+            "legacy": schema.is_legacy,
+        }
+        return WriterSpec(
+            format="paimon",
+            location=self.location,
+            schema=schema.arrow,
+            partition_by=tuple((column, "identity") for column in schema.partition_keys),
+            options=self._options,
+            extra=json.dumps(extra),
+        )
+
+    def scan(self) -> pa.Table:
+        return scan_rows(self.storage, self._data_files(), self._schemas.newest(), self._schemas)
+
+    def files(self) -> Sequence[str]:
+        return [file.path for file in self._data_files()]
+
+    def snapshot(self) -> Snapshot:
+        files = self._data_files()
+        return snapshot_of(self.storage, files, self._schemas.newest(), self._schemas)
+
+    def removals(self, paths: Collection[str]) -> Removals:
+        self._heads.refresh()
+        manifests, lowest = self._manifests(), self._line.version + 1
+        found: dict[str, Removal] = {}
+        for snapshot in self._line.back(self._line.version, down_to=1):
+            lowest = snapshot.id
+            for path in manifests.removed(snapshot):
+                if path in paths and path not in found:
+                    by = f"{snapshot.kind} in snapshot {snapshot.id}"
+                    found[path] = Removal(by=by, is_rewrite=snapshot.kind == _REWRITE)
+        return Removals(found=found, is_complete=lowest <= 1)
+
+    def end_job(self, job_id: JobId) -> None:
+        if job_id in self._copies.job_ids():
+            self._copies.end(job_id)
+
+    def look_after(self, job_id: JobId, policy: CarePolicy, now: datetime) -> CareReport:
+        if astray := self._astray():
+            return CareReport(remark=told_astray(astray))
+        head = self.read_head(job_id)
+        round_ = expire_own(self.storage, self._line, self._manifests(), self._schemas.newest(), policy, now)
+        pruned = 0
+        if head is not None:
+            kept = bills_kept(self._line, job_id, head, policy, now)
+            pruned = self._bills.prune(job_id, head=head, keep_commits=kept.commits, older_than=kept.older_than)
+            self._copies.prune(job_id, head)
+        return CareReport(snapshots_expired=round_.expired, bills_deleted=pruned, remark=round_.remark)
+
+    def _astray(self) -> list[JobId]:
+        """Jobs whose rows a rollback took away, and nobody has accepted that yet: their snapshots tell of it."""
+        found = []
+        for job_id in sorted(self._copies.job_ids() - self._copies.ended()):
+            try:
+                self.read_head(job_id)
+            except RolledBackError:
+                found.append(job_id)
+        return found
+
+    def _manifests(self) -> Manifests:
+        return Manifests(self.storage, self._schemas.newest(), self._schemas)
+
+    def _data_files(self) -> list[DataFile]:
+        self._heads.refresh()
+        files = self._manifests().files(self._line.newest)
+        check_readable(self._line.newest, files, self.location, self._options)
+        return files
