@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -128,6 +129,26 @@ def test_no_statement_is_parsed_while_a_job_runs_is_opened_or_shown(room: str) -
         text = path.read_text()
         for word in ("syntax.parse", "parse_statement", "define_routine_load", "define_streaming_job", "spec_of_text"):
             assert word not in text, f"{path.name} reads the text of a statement: {word}"
+
+
+NAMES_A_SOURCE = re.compile(
+    r"""isinstance\([^)]*(?:FilesSource|KafkaSource|KinesisSource|KafkaProperties|KinesisProperties|S3Properties)
+      | (?:[!=]=|\bin)\s*\(?"(?:S3|FILE|KAFKA|KINESIS)" """,
+    re.VERBOSE,
+)
+
+
+@pytest.mark.parametrize(
+    "line", ['if source.kind == "KAFKA":', 'if name in ("S3", "FILE"):', "if isinstance(source, FilesSource):"]
+)
+def test_a_question_after_the_source_would_be_found(line: str) -> None:
+    assert NAMES_A_SOURCE.search(line)
+
+
+@pytest.mark.parametrize("path", sorted((SRC / "service").rglob("*.py")), ids=lambda path: str(path.relative_to(SRC)))
+def test_the_service_never_asks_which_source_it_has(path: Path) -> None:
+    found = NAMES_A_SOURCE.search(path.read_text())
+    assert found is None, f"{found[0]!r}: ask the kind, see sources/kind.py"
 
 
 @pytest.mark.parametrize("face", ["http", "mysql", "console"])

@@ -13,9 +13,10 @@ import pytest
 from lading.errors import ConfigError, ListingError
 from lading.model.batch import Limits, Split
 from lading.model.positions import ListedPartition, Listing, PartitionState, Positions
-from lading.service.compile import streams
 from lading.service.facade import Lading
+from lading.sources.kafka import kind as kafka_kind
 from lading.sources.kafka.starts import parse_start as parse_kafka_start
+from lading.sources.kinesis import kind as kinesis_kind
 from lading.sources.kinesis.starts import parse_start as parse_kinesis_start
 from lading.sources.streams import StreamSight
 
@@ -165,8 +166,8 @@ class Desk:
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
     made = Desk(tmp_path)
-    monkeypatch.setattr(streams, "make_kafka_source", lambda spec, clock: _noted(made.world, FakeKafka, spec))
-    monkeypatch.setattr(streams, "make_kinesis_source", lambda spec, clock: _noted(made.world, FakeKinesis, spec))
+    monkeypatch.setattr(kafka_kind, "make_source", lambda spec, clock: _noted(made.world, FakeKafka, spec))
+    monkeypatch.setattr(kinesis_kind, "make_source", lambda spec, clock: _noted(made.world, FakeKinesis, spec))
     monkeypatch.setattr("lading.sources.kafka.acknowledger.KafkaAcknowledger.follow", lambda self, bill: None)
     yield made
     made.lading.close()

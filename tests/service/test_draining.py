@@ -10,7 +10,7 @@ import pytest
 from lading.model.batch import BatchPlan, Limits, Report, Split
 from lading.model.positions import PartitionState
 from lading.model.tally import RowCounts
-from lading.service.compile import streams
+from lading.sources.kafka import kind as kafka_kind
 from tests.service.routine_fakes import Desk, FakeKafka, World
 from tests.service.routine_fakes import bench as bench
 
@@ -62,7 +62,7 @@ def _report(split: Split) -> Report:
 @pytest.fixture
 def live(bench: Desk, monkeypatch: pytest.MonkeyPatch) -> Producing:
     stager = Producing(bench.world)
-    monkeypatch.setattr(streams, "make_kafka_source", lambda spec, clock: LiveKafka(bench.world, spec))
+    monkeypatch.setattr(kafka_kind, "make_source", lambda spec, clock: LiveKafka(bench.world, spec))
     monkeypatch.setattr("lading.service.installation.LazyStager", lambda spark, stage: stager)
     return stager
 

@@ -7,9 +7,7 @@ import json
 import pytest
 
 from lading.errors import JobChangedError
-from lading.model.positions import PartitionState
 from lading.service.edits.edit import check_seen, plan_of
-from lading.service.edits.plan import Direction, way_between
 from lading.service.edits.undo import prepare_undo
 from lading.service.statements.positions import edit_positions, plan_edit
 from tests.service.file_edit_rig import paused
@@ -81,25 +79,3 @@ def test_undo_says_which_way_it_goes(paused: Bench) -> None:
     assert (move.direction, move.again, move.skipped) == ("FORWARD", None, None)
     paused.sql("UNDO ALTER JOB j")
     assert plan_of(prepare_undo(session, paused.lading.job("j"))).moves[0].direction == "BACK"
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "way"),
-    [
-        ("9", "10", "FORWARD"),
-        ("10", "9", "BACK"),
-        ("", "9", "FORWARD"),
-        ("7", "", "BACK"),
-        ("AFTER 9", "AT 10", "FORWARD"),
-        ("AT 10", "AFTER 9", "BACK"),
-        ("AT 10", "TRIM_HORIZON", "BACK"),
-        ("TRIM_HORIZON", "AT 10", "FORWARD"),
-        ("LATEST", "AT 10", "UNKNOWN"),
-    ],
-)
-def test_positions_of_streams_have_a_direction(old: str, new: str, way: Direction) -> None:
-    assert way_between(PartitionState(at=old), PartitionState(at=new), is_file=False) == way
-
-
-def test_a_shard_that_is_read_again_goes_back() -> None:
-    assert way_between(PartitionState(at="9", finished=True), PartitionState(at="9"), is_file=False) == "BACK"

@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from lading.errors import ConfigError, PropertyError
-from lading.service.compile.files_spec import files_spec_of
+from lading.sources.files.asked import files_spec_of
 from lading.sources.files.spec import Compression, FilesSpec, Format, Ingestion, LateFiles, MissingColumns, S3Access
 from lading.sql.properties.files import COMPRESSIONS, FORMATS
 from lading.sql.statements.definitions import define_streaming_job

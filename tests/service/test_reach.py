@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from lading.errors import ConfigError, DeniedError, LadingError, PropertyError
-from lading.service.compile import streams
 from lading.service.facade import Lading
+from lading.sources.kafka import kind as kafka_kind
+from lading.sources.kinesis import kind as kinesis_kind
 from lading.sql.properties.kafka_settings import FOR_ADMINS, FOR_EVERYBODY
 from lading.testing.marked import secret
 from tests.service.routine_fakes import FakeKafka, FakeKinesis, World
@@ -42,8 +43,8 @@ def names() -> Names:
 @contextmanager
 def opened(path: Path, names: Names, monkeypatch: pytest.MonkeyPatch, networks: str) -> Iterator[Lading]:
     world = World()
-    monkeypatch.setattr(streams, "make_kafka_source", lambda spec, clock: FakeKafka(world, spec))
-    monkeypatch.setattr(streams, "make_kinesis_source", lambda spec, clock: FakeKinesis(world, spec))
+    monkeypatch.setattr(kafka_kind, "make_source", lambda spec, clock: FakeKafka(world, spec))
+    monkeypatch.setattr(kinesis_kind, "make_source", lambda spec, clock: FakeKinesis(world, spec))
     with Lading(path / "home", resolver=names, allow_private_endpoints=networks) as lading:
         lading.sql(
             """CREATE DATABASE shop; CREATE DATABASE hr; USE shop;

@@ -11,10 +11,10 @@ import pytest
 from lading.errors import ConfigError, DeniedError, InvalidNameError, LadingError
 from lading.mysql.protocol.options import MysqlOptions
 from lading.mysql.server import MysqlServer
-from lading.service.compile import streams
 from lading.service.facade import Lading
 from lading.service.security.mysql_users import MysqlUsers
 from lading.service.statements.reach import check_source
+from lading.sources.kafka import kind as kafka_kind
 from lading.sql.statements.parts import SourceFunction
 from lading.testing.marked import secret
 from tests.logins import ROOT_PASSWORD, with_root
@@ -31,7 +31,7 @@ EMPTY_AWS = '"aws.access_key"="", "aws.secret_key"=""'
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lading]:
     world = World()
-    monkeypatch.setattr(streams, "make_kafka_source", lambda spec, clock: FakeKafka(world, spec))
+    monkeypatch.setattr(kafka_kind, "make_source", lambda spec, clock: FakeKafka(world, spec))
     with Lading(tmp_path / "home", resolver=lambda host: ("93.184.216.34",)) as lading:
         lading.sql(
             """CREATE DATABASE shop; CREATE DATABASE hr; USE shop; CREATE TABLE orders (id BIGINT) USING delta;

@@ -11,11 +11,12 @@ from typing import Literal
 
 from lading.errors import ConfigError
 from lading.jobs.record import JobKind, JobRecord, JobState
+from lading.model.moves import PartitionMove
 from lading.model.positions import PartitionState, Positions
 from lading.service.edits import rollbacks
 from lading.service.edits.edit import ALTER, UNDO, check_seen, plan_of
 from lading.service.edits.fingerprint import changed_since
-from lading.service.edits.plan import EditPlan, PartitionMove, check_partitions
+from lading.service.edits.plan import EditPlan, check_partitions
 from lading.service.edits.rollbacks import RollbackView
 from lading.service.edits.undo import prepare_undo
 from lading.service.recording import Request, recorded

@@ -15,7 +15,6 @@ is made first and the job last.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -29,12 +28,11 @@ from lading.jobs.record import JobKind, JobRecord, JobState
 from lading.jobs.transition import create_record
 from lading.model.bill import Bill
 from lading.service.catalog.lost_home import find_tables, mark_begun
-from lading.service.compile.files import offset_of
-from lading.service.compile.positions import kafka_progress, kinesis_progress
 from lading.service.compile.routine import window_of
 from lading.service.compile.sourced import source_of
 from lading.service.facade import Lading
 from lading.service.security.endpoints import endpoints_of, job_subject, table_subject
+from lading.sources.registry import kind_of
 from lading.sql.statements.jobs import CreateJob, CreateRoutineLoad
 from lading.sql.statements.load_specs import load_spec
 from lading.sql.syntax.names import check_object_name
@@ -303,16 +301,8 @@ def _record_of(lading: Lading, bill: Bill, place: _Place) -> JobRecord:
         totals=bill.totals,
         window_base=bill.totals.rows,
         last_success_at=bill.billed_at,
-        current_offset=_shown_position(statement, bill),
+        current_offset=kind_of(spec.source.kind).position_text(bill.positions),
     )
-
-
-def _shown_position(statement: CreateJob | CreateRoutineLoad, bill: Bill) -> str:
-    """Where a RESUME goes on, as jobs are shown with it."""
-    if isinstance(statement, CreateJob):
-        return offset_of(bill.positions)
-    shown = kafka_progress if statement.source.name.upper() == "KAFKA" else kinesis_progress
-    return json.dumps(shown(bill.positions), separators=(",", ":"))
 
 
 def _statement_of(bill: Bill) -> CreateJob | CreateRoutineLoad:

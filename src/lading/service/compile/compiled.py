@@ -9,10 +9,11 @@ from lading.model.batch import BatchPlan
 from lading.model.bill import Bill
 from lading.model.job import Job
 from lading.model.load import SourceSpec
+from lading.model.moves import PartitionMove
 from lading.model.positions import Positions
 from lading.pipeline.stager import Stage
 from lading.plan.planner import Source
-from lading.service.security.identity import uses_service_identity
+from lading.sources.registry import kind_of
 from lading.sql.properties.files import is_s3_uri
 from lading.tables.base import WriterSpec
 
@@ -60,6 +61,8 @@ class Compiled:
     pin: Callable[[Positions], Callable[[Positions], bool]] | None = None
     """Remember where the source ends now; the answer says of later positions whether they are there. None: a source
     that is read until it has nothing more."""
+    plan_move: Callable[[Positions, str, str], tuple[PartitionMove, ...]] | None = None
+    """What moving the one position of the source there would do, with a remark. None: a stream, see its kind."""
     is_once: bool = False
     can_learn_columns: Callable[[], bool] = lambda: True
     """Whether something has come since from which the columns can be learned, when `stage` is None."""
@@ -71,4 +74,8 @@ class Compiled:
 def with_identity(stage: Stage, source: SourceSpec, target: WriterSpec) -> Stage:
     """The stage, which is lent the service's cloud identity where the source or the table has no keys of its own."""
     is_written = is_s3_uri(target.location) and not target.options.access_key
-    return replace(stage, reads_as_service=uses_service_identity(source), writes_as_service=is_written)
+    return replace(
+        stage,
+        reads_as_service=kind_of(source.kind).uses_service_identity(source.properties),
+        writes_as_service=is_written,
+    )

@@ -17,7 +17,6 @@ from lading.model.batch import BatchPlan, Limits
 from lading.model.bill import Bill
 from lading.model.job import ErrorBudget, Job
 from lading.model.load import LoadSpec
-from lading.model.positions import Positions
 from lading.net.addresses import AddressRules
 from lading.pipeline.mapping import RowMapping, TargetColumn, reserved_names
 from lading.pipeline.quarantine import QuarantineFile
@@ -26,16 +25,18 @@ from lading.pipeline.tasks import TaskTools
 from lading.service.compile.column_defaults import with_defaults
 from lading.service.compile.compiled import Compiled, with_identity
 from lading.service.compile.file_surveys import told_survey
-from lading.service.compile.files_spec import files_spec_of
 from lading.service.compile.mapping import zoned
 from lading.service.compile.partition_nulls import with_partition_nulls
 from lading.service.compile.source_types import source_type
+from lading.sources.files.asked import files_spec_of
+from lading.sources.files.kind import plan_file_moves
 from lading.sources.files.packing import SplitSizing
 from lading.sources.files.payload import parse_payload
 from lading.sources.files.reader import output_schema, read_splits
 from lading.sources.files.schema import infer_schema
 from lading.sources.files.source import FilesSource, render_offset
 from lading.sources.files.spec import FilesSpec, Format
+from lading.sources.registry import kind_of
 from lading.sql.expressions.mapping import SparkExpression, column_expression
 from lading.sql.expressions.typed import Scope, ScopeColumn, type_expression
 from lading.sql.expressions.value_types import TEXT, ValueType, exact_for
@@ -102,20 +103,15 @@ def compile_files(
         if known is None
         else with_identity(_stage(load, mapping, known, table, entry, quarantine), load.source, table.writer_spec()),
         interval_s=limits.interval_s,
-        show_position=offset_of,
+        show_position=kind_of(load.source.kind).position_text,
         show_range=files_of,
         show_end=lambda: offset_text(source.end()),
         survey=lambda positions: told_survey(source.partition, source.survey(positions), spec.settle_s),
         look_everywhere=source.look_everywhere,
         can_learn_columns=lambda: source.first_file() is not None,
+        plan_move=partial(plan_file_moves, source),
         is_once=spec.ingestion.value == "once",
     )
-
-
-def offset_of(positions: Positions) -> str:
-    """The position of a file job as Doris shows it."""
-    at = next((state.at for state in positions.partitions.values()), "")
-    return render_offset(at) if at else ""
 
 
 def files_of(plan: BatchPlan, bill: Bill | None) -> str:

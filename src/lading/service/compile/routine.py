@@ -19,15 +19,10 @@ from lading.service.compile.column_defaults import with_defaults
 from lading.service.compile.compiled import Compiled, with_identity
 from lading.service.compile.mapping import map_rows
 from lading.service.compile.partition_nulls import with_partition_nulls
-from lading.service.compile.streams import (
-    Stream,
-    end_text,
-    metadata_of,
-    open_stream,
-    progress_text,
-    range_text,
-    stream_properties,
-)
+from lading.service.compile.streams import end_text, open_stream, range_text
+from lading.sources.kind import Stream
+from lading.sources.registry import stream_kind
+from lading.status.lag import LagUnit
 from lading.store.records import TableEntry
 from lading.tables.base import LakeTable
 from lading.tables.registry import open_writer
@@ -49,9 +44,10 @@ def compile_routine(
     addresses: AddressRules,
 ) -> Compiled:
     """Check a routine load against its table, and put its parts together. The stream is not asked yet."""
-    source = stream_properties(load)
+    kind = stream_kind(load.source.kind)
+    kind.check(load)
     lengths = entry.spec.properties if entry.spec else {}
-    mapped = map_rows(load, table.schema(), lengths, metadata_of(source))
+    mapped = map_rows(load, table.schema(), lengths, kind.metadata)
     stream = open_stream(record, load, mapped, clock, addresses)
     target = table.writer_spec()
     mapping = with_partition_nulls(with_defaults(mapped.mapping, target), target)
@@ -70,18 +66,18 @@ def compile_routine(
             start=stream.start,
             definition=record.definition,
             limits=limits_of(load, record.batch_scale),
-            on_data_loss=source.on_data_loss,
+            on_data_loss=kind.on_data_loss(load.source.properties),
         ),
         source=stream.source,
         stage=with_identity(
             Stage(mapping=mapping, source=stream.schema, tools=tools, most_tasks=load.limits.tasks), load.source, target
         ),
         interval_s=float(load.limits.interval_s),
-        show_position=partial(progress_text, stream),
-        show_range=partial(range_text, stream),
-        show_end=partial(end_text, stream),
-        remark=partial(lag_remark, stream),
-        behind=partial(lag_remark, stream),
+        show_position=kind.position_text,
+        show_range=partial(range_text, kind),
+        show_end=partial(end_text, kind, stream),
+        remark=partial(lag_remark, kind.lag_unit, stream),
+        behind=partial(lag_remark, kind.lag_unit, stream),
         pin=stream.source.pin,
         acknowledge=stream.acknowledge,
         close=stream.close,
@@ -108,7 +104,7 @@ def window_of(load: LoadSpec) -> WindowLimits | None:
     )
 
 
-def lag_remark(stream: Stream, positions: Positions) -> str:
+def lag_remark(unit: LagUnit, stream: Stream, positions: Positions) -> str:
     """How far the job is behind, in words; nothing when the stream does not tell."""
     try:
         sight = stream.source.sight(positions)
@@ -117,8 +113,8 @@ def lag_remark(stream: Stream, positions: Positions) -> str:
     known = [lag for lag in sight.lag.values() if lag is not None]
     if not known:
         return ""
-    behind = max(known) if stream.lag_unit == "ms" else sum(known)
-    told = f"lag {behind} {stream.lag_unit}"
+    is_time = unit is LagUnit.MILLISECONDS
+    told = f"lag {max(known)} ms" if is_time else f"lag {sum(known)} {unit.value}"
     if sight.seconds_to_trim is not None:
         told += f"; the oldest unread row is kept for {int(sight.seconds_to_trim)} s more"
     return told

@@ -30,6 +30,7 @@ from lading.jobs.events import Altered, PausedByUser
 from lading.jobs.record import JobRecord, JobState
 from lading.jobs.transition import transition
 from lading.model.bill import Bill, BillKind, Head
+from lading.model.moves import PartitionMove
 from lading.model.positions import Positions
 from lading.service.compile.routine import window_of
 from lading.service.compile.sourced import AnyJob, source_of
@@ -38,7 +39,7 @@ from lading.service.edits.begun import BegunEdit, head_facts, keep_begun, may_ha
 from lading.service.edits.diff import changed_parts, has_new_secrets, has_secrets
 from lading.service.edits.fingerprint import changed_since, mark_of
 from lading.service.edits.history import EDITS, last_edit
-from lading.service.edits.plan import EditPlan, PartitionMove
+from lading.service.edits.plan import EditPlan
 from lading.service.installation import Installation
 from lading.service.result import Result, table
 from lading.service.runtime.interrupted import drop_begun

@@ -7,11 +7,12 @@ from collections.abc import Collection, Iterator, Sequence
 from lading.errors import HeadLostError, JobStateError
 from lading.jobs.record import JobRecord
 from lading.model.bill import Bill, BillKind
+from lading.model.moves import PartitionMove
 from lading.model.positions import Positions
-from lading.service.edits.plan import PartitionMove, way_between
 from lading.service.installation import Installation
 from lading.service.runtime.interrupted import last_change
 from lading.service.session import Session
+from lading.sources.kind import SourceKind
 from lading.store.records import AuditEntry
 
 EDITS = ("ALTER", "UNDO ALTER")
@@ -84,7 +85,7 @@ def _refuse_loaded(record: JobRecord, loads: Sequence[Bill]) -> None:
     raise JobStateError(msg, left="Nothing was changed.", todo=todo, job_id=record.job_id, rows=rows)
 
 
-def moves_back(now: Positions, before: Positions, *, is_file: bool) -> tuple[PartitionMove, ...]:
+def moves_back(kind: SourceKind, now: Positions, before: Positions) -> tuple[PartitionMove, ...]:
     """The way to where it was, partition by partition.
 
     How much that loads again or skips is not told: what lies between may have been loaded before the change, or not.
@@ -98,7 +99,7 @@ def moves_back(now: Positions, before: Positions, *, is_file: bool) -> tuple[Par
             partition=name,
             start=there.at if there is not None else "",
             end=state.at,
-            direction=way_between(there, state, is_file=is_file) if there is not None else "NEW SOURCE",
+            direction=kind.way(there, state) if there is not None else "NEW SOURCE",
             remark="as it was before the change",
         )
         found.append(move)

@@ -6,16 +6,17 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from lading.errors import JobStateError
-from lading.jobs.record import JobKind, JobRecord
+from lading.jobs.record import JobRecord
 from lading.model.bill import Bill, Head
+from lading.model.moves import PartitionMove
 from lading.model.positions import Positions
-from lading.service.compile.sourced import AnyJob
+from lading.service.compile.sourced import AnyJob, source_of
 from lading.service.edits.begun import settled
 from lading.service.edits.edit import UNDO, Edit, check_paused
 from lading.service.edits.history import cut_off_edit, last_edit, moves_back, name_of, positions_before
-from lading.service.edits.plan import PartitionMove
 from lading.service.edits.written import statement_of
 from lading.service.session import Session
+from lading.sources.registry import kind_of
 from lading.sql.statements.jobs import Statement
 
 
@@ -42,7 +43,7 @@ def prepare_undo(session: Session, found: JobRecord, *, reason: str = "", statem
     seen: Head | None = None
     if head := entry.facts.get("head"):
         newest, restored = positions_before(session, record, head, saved)
-        seen, moves = newest.head, moves_back(newest.positions, restored, is_file=record.kind is JobKind.STREAMING)
+        seen, moves = newest.head, moves_back(kind_of(source_of(old).name), newest.positions, restored)
     return Edit(
         record=record,
         old=old,
@@ -80,7 +81,7 @@ def _undo_cut_off(
         old=old,
         new=old,
         seen=newest.head,
-        moves=moves_back(newest.positions, restored, is_file=record.kind is JobKind.STREAMING),
+        moves=moves_back(kind_of(source_of(old).name), newest.positions, restored),
         restored=restored,
         action=UNDO,
         reason=reason,

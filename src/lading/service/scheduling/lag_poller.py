@@ -19,6 +19,7 @@ from lading.service.installation import Installation
 from lading.service.telemetry.lag_cache import MOST_ASKED
 from lading.service.telemetry.metrics import Metrics
 from lading.service.views.routine import ask_stream, views_of
+from lading.sources.registry import kind_of
 from lading.sources.streams import StreamSight
 from lading.status.lag import LagUnit
 
@@ -90,5 +91,4 @@ class LagRounds:
 
 
 def _unit_of(record: JobRecord) -> LagUnit:
-    is_kafka = record.spec is not None and record.spec.source.kind == "KAFKA"
-    return LagUnit.RECORDS if is_kafka else LagUnit.MILLISECONDS
+    return kind_of(record.spec.source.kind).lag_unit if record.spec is not None else LagUnit.MILLISECONDS

@@ -6,6 +6,7 @@ from lading.errors import DeniedError, JobNotFoundError
 from lading.jobs.record import JobRecord
 from lading.service.limits.statement_size import SHORT
 from lading.service.security.privileges import Rights, denied
+from lading.sources.registry import kind_of
 from lading.sql.expressions.queries import is_about_jobs, literal_row, read_query
 from lading.sql.properties.files import is_s3_uri
 from lading.sql.statements.jobs import (
@@ -130,7 +131,7 @@ def _check_source(rights: Rights, insert: InsertSelect) -> None:
 
 def is_local(source: SourceFunction) -> bool:
     """Whether a job reads files of the machines that Lading and Spark run on."""
-    return source.name == "FILE" and not is_s3_uri(source.properties.get("uri", ""))
+    return kind_of(source.name).is_local(source.properties)
 
 
 def _check_query(database: str, rights: Rights, query: Query) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from lading.model.load import SourceSpec
@@ -21,26 +21,6 @@ class KnownTable:
     database: str
     name: str
     location: str
-
-
-def uses_service_identity(source: SourceSpec) -> bool:
-    """Whether requests for this source would be signed with what the service itself is: a role is assumed with it."""
-    given = source.properties
-    if source.kind == "KINESIS":
-        return not _has_keys(given, "aws")
-    if source.kind == "KAFKA":
-        return any(name.startswith("aws.") for name in given) and not _has_keys(given, "aws")
-    return is_s3_uri(given.get("uri", "")) and reaches_with_identity(given)
-
-
-def reaches_with_identity(properties: Mapping[str, str]) -> bool:
-    """The same for properties of S3 alone, as tables have them."""
-    return not _has_keys(properties, "s3") and properties.get("s3.anonymous", "").strip().lower() != "true"
-
-
-def _has_keys(properties: Mapping[str, str], prefix: str) -> bool:
-    """Both, and not empty: libraries take an empty key for none and sign with the identity of the machine."""
-    return all(properties.get(f"{prefix}.{name}", "").strip() for name in ("access_key", "secret_key"))
 
 
 def same_reach(one: SourceSpec, other: SourceSpec) -> bool:

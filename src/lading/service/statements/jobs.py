@@ -13,6 +13,7 @@ from lading.jobs.events import Created, Event, PausedByUser, Resumed, Stopped
 from lading.jobs.record import JobKind, JobName, JobRecord
 from lading.jobs.transition import create_record
 from lading.model.bill import Head
+from lading.model.moves import PartitionMove
 from lading.model.positions import Positions
 from lading.service.compile.file_offsets import warn_outside, whole_name
 from lading.service.compile.sourced import source_of
@@ -21,7 +22,6 @@ from lading.service.edits.begun import finish_begun, settled
 from lading.service.edits.create import create_open_job
 from lading.service.edits.edit import Edit, check_paused
 from lading.service.edits.lost_secrets import statement_to_alter
-from lading.service.edits.plan import PartitionMove, plan_file_moves
 from lading.service.edits.written import written_statement
 from lading.service.result import Result, done
 from lading.service.runtime.ended_jobs import tell_table
@@ -29,7 +29,7 @@ from lading.service.security.authorization import is_local
 from lading.service.session import Session
 from lading.service.statements.reach import allow_hosts, check_source
 from lading.service.telemetry.recent import forget_lag
-from lading.sources.files.source import FilesSource, parse_offset
+from lading.sources.files.source import parse_offset
 from lading.sql.properties.jobs import read_job_properties
 from lading.sql.statements.alter import alter_streaming_job
 from lading.sql.statements.definitions import define_streaming_job
@@ -155,14 +155,13 @@ def prepare_file_move(session: Session, record: JobRecord, old: CreateJob, at: s
 def _moves(session: Session, record: JobRecord, key: str) -> tuple[Head | None, tuple[PartitionMove, ...]]:
     """The head, and what a move from its position would do."""
     compiled, _ = session.lading.compile(record)
-    source = compiled.source
-    if not isinstance(source, FilesSource):
+    if compiled.plan_move is None:
         msg = f"{record.full_name} does not load files"
         raise ConfigError(msg, left="Nothing was changed.")
     bills = session.lading.bills(record, 1)
-    positions: Positions = bills[0].positions if bills else source.open(compiled.job.start)
+    positions: Positions = bills[0].positions if bills else compiled.source.open(compiled.job.start)
     remark = warn_outside(key, source_of(written_statement(record)))
-    return (bills[0].head if bills else None), plan_file_moves(source, positions, key, remark)
+    return (bills[0].head if bills else None), compiled.plan_move(positions, key, remark)
 
 
 def control_job(session: Session, statement: ControlJob) -> Result:

@@ -13,16 +13,15 @@ from lading.model.load import SourceSpec
 from lading.service.security.endpoints import job_subject, table_subject
 from lading.service.security.identity import (
     KnownTable,
-    reaches_with_identity,
     same_reach,
     tables_touched,
-    uses_service_identity,
 )
 from lading.service.security.privileges import Rights
 from lading.service.security.reach import hosts_of, table_hosts
 from lading.service.session import Session
+from lading.sources.files.kind import reaches_with_identity
+from lading.sources.registry import kind_of
 from lading.sql.properties.files import is_s3_uri
-from lading.sql.properties.kafka_settings import settings_for_admins
 from lading.sql.statements.load_specs import source_spec
 from lading.sql.statements.parts import SourceFunction
 from lading.sql.statements.tables import CreateTable
@@ -43,7 +42,9 @@ def check_source(session: Session, asked: SourceFunction, old: SourceFunction | 
         return
     if new := _for_admins(source, before):
         rights.require(Privilege.ADMIN, why=f"{', '.join(new)} is about the machine of the service")
-    if not uses_service_identity(source) or (before is not None and same_reach(source, before)):
+    if not kind_of(source.kind).uses_service_identity(source.properties) or (
+        before is not None and same_reach(source, before)
+    ):
         return
     rights.require_identity("the statement has no keys of its own, so the service would sign in as itself")
     _check_places(session, rights, source.properties.get("uri", ""))
@@ -76,10 +77,12 @@ def _check_places(session: Session, rights: Rights, uri: str) -> None:
 
 
 def _for_admins(source: SourceSpec, before: SourceSpec | None) -> list[str]:
-    if source.kind != "KAFKA":
-        return []
     old: Mapping[str, str] = before.properties if before is not None else {}
-    return [name for name in settings_for_admins(source.properties) if old.get(name) != source.properties[name]]
+    return [
+        name
+        for name in kind_of(source.kind).admin_properties(source.properties)
+        if old.get(name) != source.properties[name]
+    ]
 
 
 # Opening what was made.

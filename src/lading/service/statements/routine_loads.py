@@ -12,16 +12,17 @@ from lading.jobs.events import Created, Event, PausedByUser, Resumed, Stopped
 from lading.jobs.record import JobKind, JobName, JobRecord, JobState
 from lading.jobs.transition import create_record
 from lading.model.bill import Head
+from lading.model.moves import PartitionMove
 from lading.model.positions import Positions, is_replaced
 from lading.service.compile.routine import window_of
 from lading.service.compile.sourced import AnyJob
-from lading.service.compile.streams import Stream, open_stream
+from lading.service.compile.streams import open_stream
 from lading.service.edits.audit import apply, audit
 from lading.service.edits.begun import finish_begun, settled
 from lading.service.edits.create import create_open_job
 from lading.service.edits.edit import Edit, check_paused
 from lading.service.edits.lost_secrets import statement_to_alter
-from lading.service.edits.plan import PartitionMove, plan_given_up, plan_new_source, plan_stream_moves
+from lading.service.edits.plan import plan_given_up, plan_new_source, plan_stream_moves
 from lading.service.edits.written import statement_of
 from lading.service.result import Result, done, table
 from lading.service.runtime.ended_jobs import tell_table
@@ -36,6 +37,8 @@ from lading.service.views.routine import (
     show_tasks,
     views_of,
 )
+from lading.sources.kind import Stream
+from lading.sources.registry import stream_kind
 from lading.sql.statements.alter import AlteredRoutineLoad, alter_routine_load, check_keys_stay, names_same_source
 from lading.sql.statements.definitions import define_routine_load
 from lading.sql.statements.jobs import (
@@ -188,16 +191,17 @@ def prepare_routine_alter(session: Session, statement: AlterRoutineLoad) -> Edit
         check_source(session, replace(statement.source, name=old.source.name, properties=asked), old.source)
     seen, positions = _positions(session, record, old)
     altered = _altered(session, record, old, statement, positions)
-    new = altered.statement
+    new, kind = altered.statement, stream_kind(old.source.name)
     moves: tuple[PartitionMove, ...] = ()
     if altered.is_new_source or altered.moves:
         with closing(_stream(session, record, new)) as stream:
             if altered.is_new_source:
                 moves = plan_new_source(positions, stream.source.open(stream.start))
             else:
-                moves = plan_stream_moves(stream, positions, altered.moves)
+                moves = plan_stream_moves(kind, stream, positions, altered.moves)
     if not altered.is_new_source:
-        moves += plan_given_up(positions, _pinned_out(old, new, positions))
+        left_out = kind.given_up_by(old.source.properties, new.source.properties, positions)
+        moves += plan_given_up(positions, left_out)
     return Edit(
         record=record,
         old=old,
@@ -230,7 +234,7 @@ def prepare_routine_move(
     """Positions alone."""
     seen, known = _positions(session, record, old)
     with closing(_stream(session, record, old)) as stream:
-        moves = plan_stream_moves(stream, known, positions)
+        moves = plan_stream_moves(stream_kind(old.source.name), stream, known, positions)
     return Edit(record=record, old=old, new=old, seen=seen, moves=moves, reason=reason)
 
 
@@ -259,16 +263,6 @@ def _positions(session: Session, record: JobRecord, statement: CreateRoutineLoad
         return bills[0].head, bills[0].positions
     with closing(_stream(session, record, statement)) as stream:
         return None, stream.source.open(stream.start)
-
-
-def _pinned_out(old: CreateRoutineLoad, new: CreateRoutineLoad, positions: Positions) -> tuple[str, ...]:
-    """Shards that are not read any longer because others were named: their unread rows are given up."""
-    name = "kinesis_shards"
-    before, after = old.source.properties.get(name), new.source.properties.get(name)
-    if after is None or before == after or new.source.properties.get("property.discovery", "").upper() == "ON":
-        return ()
-    kept = {part.strip() for part in after.split(",")}
-    return tuple(part for part, state in positions.partitions.items() if part not in kept and not state.finished)
 
 
 # Showing.

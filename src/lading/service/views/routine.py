@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -28,7 +28,6 @@ from lading.model.load import LoadSpec
 from lading.model.positions import Positions
 from lading.pipeline.mapping import RowMapping
 from lading.service.compile.mapping import Mapped
-from lading.service.compile.positions import kafka_words, kinesis_words
 from lading.service.compile.streams import open_stream
 from lading.service.installation import Installation
 from lading.service.result import Result, table
@@ -37,8 +36,8 @@ from lading.service.telemetry.lag_cache import Ask, LagWatch
 from lading.service.telemetry.recent import lookout_of
 from lading.service.views.jobs import JobViews
 from lading.service.views.routine_facts import facts_of
+from lading.sources.registry import stream_kind
 from lading.sources.streams import StreamSight
-from lading.sql.statements.alter import KAFKA_STARTS, KINESIS_STARTS
 from lading.sql.statements.jobs import CreateRoutineLoad
 from lading.sql.syntax.masking import mask
 from lading.sql.syntax.render import render
@@ -188,26 +187,8 @@ def create_text(statement: CreateRoutineLoad, positions: Positions) -> str:
     shown = mask(statement)
     if not positions.partitions:
         return render(shown)
-    given = shown.source.properties
-    if shown.source.name == "KAFKA":
-        kept = {name: value for name, value in given.items() if name not in KAFKA_STARTS}
-        words = kafka_words(positions)
-        names, places = "kafka_partitions", "kafka_offsets"
-    else:
-        kept = {name: value for name, value in given.items() if name not in KINESIS_STARTS}
-        words = kinesis_words(positions)
-        names, places = "kinesis_shards", "kinesis_shards_pos"
-    if not words:
-        return render(shown)
-    kept |= {names: ",".join(words), places: ",".join(words.values())}
-    if is_discovering(given, names):
-        kept["property.discovery"] = "ON"
+    kept = stream_kind(shown.source.name).beginning_at(shown.source.properties, positions)
     return render(replace(shown, source=replace(shown.source, properties=kept)))
-
-
-def is_discovering(properties: Mapping[str, str], names: str) -> bool:
-    """Whether partitions that come later are read too."""
-    return names not in properties or properties.get("property.discovery", "").upper() == "ON"
 
 
 def like_pattern(like: str) -> re.Pattern[str]:

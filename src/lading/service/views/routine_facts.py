@@ -7,14 +7,12 @@ from collections.abc import Sequence
 from lading.jobs.record import JobRecord
 from lading.jobs.routine_views import RoutineFacts
 from lading.model.load import ColumnSpec, LoadSpec
-from lading.model.positions import Positions, passed_partitions
+from lading.model.positions import Positions
 from lading.model.row_formats import CsvOptions, JsonOptions
-from lading.service.compile.positions import kafka_progress, kafka_words, kinesis_progress, kinesis_words
-from lading.service.compile.streams import stream_properties
+from lading.sources.kind import StreamKind
+from lading.sources.registry import stream_kind
 from lading.sources.streams import StreamSight
 from lading.sql.expressions.dialect import LadingDoris, parse_expression_tree
-from lading.sql.properties.kafka import KafkaProperties
-from lading.sql.properties.kinesis import KinesisProperties
 from lading.sql.syntax.masking import mask_properties
 from lading.sql.syntax.separators import show_separator
 from lading.sql.syntax.spans import Span
@@ -38,22 +36,22 @@ def facts_of(
     `sight` is None when the stream did not answer.
     """
     unread = [name for name, state in positions.partitions.items() if not state.finished]
-    source = stream_properties(load)
+    kind, properties = stream_kind(load.source.kind), load.source.properties
+    kind.check(load)
     tasks = min(len(unread), load.limits.tasks or MOST_TASKS, MOST_TASKS)
     lag = dict.fromkeys(sorted(unread, key=_order), _UNKNOWN)
     if sight is not None:
         lag |= {name: _UNKNOWN if sight.lag.get(name) is None else int(sight.lag[name] or 0) for name in lag}
-    is_kafka = isinstance(source, KafkaProperties)
-    words = kafka_words(positions) if is_kafka else kinesis_words(positions)
+    words = kind.words(positions)
     return RoutineFacts(
         source_type=load.source.kind,
         job_properties=job_properties(record, load, tasks),
-        source_properties=_source_properties(source, positions, sight),
-        custom_properties=_custom_properties(load, source),
-        progress=kafka_progress(positions) if is_kafka else kinesis_progress(positions),
+        source_properties=kind.shown_source(properties, positions, sight),
+        custom_properties=_custom_properties(load, kind),
+        progress=kind.progress(positions),
         starts={name: at for name, at in words.items() if name in lag},
         lag=lag,
-        statistic={} if is_kafka else _shard_counts(positions, sight),
+        statistic=kind.shown_counts(positions, sight),
         tasks=tasks,
         error_urls=tuple(error_urls),
         timeout_s=max(_TIMEOUT_INTERVALS * load.limits.interval_s, _LEAST_TIMEOUT_S),
@@ -131,54 +129,8 @@ def _condition(expression: str | None) -> str:
     return f"({tree.sql(dialect=LadingDoris, identify=True, comments=False)})"
 
 
-def _source_properties(
-    source: KafkaProperties | KinesisProperties, positions: Positions, sight: StreamSight | None
-) -> dict[str, str]:
-    if isinstance(source, KafkaProperties):
-        numbers = sorted((name for name, state in positions.partitions.items() if not state.finished), key=_order)
-        return {
-            "topic": source.topic,
-            "currentKafkaPartitions": ",".join(numbers),
-            "brokerList": source.broker_list,
-        }
-    opened, closed = _open_and_closed(positions, sight)
-    endpoint = {"endpoint": source.endpoint} if source.endpoint else {}
-    return {
-        "region": source.region,
-        "stream": source.stream,
-        **endpoint,
-        "openKinesisShards": ",".join(opened),
-        "closedKinesisShards": ",".join(closed),
-    }
-
-
-def _open_and_closed(positions: Positions, sight: StreamSight | None) -> tuple[Sequence[str], Sequence[str]]:
-    """As the stream tells; where it does not, what was not read to its end may be open."""
-    if sight is not None and (sight.open_partitions or sight.closed_partitions):
-        return sight.open_partitions, sight.closed_partitions
-    passed = passed_partitions(positions)
-    states = sorted((name, state) for name, state in positions.partitions.items() if name not in passed)
-    return [name for name, state in states if not state.finished], [name for name, state in states if state.finished]
-
-
-def _shard_counts(positions: Positions, sight: StreamSight | None) -> dict[str, int]:
-    if sight is not None and sight.facts:
-        return dict(sight.facts)
-    opened, closed = _open_and_closed(positions, None)
-    return {
-        "openShardNum": len(opened),
-        "closedShardNum": len(closed),
-        "trackedShardNum": len(opened),
-        "cachedMillisBehindLatestShardNum": 0,
-        "totalMillisBehindLatest": 0,
-        "maxMillisBehindLatest": 0,
-    }
-
-
-def _custom_properties(load: LoadSpec, source: KafkaProperties | KinesisProperties) -> dict[str, str]:
+def _custom_properties(load: LoadSpec, kind: StreamKind) -> dict[str, str]:
     given = mask_properties(load.source.properties)
     custom = {name.removeprefix(_PREFIX): value for name, value in given.items() if name.startswith(_PREFIX)}
     secret = {name: value for name, value in given.items() if name.startswith("aws.") and "_key" in name}
-    if isinstance(source, KinesisProperties):
-        return {"kinesis_default_pos": source.default_position, **custom, **secret}
-    return {"kafka_default_offsets": source.default_offset, **custom, **secret}
+    return {**kind.shown_default(load.source.properties), **custom, **secret}

@@ -232,3 +232,8 @@ def _with_source(
 
 def _without(properties: Mapping[str, str], names: Collection[str]) -> dict[str, str]:
     return {name: value for name, value in properties.items() if name not in names}
+
+
+def is_discovering(properties: Mapping[str, str], names: str) -> bool:
+    """Whether partitions that come later are read too."""
+    return names not in properties or properties.get("property.discovery", "").upper() == "ON"

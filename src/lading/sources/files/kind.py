@@ -1,0 +1,85 @@
+"""Files in an object store or on a disk, as a kind of source."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+
+from lading.errors import ConfigError
+from lading.model.moves import Direction, PartitionMove, plain_way
+from lading.model.positions import PartitionState, Positions
+from lading.sources.aws_keys import has_keys
+from lading.sources.files.source import FileCount, FilesSource, Survey, render_offset
+from lading.sql.properties.files import is_s3_uri
+from lading.status.lag import LagUnit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilesKind:
+    """See `SourceKind`. S3(…) and FILE(…) differ in what a uri without a scheme means."""
+
+    name: str
+
+    @property
+    def lag_unit(self) -> LagUnit:
+        return LagUnit.FILES
+
+    def position_text(self, positions: Positions) -> str:
+        """The position as Doris shows it: the name of a file."""
+        at = next((state.at for state in positions.partitions.values()), "")
+        return render_offset(at) if at else ""
+
+    def way(self, old: PartitionState, new: PartitionState) -> Direction:
+        """Names of files are ordered as texts."""
+        return plain_way(old, new) or ("BACK" if new.at < old.at else "FORWARD")
+
+    def uses_service_identity(self, properties: Mapping[str, str]) -> bool:
+        return is_s3_uri(properties.get("uri", "")) and reaches_with_identity(properties)
+
+    def is_local(self, properties: Mapping[str, str]) -> bool:
+        return self.name == "FILE" and not is_s3_uri(properties.get("uri", ""))
+
+    def admin_properties(self, properties: Mapping[str, str]) -> Collection[str]:
+        return ()
+
+
+def reaches_with_identity(properties: Mapping[str, str]) -> bool:
+    """Whether properties of S3, of a source or a table, leave it to the service to sign in."""
+    return not has_keys(properties, "s3") and properties.get("s3.anonymous", "").strip().lower() != "true"
+
+
+def _to_load(survey: Survey) -> FileCount:
+    """Files that will be loaded, those that are still being written included."""
+    pending, unsettled = survey.pending, survey.unsettled
+    return FileCount(files=pending.files + unsettled.files, size_bytes=pending.size_bytes + unsettled.size_bytes)
+
+
+def plan_file_moves(source: FilesSource, positions: Positions, key: str, remark: str = "") -> tuple[PartitionMove, ...]:
+    """A move of a file job. Lists the prefix: files between the two names are counted."""
+    if len(positions.partitions) != 1:
+        msg = "A job that loads files has one position"
+        raise ConfigError(msg, left="Nothing was changed.")
+    name, state = next(iter(positions.partitions.items()))
+    low, high = sorted((state.at, key))
+    files, size = 0, 0
+    if low != high:
+        after_low, after_high = (
+            source.survey(replace(positions, partitions={name: PartitionState(at=at)})) for at in (low, high)
+        )
+        files = _to_load(after_low).files - _to_load(after_high).files
+        size = _to_load(after_low).size_bytes - _to_load(after_high).size_bytes
+    is_back = key < state.at
+    return (
+        PartitionMove(
+            partition=name,
+            start=state.at,
+            end=key,
+            direction="SAME" if key == state.at else "BACK" if is_back else "FORWARD",
+            again=files if is_back else 0,
+            again_bytes=size if is_back else 0,
+            skipped=0 if is_back else files,
+            skipped_bytes=0 if is_back else size,
+            unit="files",
+            remark=remark,
+        ),
+    )
