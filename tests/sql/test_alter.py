@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lading.errors import SqlError
+from lading.sources.registry import stream_kind
 from lading.sql.statements.alter import AlteredRoutineLoad, alter_routine_load, alter_streaming_job
 from lading.sql.statements.jobs import AlterJob, AlterRoutineLoad, CreateJob, CreateRoutineLoad
 from lading.sql.syntax.parse import parse_statement
@@ -76,7 +77,7 @@ def alter_routine(
     created, alter = parse_statement(old), parse_statement(f"ALTER ROUTINE LOAD FOR j {change}")
     assert isinstance(created, CreateRoutineLoad)
     assert isinstance(alter, AlterRoutineLoad)
-    return alter_routine_load(created, alter, consumed=consumed)
+    return alter_routine_load(created, alter, stream_kind(created.source.name), consumed=consumed)
 
 
 def test_clauses_replace_and_properties_merge() -> None:

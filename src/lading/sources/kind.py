@@ -21,6 +21,7 @@ from lading.model.positions import PartitionState, Positions
 from lading.net.addresses import AddressRules
 from lading.plan.planner import Source
 from lading.sources.streams import StreamSight
+from lading.sql.statements.alter import AlterableSource
 from lading.status.lag import LagUnit
 
 
@@ -112,7 +113,7 @@ class StreamContext:
     """Where it may connect to."""
 
 
-class StreamKind(SourceKind, Protocol):
+class StreamKind(SourceKind, AlterableSource, Protocol):
     """A source that goes on for ever and is read from a position of each partition."""
 
     @property

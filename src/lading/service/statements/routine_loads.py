@@ -219,13 +219,13 @@ def _altered(
     session: Session, record: JobRecord, old: CreateRoutineLoad, statement: AlterRoutineLoad, positions: Positions
 ) -> AlteredRoutineLoad:
     """The definition after ALTER. A topic or stream that is named again is asked whether it was made again."""
-    consumed = [*positions.partitions]
-    if names_same_source(old, statement) and positions.incarnation:
-        anew = alter_routine_load(old, statement, consumed=consumed, is_made_again=True)
+    consumed, kind = [*positions.partitions], stream_kind(old.source.name)
+    if names_same_source(old, statement, kind) and positions.incarnation:
+        anew = alter_routine_load(old, statement, kind, consumed=consumed, is_made_again=True)
         with closing(_stream(session, record, anew.statement)) as stream:
             if is_replaced(positions, stream.source.list_partitions().incarnation):
                 return anew
-    return alter_routine_load(old, statement, consumed=consumed)
+    return alter_routine_load(old, statement, kind, consumed=consumed)
 
 
 def prepare_routine_move(

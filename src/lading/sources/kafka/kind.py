@@ -14,7 +14,9 @@ from lading.model.load import LoadSpec
 from lading.model.moves import Direction, PartitionMove, direction_of, given_up, plain_way
 from lading.model.positions import BEGINNING, PartitionState, Positions
 from lading.sources.aws_keys import has_keys
+from lading.sources.discovery import is_discovering
 from lading.sources.finished import with_finished
+from lading.sources.kafka.alter import KAFKA_STARTS, alter, begin_again
 from lading.sources.kafka.spec import METADATA, KafkaSpec
 from lading.sources.kafka.words import by_number, progress, words
 from lading.sources.kind import Stream, StreamContext, StreamSource
@@ -23,7 +25,7 @@ from lading.sources.streams import StreamSight
 from lading.sql.properties.kafka import KafkaProperties, read_kafka_properties
 from lading.sql.properties.kafka_settings import settings_for_admins
 from lading.sql.properties.starts import OFFSET_BEGINNING, PARTITION_END, start_time_or_none
-from lading.sql.statements.alter import KAFKA_STARTS, is_discovering
+from lading.sql.statements.alter import AlteredSource
 from lading.sql.statements.definitions import check_format
 from lading.status.lag import LagUnit
 
@@ -43,6 +45,7 @@ class KafkaKind:
     name = "KAFKA"
     lag_unit = LagUnit.RECORDS
     metadata: pa.Schema = METADATA
+    subject = "kafka_topic"
     cluster_property = "kafka_broker_list"
 
     def uses_service_identity(self, properties: Mapping[str, str]) -> bool:
@@ -139,6 +142,12 @@ class KafkaKind:
             unit="records",
             remark="offsets without a record are counted too" if difference else "",
         )
+
+    def alter(self, old: Mapping[str, str], changed: Mapping[str, str], consumed: Collection[str]) -> AlteredSource:
+        return alter(old, changed, consumed)
+
+    def begin_again(self, old: Mapping[str, str], changed: Mapping[str, str]) -> dict[str, str]:
+        return begin_again(old, changed)
 
     def given_up_by(self, old: Mapping[str, str], new: Mapping[str, str], positions: Positions) -> tuple[str, ...]:
         """ALTER moves partitions of a topic and never chooses others."""

@@ -16,15 +16,17 @@ from lading.model.moves import Direction, PartitionMove, direction_of, given_up,
 from lading.model.positions import PartitionState, Positions, passed_partitions
 from lading.sources.aws import sts_endpoint_of
 from lading.sources.aws_keys import has_keys
+from lading.sources.discovery import is_discovering
 from lading.sources.finished import with_finished
 from lading.sources.kind import Stream, StreamContext, StreamSource
+from lading.sources.kinesis.alter import KINESIS_STARTS, alter, begin_again
 from lading.sources.kinesis.spec import META, Credentials, KinesisSpec, Kpl
 from lading.sources.kinesis.words import NUMBER, is_horizon, progress, words
 from lading.sources.records.formats import record_format
 from lading.sources.streams import StreamSight
 from lading.sql.properties.kinesis import KinesisProperties, read_kinesis_properties
 from lading.sql.properties.starts import SHARD_END, TRIM_HORIZON, start_time_or_none
-from lading.sql.statements.alter import KINESIS_STARTS, is_discovering
+from lading.sql.statements.alter import AlteredSource
 from lading.sql.statements.definitions import check_format
 from lading.status.lag import LagUnit
 
@@ -44,6 +46,7 @@ class KinesisKind:
     name = "KINESIS"
     lag_unit = LagUnit.MILLISECONDS
     metadata: pa.Schema = META
+    subject = "kinesis_stream"
     cluster_property = ""
 
     def uses_service_identity(self, properties: Mapping[str, str]) -> bool:
@@ -126,6 +129,12 @@ class KinesisKind:
             unit="records",
             remark="Kinesis does not count the records between two positions",
         )
+
+    def alter(self, old: Mapping[str, str], changed: Mapping[str, str], consumed: Collection[str]) -> AlteredSource:
+        return alter(old, changed, consumed)
+
+    def begin_again(self, old: Mapping[str, str], changed: Mapping[str, str]) -> dict[str, str]:
+        return begin_again(old, changed)
 
     def given_up_by(self, old: Mapping[str, str], new: Mapping[str, str], positions: Positions) -> tuple[str, ...]:
         """Shards that are named become the only ones that are read."""

@@ -18,6 +18,7 @@ from lading.sql.properties.starts import (
 )
 from lading.sql.properties.values import names, needed, refuse, word
 
+REGISTRY_URL = "schema.registry.url"
 _PREFIX = "property."
 _DEFAULT = "kafka_default_offsets"
 _ON_DATA_LOSS = "property.on_data_loss"
@@ -65,6 +66,15 @@ class KafkaProperties:
     """What goes to the client library."""
     aws: Mapping[str, str] = field(default_factory=dict, repr=False)
     """How to sign in to a cluster of MSK."""
+
+    @property
+    def has_registry(self) -> bool:
+        """Whether schemas of records can be in a registry."""
+        return True
+
+    @property
+    def registry_url(self) -> str:
+        return self.client.get(REGISTRY_URL, "")
 
 
 def read_kafka_properties(properties: Mapping[str, str]) -> KafkaProperties:

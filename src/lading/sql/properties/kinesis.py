@@ -49,6 +49,15 @@ class KinesisProperties:
     discovery: str = ""
     """ON: all shards are read, and `shard_positions` say where some of them begin. Else `shards` are the only ones."""
 
+    @property
+    def has_registry(self) -> bool:
+        """Whether schemas of records can be in a registry."""
+        return False
+
+    @property
+    def registry_url(self) -> str:
+        return ""
+
 
 def _region(name: str, text: str) -> str:
     if not _REGION.fullmatch(text.strip()):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from lading.errors import NotSupportedError, PropertyError
 from lading.sql.expressions.mapping import SparkExpression, translate_expression
 from lading.sql.properties.files import FileProperties, S3Properties, read_file_source
 from lading.sql.properties.jobs import StreamingJobProperties, read_job_properties
-from lading.sql.properties.kafka import KafkaProperties, read_kafka_properties
+from lading.sql.properties.kafka import REGISTRY_URL, KafkaProperties, read_kafka_properties
 from lading.sql.properties.kinesis import KinesisProperties, read_kinesis_properties
 from lading.sql.properties.routine import (
     REGISTRY_FORMATS,
@@ -24,7 +24,11 @@ from lading.sql.syntax.names import check_job_name, check_routine_load_name
 from lading.sql.syntax.spans import Span
 from lading.sql.syntax.tokens import tokenize
 
-REGISTRY_URL = "schema.registry.url"
+STREAMS: Mapping[str, Callable[[Mapping[str, str]], KafkaProperties | KinesisProperties]] = {
+    "KAFKA": read_kafka_properties,
+    "KINESIS": read_kinesis_properties,
+}
+"""Who reads the properties of a stream, by its name."""
 _KEYED = "is only supported in unique tables, and Lading's tables have no unique key"
 
 
@@ -172,9 +176,9 @@ def check_format(format: str, source: KafkaProperties | KinesisProperties) -> No
     """Refuse a format that needs a registry where the stream names none."""
     if format not in REGISTRY_FORMATS:
         return
-    if not isinstance(source, KafkaProperties):
+    if not source.has_registry:
         raise invalid_format(format)
-    if not source.client.get(REGISTRY_URL):
+    if not source.registry_url:
         msg = f"property.{REGISTRY_URL} is a required property for the format {format}"
         raise PropertyError(msg, property=f"property.{REGISTRY_URL}")
 
@@ -202,10 +206,8 @@ def check_merge_rules(statement: CreateRoutineLoad) -> None:
 
 def read_stream_source(source: SourceFunction) -> KafkaProperties | KinesisProperties:
     """The properties of the source of a routine load."""
-    if source.name == "KAFKA":
-        return read_kafka_properties(source.properties)
-    if source.name == "KINESIS":
-        return read_kinesis_properties(source.properties)
+    if source.name in STREAMS:
+        return STREAMS[source.name](source.properties)
     msg = f"{source.name} cannot be the source of a routine load"
     raise NotSupportedError(msg, place=source.span, hint="expected KAFKA(…) or KINESIS(…)")
 
