@@ -26,7 +26,7 @@ def make_history(lading: LocalLading, metrics: Metrics, clock: PastClock, inbox:
         strict = name == "returns"
         lading.sql(
             f"CREATE TABLE {name} (id BIGINT, city VARCHAR(64), amount DECIMAL(10,2)) USING delta; "
-            f'CREATE JOB {name} PROPERTIES ("max_interval" = "2", '
+            f'CREATE JOB {name} PROPERTIES ("max_interval" = "2", "file.settle_seconds" = "0", '
             f'"session.enable_insert_strict" = "{str(strict).lower()}", "session.insert_max_filter_ratio" = "0.2") '
             f"ON STREAMING COMMENT '{name.replace('_', ' ')} of all shops' DO INSERT INTO {name} "
             f"SELECT id, city, amount FROM "

@@ -6,6 +6,11 @@ public class Readers {
         SparkSession spark = SparkSession.builder().master("local[1]")
             .config("spark.ui.enabled", "false")
             .config("spark.sql.shuffle.partitions", "1")
+            .config("spark.databricks.delta.snapshotPartitions", "1")
+            // Six rows: what is generated and compiled for a query takes longer than the query.
+            .config("spark.sql.codegen.wholeStage", "false")
+            .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+            .config("spark.sql.adaptive.enabled", "false")
             // Not UTC: a time without a zone would be read as another moment.
             .config("spark.sql.session.timeZone", "Asia/Tokyo")
             .config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
