@@ -2,21 +2,49 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from lading.errors import LadingError
+
 if TYPE_CHECKING:
-    from lading.service.facade import connect
+    from lading.jobs.record import JobRecord, JobState
+    from lading.service.facade import Lading, connect
+    from lading.service.result import Result
+    from lading.service.session import Session
+    from lading.service.views.verify import Verdict
+    from lading.tables.base import LakeTable
 
 __version__ = "0.1.0"
 
-__all__ = ["__version__", "connect"]
+__all__ = [
+    "JobRecord",
+    "JobState",
+    "Lading",
+    "LadingError",
+    "LakeTable",
+    "Result",
+    "Session",
+    "Verdict",
+    "__version__",
+    "connect",
+]
+
+_PLACES = {
+    "connect": "lading.service.facade",
+    "Lading": "lading.service.facade",
+    "Session": "lading.service.session",
+    "Result": "lading.service.result",
+    "Verdict": "lading.service.views.verify",
+    "JobRecord": "lading.jobs.record",
+    "JobState": "lading.jobs.record",
+    "LakeTable": "lading.tables.base",
+}
 
 
 def __getattr__(name: str) -> Any:
     # Workers of Spark import this package for a reader or a writer: they must not pay for the service.
-    if name == "connect":
-        from lading.service.facade import connect
-
-        return connect
+    if name in _PLACES:
+        return getattr(import_module(_PLACES[name]), name)
     msg = f"module {__name__!r} has no attribute {name!r}"
     raise AttributeError(msg)

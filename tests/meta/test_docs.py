@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 import lading
 from lading import errors
 from lading.cli.main import app
+from tests.meta import api_page
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -60,6 +61,16 @@ def test_every_error_is_documented_as_it_is() -> None:
         meaning = (kind.__doc__ or "").strip().splitlines()[0]
         row = f"| {kind.__name__} | {meaning} | {'yes' if kind.retry else 'no'} | {kind.exit_code} |"
         assert row in page, f"docs/errors.md lacks: {row}"
+
+
+def test_the_page_of_the_api_is_what_the_package_exports() -> None:
+    assert api_page.PAGE.read_text() == api_page.render(), "run python -m tests.meta.api_page"
+    assert "None\n\n###" not in api_page.render()
+
+
+def test_everything_that_the_package_exports_is_there_and_says_what_it_is() -> None:
+    for name in lading.__all__:
+        assert getattr(lading, name).__doc__, name
 
 
 def test_every_command_is_documented() -> None:

@@ -163,10 +163,12 @@ class JobRecord:
 
     @property
     def full_name(self) -> JobName:
+        """With its database, for a routine load."""
         return JobName(kind=self.kind, name=self.name, database=self.database)
 
     @property
     def is_final(self) -> bool:
+        """It has ended for good."""
         return self.state in FINAL_STATES
 
     @property
@@ -176,6 +178,7 @@ class JobRecord:
 
     @property
     def batch_scale(self) -> float:
+        """How large its batches are, compared with what its limits allow: less after batches that died."""
         return self.pace.scale
 
     @property

@@ -104,6 +104,25 @@ class Lading(Installation):
         return verify_job(record, self.open_target(record))
 
 
-def connect(home: str | Path, **options: object) -> Lading:
-    """Open a home."""
-    return Lading(home, **options)  # type: ignore[arg-type]  # the same options, handed on
+def connect(
+    home: str | Path,
+    *,
+    store_url: str = "",
+    spark: Mapping[str, str] | None = None,
+    session: SparkSession | None = None,
+    user: str = "",
+    allow_private_endpoints: str | None = None,
+) -> Lading:
+    """Open a home, which is made when it is not there. One process at a time can have it open.
+
+    `store_url` names a metadata store elsewhere, `spark` has settings of the Spark that is started, `session` is one of
+    yours to use instead. `user` is who the audit names. `allow_private_endpoints` lists private hosts that jobs may reach.
+    """
+    return Lading(
+        home,
+        store_url=store_url,
+        spark=spark,
+        session=session,
+        user=user,
+        allow_private_endpoints=allow_private_endpoints,
+    )

@@ -39,6 +39,7 @@ class Verdict:
 
     @property
     def is_clean(self) -> bool:
+        """Nothing is wrong."""
         return not self.findings
 
     @property
