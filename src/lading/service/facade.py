@@ -116,7 +116,8 @@ def connect(
     """Open a home, which is made when it is not there. One process at a time can have it open.
 
     `store_url` names a metadata store elsewhere, `spark` has settings of the Spark that is started, `session` is one of
-    yours to use instead. `user` is who the audit names. `allow_private_endpoints` lists private hosts that jobs may reach.
+    yours to use instead. `user` is who the audit names. `allow_private_endpoints` lists private hosts that jobs may
+    reach.
     """
     return Lading(
         home,
