@@ -14,6 +14,8 @@ import pytest
 
 from lading.commit.steps import STEP_NAMES
 from lading.service.facade import Lading
+from lading.tables.registry import NAMES, kind_of
+from tests.tables.optional import skip_without
 
 FILES, ROWS = 6, 40
 QUICK = ("commit.after=kill:2",)
@@ -36,6 +38,7 @@ def lading(home: Path, *words: str, failpoints: str = "") -> subprocess.Complete
 
 
 def make_job(tmp_path: Path, form: str) -> tuple[Path, Path]:
+    skip_without(kind_of(form))
     inbox, home = tmp_path / "in", tmp_path / "home"
     inbox.mkdir()
     for number in range(FILES):
@@ -77,14 +80,14 @@ def test_a_kill_in_the_middle_of_a_job_loses_and_doubles_nothing(tmp_path: Path,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", ["delta", "iceberg"])
+@pytest.mark.parametrize("form", NAMES)
 @pytest.mark.parametrize("failpoint", IN_BATCHES)
 def test_a_second_kill_during_the_restart_of_a_job(tmp_path: Path, form: str, failpoint: str) -> None:
     check_kill(tmp_path, form, (failpoint, "start.after=kill"))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", ["delta", "iceberg"])
+@pytest.mark.parametrize("form", NAMES)
 @pytest.mark.parametrize("failpoint", IN_START)
 def test_a_kill_while_a_job_is_opened_and_again_while_it_is_opened_anew(
     tmp_path: Path, form: str, failpoint: str
@@ -153,7 +156,7 @@ def test_an_alter_that_dies_after_its_commit_is_in_the_audit_after_the_next_star
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", ["delta", "iceberg"])
+@pytest.mark.parametrize("form", NAMES)
 @pytest.mark.parametrize("failpoint", IN_ALTER)
 def test_a_kill_at_every_step_of_an_alter_and_again_in_the_next(tmp_path: Path, form: str, failpoint: str) -> None:
     check_alter(tmp_path, form, (failpoint, failpoint))

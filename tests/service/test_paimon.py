@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from lading.errors import ConfigError, LadingError, ParseError
@@ -13,9 +15,17 @@ from lading.service.recover import recover
 from lading.tables.paimon.kind import KIND
 from lading.testing.marked import secret
 from tests.service.conftest import Desk
+from tests.service.test_rollbacks import LocalDesk
 from tests.tables.optional import skip_without
+from tests.tables.rig_paimon import append, commit
 from tests.tables.s3_server import S3Server
 
+STRANGE = pa.Table.from_pylist(
+    [{"id": 100, "city": "ulm", "amount": None}],
+    schema=pa.schema(
+        [pa.field("id", pa.int64(), nullable=False), ("city", pa.string()), ("amount", pa.decimal128(10, 2))]
+    ),
+)
 PAGE = Path(__file__).parent.parent.parent / "docs" / "paimon.md"
 
 
@@ -73,6 +83,31 @@ def test_a_table_in_s3_is_made_with_keys_and_dropped_without_its_files(tmp_path:
     desk.sql("DROP TABLE orders")
     with pytest.raises(LadingError, match="There is already a Paimon table"):
         desk.table(form="paimon", more=f"LOCATION 's3://{bucket}/wh/shop.db/orders' TBLPROPERTIES({keys})")
+    desk.lading.close()
+
+
+def test_verify_tells_what_others_removed_from_a_loss(tmp_path: Path) -> None:
+    desk = LocalDesk(tmp_path)
+    place = tmp_path / "lake" / "shop.db" / "orders"
+    desk.table(form="paimon", more=f"LOCATION '{place}'")
+    desk.create()
+    desk.put_orders("a.csv", 0, 3)
+    desk.run()
+    append(stranger(place), STRANGE)
+    assert desk.lading.verify("j").told == "clean"
+    commit(stranger(place).new_batch_write_builder().overwrite(), STRANGE)
+    assert "others removed 3 rows (OVERWRITE in snapshot 4" in desk.lading.verify("j").told
+    assert desk.ids() == [100]
+    desk.put_orders("b.csv", 10, 2)
+    desk.run()
+    assert desk.ids() == [10, 11, 100]
+    # Somebody drops a manifest entry by hand: no snapshot removed the file.
+    newest = place / "snapshot" / "snapshot-5"
+    body = json.loads(newest.read_text())
+    empty = json.loads((place / "snapshot" / "snapshot-1").read_text())
+    taken = {name: empty[name.replace("delta", "base")] for name in ("deltaManifestList", "deltaManifestListSize")}
+    newest.write_text(json.dumps({**body, **taken}))
+    assert not desk.lading.verify("j").is_clean
     desk.lading.close()
 
 

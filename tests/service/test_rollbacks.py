@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 import deltalake
 import pytest
@@ -12,8 +13,12 @@ from pyiceberg.catalog import load_catalog
 
 from lading.errors import CommitRefusedError, JobStateError, LadingError
 from lading.tables.iceberg.table import IcebergTable
+from lading.tables.paimon.table import PaimonTable
+from lading.tables.registry import NAMES, kind_of
 from tests.console.local import LocalLading
 from tests.service.conftest import Desk
+from tests.tables.drive import new_job, opening, put_and_commit
+from tests.tables.optional import skip_without
 
 LOOK = "SHOW ROLLBACK OF JOB j"
 KEEP = "ACCEPT ROLLBACK OF JOB j KEEP POSITION COMMENT 'the load was wrong'"
@@ -40,6 +45,9 @@ def put_back(desk: Desk, form: str, versions: int = 1) -> None:
         table = deltalake.DeltaTable(f"{desk.path}/home/warehouse/shop/orders")
         table.restore(table.version() - versions)
         return
+    if form == "paimon":
+        put_back_paimon(desk, versions)
+        return
     ours = desk.lading.catalog.open_table("shop", "orders")
     assert isinstance(ours, IcebergTable)
     catalog = load_catalog(ours.handle.catalog.name, **ours.handle.catalog.properties)
@@ -49,14 +57,25 @@ def put_back(desk: Desk, form: str, versions: int = 1) -> None:
     catalog.close()
 
 
-@pytest.fixture(params=["delta", "iceberg"])
+def put_back_paimon(desk: Desk, versions: int) -> None:
+    from pypaimon.table.file_store_table import FileStoreTable
+
+    table = FileStoreTable.from_path(f"{desk.path}/home/warehouse/shop/orders")
+    table.rollback_to(table.snapshot_manager().get_latest_snapshot().id - versions)
+
+
+@pytest.fixture(params=NAMES)
 def form(request: pytest.FixtureRequest) -> str:
+    skip_without(kind_of(str(request.param)))
     return str(request.param)
 
 
 def loaded(desk: Desk, form: str) -> None:
     desk.table(form=form)
-    if form == "iceberg":  # A table without a snapshot cannot be put back to before its first one.
+    if form == "paimon":  # A table without a snapshot cannot be put back to before its first one.
+        ours = desk.lading.catalog.open_table("shop", "orders")
+        put_and_commit(cast("PaimonTable", ours), opening(new_job()))
+    if form == "iceberg":
         ours = desk.lading.catalog.open_table("shop", "orders")
         assert isinstance(ours, IcebergTable)
         ours.handle.load().append(ours.handle.load().schema().as_arrow().empty_table())
@@ -134,6 +153,7 @@ def test_a_second_rollback_needs_a_second_word(desk: Desk, form: str) -> None:
     assert go_on(desk) == [0, 1, 2, 10, 11, 20]
 
 
+@pytest.mark.parametrize("form", ["delta", "iceberg"])  # A rollback of Paimon deletes what it goes back behind.
 def test_rows_that_came_back_are_not_loaded_twice(desk: Desk, form: str) -> None:
     """The first rollback was a mistake that was accepted; the second one undoes it."""
     stopped(desk, form)
