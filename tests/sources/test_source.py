@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 from lading.errors import ConfigError
 from lading.model.batch import Limits
+from lading.model.file_offset import render_offset
 from lading.model.positions import BEGINNING, PartitionState, Positions, move_positions
 from lading.plan.planner import Planner
 from lading.sources.files.packing import SplitSizing, is_cuttable, pack_files
 from lading.sources.files.payload import parse_payload
-from lading.sources.files.source import FilesSource, parse_offset, render_offset
+from lading.sources.files.source import FilesSource, parse_offset
 from lading.sources.files.store import ObjectInfo
 from lading.testing.clock import ManualClock
 from tests.sources.support import BIG, Job, Place, bare_spec_of, with_columns

@@ -15,6 +15,7 @@ from lading.errors import ConfigError, PropertyError
 from lading.jobs.record import JobRecord
 from lading.model.batch import BatchPlan, Limits
 from lading.model.bill import Bill
+from lading.model.file_offset import render_offset
 from lading.model.job import ErrorBudget, Job
 from lading.model.load import LoadSpec
 from lading.net.addresses import AddressRules
@@ -34,7 +35,7 @@ from lading.sources.files.packing import SplitSizing
 from lading.sources.files.payload import parse_payload
 from lading.sources.files.reader import output_schema, read_splits
 from lading.sources.files.schema import infer_schema
-from lading.sources.files.source import FilesSource, render_offset
+from lading.sources.files.source import FilesSource
 from lading.sources.files.spec import FilesSpec, Format
 from lading.sources.registry import kind_of
 from lading.sql.expressions.mapping import SparkExpression, column_expression

@@ -13,6 +13,7 @@ from lading.jobs.events import Created, Event, PausedByUser, Resumed, Stopped
 from lading.jobs.record import JobKind, JobName, JobRecord
 from lading.jobs.transition import create_record
 from lading.model.bill import Head
+from lading.model.file_offset import render_offset
 from lading.model.moves import PartitionMove
 from lading.model.positions import Positions
 from lading.service.compile.file_offsets import warn_outside, whole_name
@@ -100,7 +101,7 @@ def _located_names(properties: Mapping[str, str], source: SourceFunction) -> dic
     if offset := properties.get("offset"):
         key = parse_offset(offset)
         if (whole := whole_name(key, source)) != key:
-            located["offset"] = json.dumps({"fileName": whole}, ensure_ascii=False)
+            located["offset"] = render_offset(whole)
     if names := read_job_properties({k: v for k, v in properties.items() if k == ALSO_LOAD}).also_load:
         wholes = [whole_name(name, source) for name in names]
         if wholes != list(names):
@@ -145,7 +146,7 @@ def prepare_job_alter(session: Session, statement: AlterJob) -> Edit:
 
 def prepare_file_move(session: Session, record: JobRecord, old: CreateJob, at: str, reason: str) -> Edit:
     """A position alone: the name of the last file that counts as loaded, or `{"fileName": …}`."""
-    offset = at if at.lstrip().startswith("{") or not at else json.dumps({"fileName": at})
+    offset = at if at.lstrip().startswith("{") or not at else render_offset(at)
     located = _located_names({"offset": offset}, old.insert.source)["offset"]
     new = replace(old, properties={**old.properties, "offset": located}) if at else old
     seen, moves = _moves(session, record, parse_offset(located))

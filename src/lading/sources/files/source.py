@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
@@ -10,6 +9,7 @@ from typing import TypeVar
 from lading.clock import Clock, SystemClock
 from lading.errors import ConfigError
 from lading.model.batch import Limits, Split
+from lading.model.file_offset import file_name_or_none
 from lading.model.positions import BEGINNING, ListedPartition, Listing, PartitionState, Positions
 from lading.sources.files.errors import PlaceMissingError, UnsortedListingError, file_of_home, listing_failed
 from lading.sources.files.glob import compile_glob
@@ -325,20 +325,14 @@ def parse_offset(text: str) -> str:
         return BEGINNING
     todo = 'Write {"fileName": "key of the last file"}.'
     try:
-        body = json.loads(text)
+        name = file_name_or_none(text)
     except ValueError as error:
         msg = f"Failed to initialize offset: {text!r} is not JSON"
         raise ConfigError(msg, left="Nothing was changed.", todo=todo) from error
-    name = body.get("fileName") if isinstance(body, dict) and body.keys() == {"fileName"} else None
-    if not isinstance(name, str) or not name:
+    if name is None:
         msg = f"Invalid format for offset: {text}"
         raise ConfigError(msg, left="Nothing was changed.", todo=todo)
     return name
-
-
-def render_offset(at: str) -> str:
-    """A position as Doris shows it."""
-    return json.dumps({"fileName": at}, ensure_ascii=False)
 
 
 def _is_text(key: str) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lading.errors import PropertyError
+from lading.model.file_offset import file_name_or_none, render_offset
 from lading.sql.properties.values import Rule, boolean, ratio, read_fields, refuse, show_fields, timezone, whole, word
 
 MIN_BATCH_BYTES = 100 * 1024 * 1024
@@ -60,19 +61,18 @@ class StreamingJobProperties:
 
 def _offset(name: str, text: str) -> str:
     try:
-        found = json.loads(text) if text.strip() else {}
+        file_name = file_name_or_none(text) if text.strip() else None
     except ValueError as error:
         msg = f"Failed to initialize offset: {text!r} is not JSON"
         raise refuse(msg, property=name, value=text) from error
-    file_name = found.get("fileName") if isinstance(found, dict) else None
-    if not isinstance(file_name, str) or not file_name or len(found) != 1:
+    if file_name is None:
         msg = f"Invalid format for offset: {text!r}"
         raise refuse(msg, property=name, value=text, todo='Write {"fileName":"path/of/the/last/file"}.')
     return file_name
 
 
 def _show_offset(file_name: str | None) -> str | None:
-    return None if file_name is None else json.dumps({"fileName": file_name}, ensure_ascii=False)
+    return None if file_name is None else render_offset(file_name)
 
 
 def _file_names(name: str, text: str) -> tuple[str, ...]:
