@@ -32,6 +32,7 @@ from lading.jobs.events import (
     Stopped,
     TargetGone,
     Tick,
+    TurnBegun,
 )
 from lading.jobs.reasons import ReasonCode
 from lading.jobs.record import STATES, JobKind, JobRecord, JobState, WindowLimits
@@ -50,13 +51,16 @@ FAILURES = st.builds(
     failure, st.text(max_size=5), code=st.sampled_from(ReasonCode), retry=st.booleans(), while_staging=st.booleans()
 )
 EVENTS: st.SearchStrategy[Event] = st.one_of(
+    st.builds(TurnBegun, at=AT),
     st.builds(PausedByUser, user=st.just("ann"), at=AT),
     st.builds(Resumed, at=AT),
     st.builds(Stopped, at=AT),
     st.builds(Altered, properties=st.dictionaries(st.sampled_from("ab"), st.text(max_size=2), max_size=1), at=AT),
     st.builds(Opened, head=HEADS, totals=TALLIES, at=AT),
     st.builds(BatchStarted, at=AT),
-    st.builds(BatchCommitted, task_id=TASK_IDS, head=HEADS, tally=TALLIES, totals=TALLIES, at=AT),
+    st.builds(
+        BatchCommitted, task_id=TASK_IDS, head=HEADS, tally=TALLIES, totals=TALLIES, was_full=st.booleans(), at=AT
+    ),
     st.builds(BatchFailed, task_id=st.none() | TASK_IDS, failure=FAILURES, at=AT),
     st.builds(BatchCancelled, task_id=TASK_IDS, at=AT),
     st.builds(NothingToDo, at=AT),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from lading.errors import BudgetError, JobStateError, ListingError, StageError, TrimmedError
@@ -16,14 +18,17 @@ from lading.jobs.events import (
     Goodbye,
     Halt,
     Interrupted,
+    LetGo,
     NothingToDo,
     Opened,
+    Rest,
     Resumed,
     Retry,
     RolledBack,
     Run,
     Stopped,
     TargetGone,
+    TurnBegun,
 )
 from lading.jobs.reasons import Reason, ReasonCode, failure_of, render_reason
 from lading.jobs.record import JobKind, WindowLimits
@@ -190,7 +195,7 @@ def test_a_streaming_task_has_four_attempts() -> None:
     for attempt in (2, 3, 4):
         actions = story.fail()
         assert [action for action in actions if isinstance(action, Retry)] == [
-            Retry(task_id=1, attempt=attempt, scale=1.0)
+            Retry(task_id=1, attempt=attempt, scale=1.0, after_s=0.125 * 2 ** (attempt - 1))
         ]
         assert f"Attempt {attempt - 1} of 4 failed: boom" in story.record.runtime_message
     assert Halt() in story.fail(failure("the last straw"))
@@ -386,6 +391,32 @@ def test_after_an_accepted_rollback_the_window_begins_where_the_table_now_ends()
 
 def test_a_job_has_one_task_at_a_time() -> None:
     story = Story().open()
+    assert [story.begin(), story.begin()] == [1, 1]
+    assert (story.actions, story.record.counts.begun) == ((), 1)
+
+
+@BOTH
+def test_a_turn_runs_what_may_run_and_halts_the_rest(kind: JobKind) -> None:
+    story = Story(kind)
+    assert story.tell(TurnBegun(at=story.now)) == (LetGo(), Run())
+    story.open()
+    assert story.tell(TurnBegun(at=story.now)) == (Run(),)
+    story.pause()
+    assert story.tell(TurnBegun(at=story.now)) == (Halt(),)
+    story.tell(Stopped(at=story.now))
+    assert story.tell(TurnBegun(at=story.now)) == (Halt(),)
+
+
+@BOTH
+def test_the_pace_after_a_batch_is_decided_with_its_record(kind: JobKind) -> None:
+    story = Story(kind).open()
+    full = replace(story.landed(story.begin()), was_full=True)
+    assert story.tell(full)[-1] == Run()
+    assert story.tell(story.landed(story.begin()))[-1] == Rest()
+    assert story.tell(NothingToDo(at=story.now)) == (Rest(is_drained=True),)
     story.begin()
-    with pytest.raises(JobStateError, match="cannot begin a batch"):
-        story.begin()
+    retry = story.fail(failure_of(ZeroDivisionError("boom")))
+    assert retry[0] == LetGo(is_retry=True), "what nobody foresaw makes everything known doubtful"
+    assert isinstance(retry[-1], Retry)
+    assert retry[-1].after_s == 0.25
+    assert story.tell(Fenced(message="another", at=story.now))[-2:] == (LetGo(), Halt())

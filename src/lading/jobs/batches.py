@@ -13,10 +13,13 @@ from lading.jobs.events import (
     BatchFailed,
     BatchStarted,
     Halt,
+    LetGo,
     NothingToDo,
     Opened,
     OpeningCommitted,
+    Rest,
     Retry,
+    Run,
     SaveTask,
 )
 from lading.jobs.pausing import pause
@@ -58,8 +61,10 @@ def on_opening_committed(record: JobRecord, event: OpeningCommitted) -> Change:
 
 
 def on_batch_started(record: JobRecord, event: BatchStarted) -> Change:
-    """Open a task."""
-    if record.state is not JobState.RUNNING or record.task is not None:
+    """Open a task. One that is open is tried once more."""
+    if record.state is JobState.RUNNING and record.task is not None:
+        return record, ()
+    if record.state is not JobState.RUNNING:
         msg = f"Job {record.full_name} is {record.state.value} and cannot begin a batch"
         raise JobStateError(msg, left="Nothing was read.", todo="Stop working for this job.", job_id=record.job_id)
     number = record.counts.begun + 1
@@ -107,11 +112,20 @@ def on_batch_committed(record: JobRecord, event: BatchCommitted) -> Change:
             running_offset=event.running_offset,
         )
     checked = _check_window(done, event.at)
-    return checked, (*actions, *(_halt_if_paused(checked) if record.state is JobState.RUNNING else ()))
+    if record.state is not JobState.RUNNING:
+        return checked, actions
+    # A batch that was not full has loaded what there was: waiting saves tiny commits.
+    goes_on = Run(scale=checked.batch_scale) if event.was_full else Rest()
+    return checked, (*actions, *(_halt_if_paused(checked) or (goes_on,)))
 
 
 def on_batch_failed(record: JobRecord, event: BatchFailed) -> Change:
     """Try again, or end the task and pause the job."""
+    failed, actions = _batch_failed(record, event)
+    return failed, (*_let_go_if(event.failure.is_unsure), *actions)
+
+
+def _batch_failed(record: JobRecord, event: BatchFailed) -> Change:
     noted = note_error(record, event.failure.reason.message, event.at)
     if event.failure.while_staging:
         noted = replace(noted, pace=_after_death(noted.pace))
@@ -119,20 +133,25 @@ def on_batch_failed(record: JobRecord, event: BatchFailed) -> Change:
         paused = pause(noted, event.failure.reason, event.at)
         return paused, _halt_if_paused(paused)
     if record.task is None or record.task.task_id != event.task_id:
-        return record, ()
+        return record, (Rest(),)
     if _may_try_again(record, record.task, event.failure):
         return _try_again(noted, record.task, event.failure)
     ended, actions = _end_task(noted, TaskState.FAILED, event.at, error=event.failure.reason.message)
     ended = replace(ended, failures=ended.failures + 1)
     if _goes_on(ended, event.failure):
-        return replace(ended, runtime_message=f"The last task failed: {event.failure.reason.message}"), actions
+        told = replace(ended, runtime_message=f"The last task failed: {event.failure.reason.message}")
+        return told, (*actions, _retry(told, event.task_id, told.failures))
     paused = pause(ended, _reason_to_pause(record, event.failure), event.at)
     return paused, (*actions, *_halt_if_paused(paused))
 
 
 def on_batch_cancelled(record: JobRecord, event: BatchCancelled) -> Change:
     """The task is settled: nothing of it was committed."""
-    return _end_task(record, TaskState.CANCELED, event.at) if _is_open(record, event.task_id) else (record, ())
+    let_go = _let_go_if(event.is_unsure)
+    if not _is_open(record, event.task_id):
+        return record, let_go
+    ended, actions = _end_task(record, TaskState.CANCELED, event.at)
+    return ended, (*let_go, *actions)
 
 
 def on_nothing_to_do(record: JobRecord, event: NothingToDo) -> Change:
@@ -147,7 +166,8 @@ def on_nothing_to_do(record: JobRecord, event: NothingToDo) -> Change:
         runtime_message="; ".join(filter(None, (NOTHING_NEW, event.remark))),
     )
     # A task that was staged and moved nothing is a success that committed nothing.
-    return _end_task(idle, TaskState.SUCCESS, event.at) if idle.task else (idle, ())
+    rested, actions = _end_task(idle, TaskState.SUCCESS, event.at)
+    return rested, (*actions, Rest(is_drained=True))
 
 
 def end_failed_task(record: JobRecord, message: str, at: datetime) -> Change:
@@ -245,6 +265,10 @@ def begin_window(record: JobRecord) -> JobRecord:
     return replace(record, window_base=record.totals.rows if record.totals else RowCounts())
 
 
+def _let_go_if(is_unsure: bool) -> tuple[Action, ...]:
+    return (LetGo(is_retry=True),) if is_unsure else ()
+
+
 def _halt_if_paused(record: JobRecord) -> tuple[Action, ...]:
     return (Halt(),) if record.is_final or record.state is JobState.PAUSED else ()
 
@@ -264,8 +288,17 @@ def _try_again(record: JobRecord, task: TaskRecord, failure: Failure) -> Change:
     message = failure.reason.message
     again = replace(task, attempt=task.attempt + 1, error=message, first_error=task.first_error or message)
     told = f"Attempt {task.attempt} of {MAX_ATTEMPTS} failed: {message}"
-    retry = Retry(task_id=task.task_id, attempt=again.attempt, scale=record.pace.scale)
+    retry = _retry(record, task.task_id, task.attempt)
     return replace(record, task=again, runtime_message=told), (SaveTask(task=again), retry)
+
+
+def _retry(record: JobRecord, task_id: int, failures: int) -> Retry:
+    return Retry(task_id=task_id, attempt=failures + 1, scale=record.batch_scale, after_s=retry_delay_s(failures))
+
+
+def retry_delay_s(failures: int) -> float:
+    """How long to wait before the next attempt, after so many failed in a row: 0.25, 0.5, 1, … 8 seconds."""
+    return float(min(0.25 * 2 ** max(0, failures - 1), 8.0))
 
 
 def _reason_to_pause(record: JobRecord, failure: Failure) -> Reason:

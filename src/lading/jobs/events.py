@@ -92,6 +92,13 @@ class RollbackAccepted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TurnBegun:
+    """It is the job's turn to run a batch, if it may."""
+
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Opened:
     """The coordinator has started: these are the head and the totals of the table."""
 
@@ -137,6 +144,8 @@ class BatchCommitted:
     end_offset: str = ""
     running_offset: str = ""
     """What it has read; a later attempt may have been planned differently."""
+    was_full: bool = False
+    """The batch ended because of its limits, so more is there."""
     at: datetime
 
 
@@ -154,6 +163,8 @@ class BatchCancelled:
     """The batch was cut off, by PAUSE, STOP or the end of the process. Nothing of it was committed."""
 
     task_id: int
+    is_unsure: bool = False
+    """What the incarnation believes of the table may not be so."""
     at: datetime
 
 
@@ -225,7 +236,8 @@ class Tick:
 
 
 Event = (
-    PausedByUser
+    TurnBegun
+    | PausedByUser
     | Resumed
     | Stopped
     | Altered
@@ -249,18 +261,37 @@ Event = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """The job should be running: open it if it is not open, and go on with batches. Harmless when repeated."""
+    """Go on with batches at once, planned at this scale. Open the job if it is not open like that. Harmless when
+    repeated."""
 
     scale: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retry:
-    """Plan and stage the open task once more."""
+    """Wait so long, then try again: the same task, or a new one when this one has ended."""
 
     task_id: int
     attempt: int
     scale: float
+    after_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rest:
+    """Wait for the interval of the source: it had less than a batch may have."""
+
+    is_drained: bool = False
+    """It had nothing at all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LetGo:
+    """Close the job without a goodbye, so that the next start asks the table what is so, and fences. Harmless when
+    repeated."""
+
+    is_retry: bool = False
+    """The open task is not lost: its next attempt opens the job again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -274,9 +305,9 @@ class Halt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SaveTask:
-    """The task changed; keep it together with the record."""
+    """The task changed; keep it in the same step as the record."""
 
     task: TaskRecord
 
 
-Action = Run | Retry | Halt | SaveTask
+Action = Run | Retry | Rest | LetGo | Halt | SaveTask

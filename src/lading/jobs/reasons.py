@@ -13,11 +13,13 @@ from lading.errors import (
     LadingError,
     ListingError,
     ReportError,
+    SchemaMismatchError,
     SourceError,
     StageError,
     StorageError,
     StoreError,
     TableNotFoundError,
+    UnknownOutcomeError,
 )
 
 
@@ -75,6 +77,9 @@ class Failure:
     """Whether trying the same again, without a person, can help."""
     while_staging: bool = False
     """It died while rows were read and written: a smaller batch may live."""
+    is_unsure: bool = False
+    """What the incarnation believes of the table may not be so: only a new start can tell what the table has, and
+    writes for the table as it is."""
 
 
 def render_reason(reason: Reason | None) -> str:
@@ -94,6 +99,8 @@ def failure_of(error: Exception, hide: Callable[[str], str] = str) -> Failure:
         reason=Reason(code=_code_of(error, message), message=message),
         retry=error.retry if isinstance(error, LadingError) else True,
         while_staging=isinstance(error, StageError | ReportError) or not isinstance(error, LadingError),
+        # What nobody foresaw is among it: nothing that is known in memory is believed then.
+        is_unsure=isinstance(error, UnknownOutcomeError | SchemaMismatchError) or not isinstance(error, LadingError),
     )
 
 

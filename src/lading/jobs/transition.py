@@ -29,6 +29,7 @@ from lading.jobs.events import (
     Goodbye,
     Halt,
     Interrupted,
+    LetGo,
     NothingToDo,
     Opened,
     OpeningCommitted,
@@ -40,6 +41,7 @@ from lading.jobs.events import (
     Stopped,
     TargetGone,
     Tick,
+    TurnBegun,
 )
 from lading.jobs.pausing import is_due, pause, wait_to_be_opened
 from lading.jobs.reasons import Reason, ReasonCode
@@ -69,6 +71,8 @@ def create_record(event: Created) -> Change:
 def transition(record: JobRecord, event: Event) -> Change:
     """What the record becomes, and what is to be done."""
     match event:
+        case TurnBegun():
+            return _begin_turn(record)
         case PausedByUser():
             return _pause_by_user(record, event)
         case Resumed():
@@ -106,6 +110,14 @@ def transition(record: JobRecord, event: Event) -> Change:
         case Tick():
             return _tick(record, event)
     assert_never(event)
+
+
+def _begin_turn(record: JobRecord) -> Change:
+    if record.is_final or record.state is JobState.PAUSED:
+        return record, (Halt(),)
+    run = Run(scale=record.batch_scale)
+    # It was resumed: it is opened anew, from what the table says.
+    return record, (LetGo(), run) if record.is_waiting else (run,)
 
 
 def _pause_by_user(record: JobRecord, event: PausedByUser) -> Change:
@@ -179,16 +191,16 @@ def _finish(record: JobRecord, event: CaughtUp) -> Change:
 def _halt_for_good(record: JobRecord, event: Fenced | RolledBack) -> Change:
     ended, actions = batches.end_failed_task(record, event.message, event.at)
     reason = Reason(code=ReasonCode.CANNOT_RESUME_ERR, message=event.message)
-    return pause(ended, reason, event.at), (*actions, Halt())
+    return pause(ended, reason, event.at), (*actions, LetGo(), Halt())
 
 
 def _lose_target(record: JobRecord, event: TargetGone) -> Change:
     ended, actions = batches.end_failed_task(record, event.message, event.at)
     reason = Reason(code=event.code, message=event.message)
     if record.kind is JobKind.STREAMING or record.is_final:
-        return pause(ended, reason, event.at), (*actions, Halt())
+        return pause(ended, reason, event.at), (*actions, LetGo(), Halt())
     gone = replace(_ended(ended, JobState.CANCELLED), reason=reason, ended_at=event.at)
-    return gone, (*actions, Halt())
+    return gone, (*actions, LetGo(), Halt())
 
 
 def _tick(record: JobRecord, event: Tick) -> Change:

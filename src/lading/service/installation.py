@@ -32,10 +32,11 @@ from lading.service.home import Home
 from lading.service.runtime.caretaker import forget_ended
 from lading.service.runtime.context import CancellableStager, JobObserver, RunnerContext
 from lading.service.runtime.job_locks import JobLocks
-from lading.service.runtime.opening import created_positions, new_coordinator
+from lading.service.runtime.opening import new_coordinator
 from lading.service.runtime.runner import JobRunner
 from lading.service.runtime.spark import Engine
 from lading.service.runtime.stagers import LazyStager, NoStager
+from lading.service.runtime.starting import created_positions
 from lading.service.runtime.unrecorded import Unrecorded
 from lading.service.security.audit_log import AuditLog
 from lading.service.security.authorization import no_such_job

@@ -26,7 +26,8 @@ from lading.model.bill import Bill
 from lading.model.codec import encode
 from lading.model.positions import Positions
 from lading.service.edits.audit import audit
-from lading.service.runtime.opening import new_coordinator, opening_key
+from lading.service.runtime.opening import new_coordinator
+from lading.service.runtime.starting import opening_key
 from lading.service.session import Session
 from lading.sql.statements.jobs import CreateJob, CreateRoutineLoad
 

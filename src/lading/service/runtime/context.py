@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -9,11 +10,8 @@ from typing import Protocol
 from lading.clock import Clock
 from lading.commit.coordinator import Coordinator
 from lading.commit.protocols import Stager
-from lading.errors import JobChangedError
-from lading.ids import Incarnation, JobId
-from lading.jobs.events import Event
+from lading.ids import Incarnation
 from lading.jobs.record import JobRecord
-from lading.jobs.transition import transition
 from lading.model.batch import Limits
 from lading.model.bill import Bill
 from lading.plan.planner import Planner
@@ -21,11 +19,10 @@ from lading.service.compile.compiled import Compiled
 from lading.service.runtime.unrecorded import Unrecorded
 from lading.status.outcomes import Outcome
 from lading.store.protocols import MetadataStore
-from lading.store.records import AuditEntry
 from lading.tables.base import LakeTable
 from lading.tables.maintenance import CarePolicy
 
-MAX_SAVES = 20
+_LOG = logging.getLogger("lading.jobs")
 
 
 class CancellableStager(Stager, Protocol):
@@ -57,6 +54,34 @@ class OpenJob:
     planner: Planner
     stager: CancellableStager
 
+    def is_ready(self) -> bool:
+        return self.compiled.stage is not None
+
+    def can_learn(self) -> bool:
+        return self.compiled.can_learn_columns()
+
+    def shown(self, bill: Bill) -> str:
+        return self.compiled.show_position(bill.positions)
+
+    def shown_range(self, bill: Bill | None = None) -> str:
+        planned = self.coordinator.planned
+        return self.compiled.show_range(planned, bill) if planned is not None else ""
+
+    def shown_end(self) -> str:
+        return self.compiled.show_end()
+
+    def is_full(self, bill: Bill, seconds: float) -> bool:
+        return is_full(bill, self.compiled.job.limits, seconds)
+
+    def is_complete(self, bill: Bill) -> bool:
+        return self.compiled.is_once and all(state.finished for state in bill.positions.partitions.values())
+
+    def close(self) -> None:
+        try:
+            self.compiled.close()
+        except Exception:  # noqa: BLE001 - told in the log; whatever the job was let go for is what its record must tell
+            _LOG.exception("a source could not be closed", extra={"job": self.compiled.job.name})
+
 
 Compile = Callable[[JobRecord], tuple[Compiled, LakeTable]]
 
@@ -73,32 +98,6 @@ class RunnerContext:
     care: CarePolicy = field(default_factory=CarePolicy)
     watches: list[JobObserver] = field(default_factory=list)
     unrecorded: Unrecorded = field(default_factory=Unrecorded)
-
-
-def save_event(store: MetadataStore, job_id: JobId, event: Event, audit: AuditEntry | None = None) -> JobRecord:
-    """Change the record of a job, on top of whatever somebody else saved meanwhile; the audit in the same step."""
-    for _ in range(MAX_SAVES):
-        stored = store.load_job_by_id(job_id)
-        record, actions = transition(stored.record, event)
-        tasks = [action.task for action in actions if hasattr(action, "task")]
-        if record == stored.record and not tasks and audit is None:
-            return record
-        try:
-            return store.save_job(record, stored.version, tasks=tasks, audit=audit).record
-        except JobChangedError:
-            continue
-    return store.save_job(record, stored.version, tasks=tasks, audit=audit).record
-
-
-def range_of(opened: OpenJob, bill: Bill | None = None) -> str:
-    """What the batch that was planned last reads, or has read, as tasks are shown with it."""
-    planned = opened.coordinator.planned
-    return opened.compiled.show_range(planned, bill) if planned is not None else ""
-
-
-def retry_delay_s(failures: int) -> float:
-    """How long to wait before the next attempt, after so many failed in a row: 0.25, 0.5, 1, … 8 seconds."""
-    return float(min(0.25 * 2 ** max(0, failures - 1), 8.0))
 
 
 def is_full(bill: Bill, limits: Limits, seconds: float) -> bool:

@@ -184,7 +184,6 @@ def control_job(session: Session, statement: ControlJob) -> Result:
             finish_begun(session.lading, record)
         apply(session, record, events[statement.verb], audit(session, record, statement.verb))
         if statement.verb != "RESUME":
-            session.lading.runner(record.job_id).halt()
             session.lading.forget_runner(record.job_id)
             forget_lag(session.lading.watches, record.job_id)
         if statement.verb == "DROP":

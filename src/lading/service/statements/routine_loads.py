@@ -169,7 +169,6 @@ def _control_in_turn(session: Session, record: JobRecord, statement: ControlRout
     apply(session, record, events[statement.verb], audit(session, record, statement.verb))
     if statement.verb != "RESUME" or record.state is JobState.RUNNING:
         # A RUNNING job that is resumed is opened anew.
-        session.lading.runner(record.job_id).halt()
         session.lading.forget_runner(record.job_id)
     if statement.verb == "STOP":
         tell_table(session.lading.catalog, record)

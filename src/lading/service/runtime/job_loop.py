@@ -1,0 +1,353 @@
+"""The turns of one job in one incarnation: its coordinator and its record, one step after the other.
+
+Nothing is decided here. What happened is told to `transition` as an event, and what it returns is done by `execute`.
+There is no Spark, no SQL and no thread in it either: the simulator drives this code as the service does, and may stop
+it at every step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Generic, Protocol, TypeVar, assert_never
+
+from lading.clock import Clock
+from lading.commit.coordinator import Coordinator
+from lading.commit.steps import Steps
+from lading.errors import FencedError, JobChangedError, JobStateError, RolledBackError, TableNotFoundError
+from lading.errors import UnknownOutcomeError as Unknown
+from lading.ids import JobId
+from lading.jobs.events import (
+    Action,
+    BatchCancelled,
+    BatchCommitted,
+    BatchFailed,
+    BatchStarted,
+    CaughtUp,
+    Event,
+    Fenced,
+    Goodbye,
+    Halt,
+    LetGo,
+    NothingToDo,
+    Opened,
+    Rest,
+    Retry,
+    RolledBack,
+    Run,
+    SaveTask,
+    TargetGone,
+    TurnBegun,
+)
+from lading.jobs.reasons import failure_of
+from lading.jobs.record import JobRecord
+from lading.jobs.tasks import TaskRecord
+from lading.jobs.transition import transition
+from lading.model.bill import Bill
+from lading.status.outcomes import Outcome, outcome_of
+from lading.store.records import AuditEntry, StoredJob
+
+MAX_SAVES = 20
+
+
+class LoopStore(Protocol):
+    """What the loop needs of a metadata store."""
+
+    def load_job_by_id(self, job_id: JobId) -> StoredJob: ...
+    def save_job(
+        self,
+        record: JobRecord,
+        expected_version: int,
+        *,
+        tasks: Iterable[TaskRecord] = (),
+        audit: AuditEntry | None = None,
+    ) -> StoredJob: ...
+
+
+class LoopJob(Protocol):
+    """A job that is open."""
+
+    @property
+    def coordinator(self) -> Coordinator: ...
+    def is_ready(self) -> bool:
+        """Whether batches can be planned. False: nothing has come yet to learn the columns from."""
+        ...
+
+    def can_learn(self) -> bool:
+        """When it is not ready: whether opening it again would make it so."""
+        ...
+
+    def shown(self, bill: Bill) -> str:
+        """The position after a bill, as jobs are shown with it."""
+        ...
+
+    def shown_range(self, bill: Bill | None = None) -> str:
+        """What the batch that was planned last reads, or has read."""
+        ...
+
+    def shown_end(self) -> str:
+        """How far the source reaches."""
+        ...
+
+    def is_full(self, bill: Bill, seconds: float) -> bool:
+        """Whether a batch ended because of its limits."""
+        ...
+
+    def is_complete(self, bill: Bill) -> bool:
+        """Whether a job that loads once has loaded everything."""
+        ...
+
+    def close(self) -> None:
+        """Let go of what is open. Never raises."""
+        ...
+
+
+J = TypeVar("J", bound=LoopJob)
+
+
+class LoopPorts(Protocol[J]):
+    """What is around the loop. `tell_…` may not raise or wait, the others may do both."""
+
+    @property
+    def store(self) -> LoopStore: ...
+    @property
+    def clock(self) -> Clock: ...
+    def compile(self, record: JobRecord) -> J: ...
+    def start(self, job: J, record: JobRecord) -> Steps[Bill]:
+        """Open it in its table, or take it over."""
+        ...
+
+    def is_halted(self) -> bool:
+        """Whether somebody wants the batch that runs cut off."""
+        ...
+
+    def redact(self, text: str) -> str: ...
+    def tell_opened(self, job: J, bill: Bill) -> None: ...
+    def tell_step(self, name: str, since_s: float) -> None: ...
+    def tell_ended(self, record: JobRecord, outcome: Outcome, seconds: float) -> None: ...
+    def tell_fenced(self, record: JobRecord) -> None: ...
+    def tell_error(self, error: Exception) -> None: ...
+    def committed(self, job: J, record: JobRecord, bill: Bill) -> None:
+        """After a commit is in the record: tell the source and others, look after the table."""
+        ...
+
+    def remark(self, job: J) -> str:
+        """The source had nothing: what people should know besides."""
+        ...
+
+    def tell_drained(self, record: JobRecord) -> None: ...
+
+
+def save_event(
+    store: LoopStore, job_id: JobId, event: Event, audit: AuditEntry | None = None
+) -> tuple[JobRecord, tuple[Action, ...]]:
+    """Change the record of a job on top of what somebody else saved meanwhile; tasks and audit in the same step."""
+    for left in range(MAX_SAVES, -1, -1):
+        stored = store.load_job_by_id(job_id)
+        record, actions = transition(stored.record, event)
+        tasks = [action.task for action in actions if isinstance(action, SaveTask)]
+        if record == stored.record and not tasks and audit is None:
+            return record, actions
+        try:
+            return store.save_job(record, stored.version, tasks=tasks, audit=audit).record, actions
+        except JobChangedError:
+            if not left:
+                raise
+    raise AssertionError
+
+
+class JobLoop(Generic[J]):
+    """One job in this incarnation. One at a time works in it."""
+
+    def __init__(self, job_id: JobId, ports: LoopPorts[J]) -> None:
+        self.job_id = job_id
+        self.opened: J | None = None
+        self.next: Run | Retry | Rest | None = None
+        """What comes after the last turn. None: nothing, before somebody says so."""
+        self._ports = ports
+        self._scale = 1.0
+        self._is_retry = False
+        self._began_s = 0.0
+
+    def turn(self) -> Steps[None]:
+        """One batch, if there is one to run. `next` then says how it goes on."""
+        self.next = None
+        if self._ports.is_halted():
+            return
+        yield from self.tell(TurnBegun(at=self._now()))
+        if not isinstance(self.next, Run):
+            return
+        try:
+            yield from self._work()
+        except Exception as error:  # noqa: BLE001 - told in the record
+            # Without a reason in its record the job would look healthy and load nothing.
+            self._ports.tell_error(error)
+            yield from self._report(error)
+
+    def tell(self, event: Event) -> Steps[JobRecord]:
+        """Tell what happened, and do what is to be done."""
+        yield "record.before"
+        record, actions = save_event(self._ports.store, self.job_id, event)
+        yield "record.after"
+        yield from self.execute(actions)
+        return record
+
+    def execute(self, actions: Iterable[Action]) -> Steps[None]:
+        """Do what `transition` said, each action in its turn."""
+        for action in actions:
+            match action:
+                case SaveTask():
+                    pass  # Kept in the same step as the record; see `save_event`.
+                case Run():
+                    if self.opened is not None and self._scale != action.scale:
+                        yield from self.goodbye()  # Batches are smaller from here on, or larger again.
+                    self._scale, self.next = action.scale, action
+                case Retry() | Rest():
+                    self.next = action
+                case LetGo():
+                    self.let_go(is_retry=action.is_retry)
+                case Halt():
+                    self.next = None
+                    yield from self.goodbye()
+                case _:
+                    assert_never(action)
+
+    def goodbye(self) -> Steps[None]:
+        """End cleanly: nobody is left to fence."""
+        bill = self.opened.coordinator.bill if self.opened is not None else None
+        if bill is not None:
+            yield from self.tell(Goodbye(head=bill.head, at=self._now()))
+        self.let_go()
+
+    def let_go(self, *, is_retry: bool = False) -> None:
+        """Close what is open without a goodbye: the next start takes the job over."""
+        opened, self.opened, self._is_retry = self.opened, None, is_retry
+        if opened is not None:
+            opened.close()
+
+    def record(self) -> JobRecord:
+        """The job as the store has it."""
+        return self._ports.store.load_job_by_id(self.job_id).record
+
+    def _work(self) -> Steps[None]:
+        opened = self.opened or (yield from self._open())
+        if not opened.is_ready() and opened.can_learn():
+            # A file has come to learn the columns from: the job is opened anew. Nobody is left to fence.
+            yield from self.goodbye()
+            opened = yield from self._open()
+        if not isinstance(self.next, Run):
+            return  # It was paused meanwhile.
+        if opened.is_ready():
+            yield from self._batch(opened)
+        else:
+            yield from self._nothing_to_do(opened)
+
+    def _open(self) -> Steps[J]:
+        record = self.record()
+        job = self._ports.compile(record)
+        try:
+            bill = yield from self._ports.start(job, record)
+        except BaseException:
+            job.close()
+            raise
+        self.opened = job
+        self._ports.tell_opened(job, bill)
+        is_retry, self._is_retry = self._is_retry, False
+        shown, at = job.shown(bill), self._now()
+        event = Opened(head=bill.head, totals=bill.totals, current_offset=shown, is_retry=is_retry, at=at)
+        yield from self.tell(event)
+        return job
+
+    def _batch(self, opened: J) -> Steps[None]:
+        steps, task_id, is_sent, bill = opened.coordinator.run_batch(), 0, False, None
+        self._began_s = since_s = self._ports.clock.monotonic_s()
+        while True:
+            try:
+                name = next(steps)
+            except StopIteration as stop:
+                bill = stop.value
+                break
+            self._ports.tell_step(name, since_s)
+            since_s = self._ports.clock.monotonic_s()
+            if name == "stage.before":
+                try:
+                    record = yield from self._begin_task(opened)
+                except JobStateError:
+                    self.next = None  # It was paused meanwhile.
+                    steps.close()
+                    return
+                task_id = record.task.task_id if record.task else 0
+            if name == "commit.before" and self._ports.is_halted() and not is_sent:
+                # Nothing was sent: the bill that was written is read by nobody, the files are orphans.
+                steps.close()
+                yield from self._cancelled(task_id)
+                return
+            # A commit whose answer was lost is tried again: from the first try on, it is settled and not cut off.
+            is_sent = is_sent or name == "commit.before"
+            yield name
+        if bill is None:
+            yield from self._nothing_to_do(opened)
+        else:
+            yield from self._committed(opened, bill, task_id)
+
+    def _begin_task(self, opened: J) -> Steps[JobRecord]:
+        event = BatchStarted(running_offset=opened.shown_range(), end_offset=opened.shown_end(), at=self._now())
+        return (yield from self.tell(event))
+
+    def _committed(self, opened: J, bill: Bill, task_id: int) -> Steps[None]:
+        shown, seconds = opened.shown(bill), self._seconds()
+        event = BatchCommitted(
+            task_id=task_id,
+            head=bill.head,
+            tally=bill.tally,
+            totals=bill.totals,
+            first_bad_row=bill.first_error,
+            current_offset=shown,
+            end_offset=opened.shown_end() or shown,
+            running_offset=opened.shown_range(bill),
+            was_full=opened.is_full(bill, seconds),
+            at=self._now(),
+        )
+        record = yield from self.tell(event)
+        self._ports.tell_ended(record, "committed", seconds)
+        self._ports.committed(opened, record, bill)
+        if opened.is_complete(bill):
+            yield from self.tell(CaughtUp(at=self._now()))
+
+    def _nothing_to_do(self, opened: J) -> Steps[None]:
+        remark = self._ports.remark(opened)
+        event = NothingToDo(end_offset=opened.shown_end(), remark=remark, at=self._now())
+        self._ports.tell_drained((yield from self.tell(event)))
+
+    def _cancelled(self, task_id: int, *, is_unsure: bool = False) -> Steps[None]:
+        self.next = None
+        record = yield from self.tell(BatchCancelled(task_id=task_id, is_unsure=is_unsure, at=self._now()))
+        self._ports.tell_ended(record, "cancelled", self._seconds())
+
+    def _report(self, error: Exception) -> Steps[None]:
+        task, failure, now = self.record().task, failure_of(error, self._ports.redact), self._now()
+        message = self._ports.redact(str(error))
+        event: Event
+        match error:
+            case FencedError():
+                event = Fenced(message=message, at=now)
+            case RolledBackError():
+                event = RolledBack(message=message, at=now)
+            case TableNotFoundError():
+                event = TargetGone(message=message, at=now)
+            case _ if task is not None and self._ports.is_halted() and not isinstance(error, Unknown):
+                yield from self._cancelled(task.task_id, is_unsure=failure.is_unsure)
+                return
+            case _:
+                event = BatchFailed(task_id=task.task_id if task else None, failure=failure, at=now)
+        record = yield from self.tell(event)
+        if isinstance(event, Fenced | RolledBack):
+            self._ports.tell_fenced(record)
+        if not isinstance(event, TargetGone):
+            self._ports.tell_ended(record, outcome_of(error), self._seconds())
+
+    def _seconds(self) -> float:
+        return max(0.0, self._ports.clock.monotonic_s() - self._began_s) if self._began_s else 0.0
+
+    def _now(self) -> datetime:
+        return self._ports.clock.now()
