@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from lading.commit.coordinator import RollbackSight
+from lading.commit.coordinator import Coordinator, RollbackSight
 from lading.commit.steps import STEP_NAMES, Steps, run_steps
 from lading.errors import (
     BudgetError,
@@ -210,7 +210,7 @@ def test_a_batch_planned_before_an_edit_cannot_land_after_it(bench: Bench) -> No
     while next(batch) != "commit.before":
         pass
     run_steps(coordinator.edit({"shard-0000": "0"}, reason="again"))
-    with pytest.raises(FencedError):
+    with pytest.raises(CommitRefusedError, match="seq 1 is its own"):
         run_steps(batch)
     assert bench.loaded() == 0
 
@@ -339,3 +339,18 @@ def test_a_crash_at_any_step_loses_and_doubles_nothing(bench: Bench, name: str) 
 def test_every_error_says_what_was_left_and_what_to_do() -> None:
     error = LadingError("It failed", left="Nothing was changed.", todo="Try again.")
     assert str(error) == "It failed. Nothing was changed. Try again."
+
+
+def test_a_start_from_an_old_head_is_not_fenced_by_its_own_incarnation(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The views could not follow a takeover, the next start got an old answer, and the job waited for a person."""
+    first = bench.started()
+    opening = bench.head()
+    again = Coordinator(first.job, first._world, first.incarnation)
+    run_steps(again.start())
+    third, whole, answers = Coordinator(first.job, first._world, first.incarnation), bench.table.read_head, [opening]
+    monkeypatch.setattr(bench.table, "read_head", lambda job_id: answers.pop() if answers else whole(job_id))
+    with pytest.raises(CommitRefusedError, match="planned on an old head"):
+        run_steps(third.start(last_seen=opening))
+    run_steps(third.start(last_seen=opening))

@@ -114,3 +114,12 @@ def test_a_finished_partition_is_passed_once_its_children_are_being_read() -> No
     assert passed_partitions(Positions(partitions=merging)) == {"left"}
     merged = {**merging, "b": PartitionState(at="9", finished=True)}
     assert passed_partitions(Positions(partitions=merged)) == {"a", "b", "left"}
+
+
+def test_a_partition_that_is_given_up_twice_stays_given_up() -> None:
+    """An ALTER that was cut off is repeated. It took the mark away, and the partition could be read again."""
+    positions = Positions(partitions={"a": PartitionState(at="3")})
+    twice = move_positions(move_positions(positions, {"a": None}), {"a": None})
+    assert twice.partitions["a"].given_up
+    read = Positions(partitions={"a": PartitionState(at="3", finished=True)})
+    assert not move_positions(read, {"a": None}).partitions["a"].given_up

@@ -6,8 +6,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from lading.errors import StageError
 from lading.model.batch import BatchPlan
 from tests.console.local import LocalLading, LocalStager
@@ -59,8 +57,7 @@ class DyingLading(LocalLading):
         return Dying(compiled.stage) if compiled.stage is not None else super()._stager(compiled)
 
 
-def test_a_batch_that_died_twice_is_halved_until_it_lives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lading.service.runtime.runner.retry_delay_s", lambda failures: 0.0, raising=False)
+def test_a_batch_that_died_twice_is_halved_until_it_lives(tmp_path: Path) -> None:
     inbox = tmp_path / "in"
     inbox.mkdir()
     for number in range(8):
@@ -77,3 +74,33 @@ def test_a_batch_that_died_twice_is_halved_until_it_lives(tmp_path: Path, monkey
         loads = [bill.tally.source_files for bill in lading.bills(lading.job("j"), 20) if bill.files]
         assert loads == [2, 2, 2, 2]
         assert lading.catalog.open_table("default", "t").scan().num_rows == 8
+
+
+class NeverLiving(LocalStager):
+    def stage(self, plan: BatchPlan) -> Any:
+        msg = "Spark ended while the batch ran"
+        raise StageError(msg, left="Nothing was committed.", todo="")
+
+
+class NeverLivingLading(LocalLading):
+    def _stager(self, compiled: Any) -> Any:
+        return NeverLiving(compiled.stage) if compiled.stage is not None else super()._stager(compiled)
+
+
+def test_a_batch_that_always_dies_pauses_its_job_after_four_attempts(tmp_path: Path) -> None:
+    """Halving it opened the job again, which cancelled the task: its attempts began at 1 again, and again."""
+    inbox = tmp_path / "in"
+    inbox.mkdir()
+    for number in range(64):
+        (inbox / f"{number}.csv").write_text(f"id\n{number}\n")
+    with NeverLivingLading(tmp_path / "home") as lading:
+        lading.sql(
+            "CREATE TABLE t (id BIGINT) USING delta;"
+            "CREATE JOB j PROPERTIES('s3.max_batch_files'='64') ON STREAMING DO INSERT INTO t SELECT id "
+            f'FROM FILE("uri"="{inbox}/*.csv", "format"="csv_with_names", "column_separator"=",")'
+        )
+        runner = lading.runner(lading.job("j").job_id)
+        assert [runner.run_once() for _ in range(4)] == [True, True, True, False]
+        record = lading.job("j")
+        assert (record.state.value, record.counts.begun, record.counts.failed) == ("PAUSED", 1, 1)
+        assert record.batch_scale == 0.25

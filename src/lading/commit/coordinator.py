@@ -28,7 +28,13 @@ from lading.commit.rollback import check_accounts_for, check_not_rolled_back, ro
 from lading.commit.settle import commit_and_settle, fenced
 from lading.commit.steps import Steps
 from lading.commit.unchanged import check_sighted
-from lading.errors import BudgetError, HeadLostError, NotOpenError, ReportError, RolledBackError
+from lading.errors import (
+    BudgetError,
+    HeadLostError,
+    NotOpenError,
+    ReportError,
+    RolledBackError,
+)
 from lading.ids import Incarnation, NewToken
 from lading.model.batch import BatchPlan, Report, StagedFile
 from lading.model.bill import Bill, Head
@@ -216,11 +222,14 @@ class Coordinator:
         # Dies after the bill was put: it names a commit that never happened. No head names it, so nobody reads it.
         self._world.bills.put(bill)
         yield "bill.after"
-        yield from commit_and_settle(self._world.table, bill.replaces, staged, bill)
+        yield from commit_and_settle(self._world.table, bill.replaces, staged, bill, self._is_own)
         # Dies from here on: the commit is part of the table; the next start finds it as the head and catches up.
         self.bill = bill
         yield "settle.after"
         yield from self._follow()
+
+    def _is_own(self, head: Head) -> bool:
+        return self._world.bills.read(self.job.job_id, head).incarnation == self.incarnation
 
     def _read_base(self) -> Bill:
         known = self._known()

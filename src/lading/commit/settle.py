@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from lading.commit.protocols import Table
@@ -33,7 +33,13 @@ class Sighting:
     head: Head | None
 
 
-def commit_and_settle(table: Table, expected: Head | None, staged: Sequence[StagedFile], bill: Bill) -> Steps[None]:
+def commit_and_settle(
+    table: Table,
+    expected: Head | None,
+    staged: Sequence[StagedFile],
+    bill: Bill,
+    is_own: Callable[[Head], bool] = lambda head: False,
+) -> Steps[None]:
     """Return when the commit has landed; raise when it certainly has not or when that cannot be found out.
 
     What is true if the process dies in here: the bill file exists. The table either has the commit, or has not, or
@@ -72,6 +78,8 @@ def commit_and_settle(table: Table, expected: Head | None, staged: Sequence[Stag
             # The head moved without us, so compare-and-set refuses every attempt of ours from now on, also one
             # that is still on its way: this is the certain NotLanded that allows deleting.
             table.discard(staged)
+            if seen.head is not None and is_own(seen.head):
+                raise planned_on_old(bill, seen.head)
             raise fenced(bill, seen.head)
         if seen.head != expected:
             # Older than what this commit was planned on: a stale answer, or a table that is being put back. It
@@ -130,6 +138,13 @@ def _named(bill: Bill) -> str:
 
 def _why(outcome: Outcome) -> str:
     return outcome.why if isinstance(outcome, NotLanded | Unknown) else ""
+
+
+def planned_on_old(bill: Bill, head: Head) -> CommitRefusedError:
+    """This incarnation itself moved the head: its answer or its follow-up was lost, and then came an old answer."""
+    msg = f"The commit of {_named(bill)} was planned on an old head; seq {head.seq} is its own"
+    left = "Nothing of this batch is in the table."
+    return CommitRefusedError(msg, left=left, todo="The batch is planned again.", token=bill.token)
 
 
 def fenced(bill: Bill, head: Head | None) -> FencedError:

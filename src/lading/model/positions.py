@@ -171,7 +171,9 @@ def move_positions(positions: Positions, changes: Mapping[str, str | None]) -> P
     partitions = dict(positions.partitions)
     for name, at in changes.items():
         partitions[name] = (
-            replace(partitions[name], finished=True, given_up=not partitions[name].finished)
+            replace(
+                partitions[name], finished=True, given_up=partitions[name].given_up or not partitions[name].finished
+            )
             if at is None
             else replace(partitions[name], at=at, finished=False, marks={}, given_up=False, missing_since=None)
         )

@@ -151,6 +151,8 @@ class MemoryTable:
     def is_behind(self, job_id: JobId, *, at: int = -1) -> bool:
         """Whether, at a version, the rows had been put back behind the head that stands there."""
         last = len(self.versions) + at if at < 0 else at
+        if self.versions[last].heads.get(job_id) is None:
+            return False  # Nothing of the job is known here that could have been put back.
         for now in range(last, 0, -1):
             version, older = self.versions[now], self.versions[now - 1]
             if version.heads.get(job_id) != older.heads.get(job_id):
@@ -229,9 +231,9 @@ class MemoryBills:
         """Lose a bill."""
         self._stored.pop((job_id, head), None)
 
-    def clean(self) -> set[int]:
-        """Another engine removes all files that its table format does not know; the seqs of the bills that are gone."""
-        gone = {head.seq for _, head in self._stored}
+    def clean(self) -> set[tuple[JobId, int]]:
+        """Another engine removes all files that its table format does not know; the bills that are gone, by seq."""
+        gone = {(owner, head.seq) for owner, head in self._stored}
         self._stored.clear()
         return gone
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from random import Random
 
 from lading.errors import StorageError
@@ -78,10 +78,11 @@ class FaultyTable(MemoryTable):
             else:
                 self.deliver_pending()
 
-    def restore_random(self, job_id: JobId, rng: Random, *, oldest: int) -> None:
-        """Somebody restores one of the last versions, with or without the heads."""
+    def restore_random(self, oldest: Mapping[JobId, int], rng: Random) -> None:
+        """Somebody restores one of the last versions, with or without the heads. Bills are kept from `oldest` on."""
         recent = range(max(0, len(self.versions) - 6), len(self.versions) - 1)
-        able = [at for at in recent if self._is_whole(job_id, at, oldest)]
+        known = {job_id: seq for job_id, seq in oldest.items() if self.read_head_unchecked(job_id) is not None}
+        able = [at for at in recent if known and all(self._is_whole(job_id, at, seq) for job_id, seq in known.items())]
         if not able:
             return
         at = rng.choice(able)

@@ -257,13 +257,11 @@ def _bill_beside_the_commit(patch: Patch) -> None:
 def _copy_of_another_commit(patch: Patch) -> None:
     def first(self: MemoryTable, job_id: JobId, head: Head) -> Bill | None:
         copies = [version.copies[job_id] for version in self.versions if job_id in version.copies]
-        old = copies[0] if copies else None
-        return (
-            None
-            if old is None
-            else replace(
-                old, seq=head.seq, token=head.token, kind=BillKind.TAKEOVER, replaces=old.head, continues=old.head
-            )
+        old = copies[0] if copies and head == self.read_head_unchecked(job_id) else None
+        if old is None or old.head == head:
+            return old
+        return replace(
+            old, seq=head.seq, token=head.token, kind=BillKind.TAKEOVER, replaces=old.head, continues=old.head
         )
 
     patch(MemoryTable, "resume_copy", first)

@@ -1,14 +1,18 @@
-"""A seeded simulator: real coordinator, real planner, and one bad day after another."""
+"""A seeded simulator: real runner, coordinator and planner, and one bad day after another."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 
+from lading.errors import LadingError
 from lading.testing.files_world import run_files_schedule
-from lading.testing.verdict import CLASSES, Findings
+from lading.testing.operator import edit
+from lading.testing.runner_world import OTHER_JOB, RunnerWorld
+from lading.testing.simulated_runner import Runner
+from lading.testing.verdict import CLASSES, CORRUPT, Findings
 from lading.testing.world import Setting, World
 
 MAX_ACTORS = 3
@@ -32,15 +36,24 @@ class Summary:
         return self.first_failure is None
 
 
-def run_schedule(seed: int) -> tuple[World, Findings]:
+def run_schedule(seed: int) -> tuple[RunnerWorld, Findings]:
     """One schedule, from its seed alone."""
     rng = Random(seed)
-    world = World(rng, _setting(rng))
+    setting = _setting(rng)
+    world = RunnerWorld(rng, setting)
+    if setting.has_neighbour:
+        world.beside = RunnerWorld(rng, replace(setting), job_id=OTHER_JOB, beside=world)
     events = _events(world)
     weights = [weight for weight, _ in events]
-    for _, event in rng.choices(events, weights, k=rng.randint(40, 160)):
-        event()
-    return world, world.finish()
+    findings = Findings()
+    try:
+        for _, event in rng.choices(events, weights, k=rng.randint(40, 160)):
+            event()
+        for job in (world.beside, world):
+            findings.found += job.finish().found if job is not None else []
+    except LadingError as error:
+        findings.add(CORRUPT, f"whoever looked on could not read what must be there: {error}")
+    return world, findings
 
 
 def simulate(seeds: Iterable[int], *, stop_at_first: bool = False) -> Summary:
@@ -76,65 +89,71 @@ def _setting(rng: Random) -> Setting:
         rolls_back=rng.random() < 0.25,
         prunes=rng.random() < 0.25,
         cleans=rng.random() < 0.25,
+        has_neighbour=rng.random() < 0.3,
     )
 
 
-def _events(world: World) -> list[tuple[int, Callable[[], None]]]:
+def _events(world: RunnerWorld) -> list[tuple[int, Callable[[], None]]]:
     rng, setting = world.rng, world.setting
+    jobs = [world, *([world.beside] if world.beside is not None else [])]
 
-    def with_actor(event: Callable[..., None]) -> Callable[[], None]:
+    def with_runner(event: Callable[[RunnerWorld, Runner], None]) -> Callable[[], None]:
         def happen() -> None:
-            if world.actors:
-                event(rng.choice(world.actors))
+            job = rng.choice(jobs)
+            if job.runners:
+                event(job, rng.choice(job.runners))
             else:
-                world.spawn()
+                job.spawn()
 
         return happen
 
-    def run_on() -> None:
-        if world.actors:
-            actor = rng.choice(world.actors)
-            for _ in range(rng.randint(1, 14)):
-                if actor in world.actors:
-                    world.step(actor)
-        else:
-            world.spawn()
+    def with_job(event: Callable[[RunnerWorld], None]) -> Callable[[], None]:
+        return lambda: event(rng.choice(jobs))
 
-    def spawn() -> None:
-        if len(world.actors) < MAX_ACTORS:
-            world.spawn()
+    def run_on(job: RunnerWorld, runner: Runner) -> None:
+        for _ in range(rng.randint(1, 20)):
+            if runner in job.runners:
+                job.run(runner)
 
-    def expire_read() -> None:
-        bill = next((actor.coordinator.bill for actor in world.actors if actor.coordinator.bill), None)
+    def spawn(job: RunnerWorld) -> None:
+        if len(job.runners) < MAX_ACTORS:
+            job.spawn()
+
+    def move(job: RunnerWorld, runner: Runner) -> None:
+        if runner.work is None:
+            runner.work = edit(job, runner)
+
+    def expire_read(job: RunnerWorld, runner: Runner) -> None:
+        bill = runner.coordinator.bill if runner.coordinator is not None else None
         if bill is not None:
             world.clock.sleep(rng.choice((60.0, 3600.0, 7200.0)))
-            world.source.expire_read(bill.positions)
+            job.source.expire_read(bill.positions)
 
-    def fail_listing() -> None:
-        world.source.listing_fails += 1
+    def fail_listing(job: RunnerWorld) -> None:
+        job.source.listing_fails += 1
 
     def stranger() -> None:
         world.table.append_unrelated(f"stranger/{rng.getrandbits(48):012x}", [])
 
     return [
-        (24, run_on),
-        (14, with_actor(world.step)),
-        (8, lambda: world.source.produce(rng.randint(1, 6))),
-        (3, with_actor(world.kill)),
-        (2, spawn),
-        (2, with_actor(world.edit)),
-        (2, world.source.split),
-        (2, world.source.merge),
-        (1, with_actor(world.say_goodbye)),
-        (1, world.lose_store),
-        (1, fail_listing),
-        (1, world.source.list_old),
+        (24, with_runner(run_on)),
+        (14, with_runner(RunnerWorld.run)),
+        (8, with_job(lambda job: job.source.produce(rng.randint(1, 6)))),
+        (3, with_runner(RunnerWorld.crash)),
+        (2, with_job(spawn)),
+        (2, with_runner(move)),
+        (2, with_runner(RunnerWorld.pause)),
+        (2, with_job(lambda job: job.source.split())),
+        (2, with_job(lambda job: job.source.merge())),
+        (1, with_runner(RunnerWorld.leave)),
+        (1, with_job(RunnerWorld.lose_store)),
+        (1, with_job(fail_listing)),
+        (1, with_job(lambda job: job.source.list_old())),
         (1, stranger),
-        (1, expire_read),
+        (1, with_runner(expire_read)),
         (2, world.table.deliver_pending),
-        (1 if setting.trims else 0, world.source.trim),
+        (1 if setting.trims else 0, with_job(lambda job: job.source.trim())),
         (1 if setting.rolls_back else 0, world.roll_back),
-        (1 if setting.prunes else 0, world.prune),
         # What a rollback goes back to is history, which is gone after a clean-up.
         (1 if setting.cleans and not setting.rolls_back else 0, world.clean_up),
     ]

@@ -12,8 +12,10 @@ PROGRESS_MISMATCH = "PROGRESS-MISMATCH"
 STUCK = "STUCK"
 STOPPED = "STOPPED"
 """A job stopped for a reason that was not so."""
+RUNAWAY = "RUNAWAY"
+"""A job ran that was not to: it was paused or fenced, or tried again at once, or as large as what had died twice."""
 
-CLASSES = (LOSS, DUP, REORDER, CORRUPT, PROGRESS_MISMATCH, STUCK, STOPPED)
+CLASSES = (LOSS, DUP, REORDER, CORRUPT, PROGRESS_MISMATCH, STUCK, STOPPED, RUNAWAY)
 
 
 @dataclass(frozen=True, slots=True)

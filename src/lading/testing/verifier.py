@@ -159,6 +159,7 @@ class _Walk:
                 PROGRESS_MISMATCH,
                 f"seq {bill.seq} accepts a rollback and does not go on where the operator said",
             )
+            self._rewind_kept(bill)
             return
         asked = self._evidence.promises.edits_asked.get(bill.reason)
         if not self._findings.expect(asked is not None, PROGRESS_MISMATCH, f"nobody asked for edit {bill.reason!r}"):
@@ -173,6 +174,17 @@ class _Walk:
                 PROGRESS_MISMATCH,
                 f"edit {bill.reason!r} did not move {name} to {at}",
             )
+
+    def _rewind_kept(self, bill: Bill) -> None:
+        """KEEP POSITION also keeps a move back that an operator had made and the rollback took away."""
+        moved = {name for asked in self._evidence.promises.edits_asked.values() for name in asked}
+        for name, state in bill.positions.partitions.items():
+            was = self._at.get(name)
+            if was is not None and offset_of(state.at) < offset_of(was.at):
+                told = f"seq {bill.seq} accepts a rollback and goes back behind {was.at} of {name}"
+                self._findings.expect(name in moved, DUP, told)
+                self._rewound.add(name)
+                self._read.pop(name, None)
 
     def _load(self, bill: Bill) -> None:
         for gap in bill.gaps:

@@ -97,6 +97,8 @@ class Setting:
     prunes: bool = False
     cleans: bool = False
     """Other engines remove the bills, which no table format knows, as orphans."""
+    has_neighbour: bool = False
+    """A second job loads into the same table."""
 
 
 @dataclass(slots=True)
@@ -105,6 +107,7 @@ class World:
 
     rng: Random
     setting: Setting
+    job_id: JobId = JOB_ID
     clock: ManualClock = field(default_factory=ManualClock)
     store: Store = field(default_factory=Store)
     promises: Promises = field(default_factory=Promises)
@@ -146,7 +149,7 @@ class World:
     def spawn(self) -> None:
         """Start an incarnation, whether or not another one is running."""
         job = Job(
-            job_id=JOB_ID,
+            job_id=self.job_id,
             name="simulated",
             start=self.setting.start,
             limits=self.make_limits(),
@@ -202,22 +205,22 @@ class World:
         self.store.last_seen = self.store.goodbye = self.store.seq = self.store.totals = None
         self.store.followed.clear()
         self.store.created_at = None
-        if self.table.read_head_unchecked(JOB_ID) is None:
+        if self.table.read_head_unchecked(self.job_id) is None:
             self.promises.created = None
 
     def roll_back(self) -> None:
         """Somebody restores an older version of the table."""
-        self.table.restore_random(JOB_ID, self.rng, oldest=self.oldest_bill)
+        self.table.restore_random({self.job_id: self.oldest_bill}, self.rng)
 
     def prune(self) -> None:
         """The retention policy removes old bills."""
-        head = self.table.read_head_unchecked(JOB_ID)
-        if head is not None and not self.table.is_behind(JOB_ID):
-            self.oldest_bill = max(self.oldest_bill, self.bills.prune(JOB_ID, head=head, keep_commits=3))
+        head = self.table.read_head_unchecked(self.job_id)
+        if head is not None and not self.table.is_behind(self.job_id):
+            self.oldest_bill = max(self.oldest_bill, self.bills.prune(self.job_id, head=head, keep_commits=3))
 
     def clean_up(self) -> None:
         """Another engine's clean-up removes every bill; the job must go on from what is inside its last commit."""
-        self.cleaned |= self.bills.clean()
+        self.cleaned |= {seq for _, seq in self.bills.clean()}
 
     # The end of a schedule.
 
@@ -230,21 +233,21 @@ class World:
         findings = Findings()
         findings.found += self.causes.found
         findings.expect(self._drain(), STUCK, f"not done after {MAX_QUIET_STEPS} quiet steps")
-        head = self.table.read_head_unchecked(JOB_ID)
+        head = self.table.read_head_unchecked(self.job_id)
         findings.found += verify(self.evidence()).found
         if head is not None and not findings.found:
-            check_all_read(self.source, self.bills.read(JOB_ID, head), findings)
+            check_all_read(self.source, self.bills.read(self.job_id, head), findings)
         return findings
 
     def evidence(self, *, with_views: bool = True) -> Evidence:
         """What the verifier may look at. Views lag behind the table until a job is started again."""
         versions = [
-            Version(files=v.files - self.table.strangers, head=v.heads.get(JOB_ID), restored=v.restored)
+            Version(files=v.files - self.table.strangers, head=v.heads.get(self.job_id), restored=v.restored)
             for v in self.table.versions
         ]
         return Evidence(
             versions=versions,
-            read_bill=partial(self.bills.read_ever, JOB_ID),
+            read_bill=partial(self.bills.read_ever, self.job_id),
             file_rows=self.table.file_rows,
             source=self.source,
             promises=self.promises,
@@ -305,10 +308,10 @@ class World:
 
     def _check_cause(self, actor: Actor, error: LadingError) -> None:
         """What a job says when it stops must be so."""
-        head = self.table.read_head_unchecked(JOB_ID)
+        head = self.table.read_head_unchecked(self.job_id)
         was_restored = any(version.restored for version in self.table.versions)
         if isinstance(error, FencedError) and head is not None and not was_restored:
-            other = self.bills.read_ever(JOB_ID, head).incarnation
+            other = self.bills.read_ever(self.job_id, head).incarnation
             told = f"{actor.coordinator.incarnation} says that it was fenced, by its own commit {head.bill_name}"
             self.causes.expect(other != actor.coordinator.incarnation, STOPPED, told)
         if isinstance(error, PartitionLostError) and "partition" in error.facts:
@@ -320,11 +323,11 @@ class World:
 
     def _accept_rollback(self, actor: Actor) -> None:
         """The operator says that the rollback was meant, and where the table now ends."""
-        head, restored = self.table.read_head_unchecked(JOB_ID), self.table.ends_with(JOB_ID)
+        head, restored = self.table.read_head_unchecked(self.job_id), self.table.ends_with(self.job_id)
         if head is None or restored is None:
             self._remove(actor)
             return
-        above = [self.bills.read(JOB_ID, other) for other in self.bills.heads(JOB_ID) if other.seq > head.seq]
+        above = [self.bills.read(self.job_id, other) for other in self.bills.heads(self.job_id) if other.seq > head.seq]
         newest = newest_proved(head, self.store.last_seen, above) or head
         goes_on = newest if self.rng.random() < 0.5 and self._has_bill(newest) else restored
         if not self._has_bill(restored):
@@ -332,12 +335,12 @@ class World:
             return
         sight = RollbackSight(head=head, restored=restored, goes_on=goes_on, version=self.table.version())
         reason = f"accept-{self.rng.getrandbits(32):08x}"
-        self.promises.accepted[reason] = self.bills.read(JOB_ID, goes_on).positions.partitions
+        self.promises.accepted[reason] = self.bills.read(self.job_id, goes_on).positions.partitions
         self._begin(actor, actor.coordinator.accept_rollback(sight, reason=reason), partial(self._note_open, actor))
 
     def _has_bill(self, head: Head) -> bool:
         try:
-            self.bills.read(JOB_ID, head)
+            self.bills.read(self.job_id, head)
         except HeadLostError:
             return False
         return True

@@ -200,7 +200,9 @@ class JobLoop(Generic[J]):
                     pass  # Kept in the same step as the record; see `save_event`.
                 case Run():
                     if self.opened is not None and self._scale != action.scale:
-                        yield from self.goodbye()  # Batches are smaller from here on, or larger again.
+                        # Batches are smaller from here on, or larger again; an open task goes on with them.
+                        yield from self.goodbye()
+                        self._is_retry = True
                     self._scale, self.next = action.scale, action
                 case Retry() | Rest():
                     self.next = action
