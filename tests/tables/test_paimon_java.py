@@ -1,7 +1,7 @@
 """Paimon on the JVM, from Maven: it reads what Lading wrote, and its clean-up leaves a job what it needs.
 
-No release of Paimon for Spark 4 can be had from Maven, so its streaming sink is not run here. What it does for a
-micro-batch is shown with the same JVM library: a batch write and its commit, under a commit user of its own.
+No release of Paimon for Spark 4 was found on Maven, so its streaming sink is not run here. What a sink that writes each
+micro-batch with a commit user of its own does with a replay is shown with the same JVM library: it doubles it.
 """
 
 from __future__ import annotations

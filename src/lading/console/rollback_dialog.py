@@ -20,7 +20,7 @@ class RollbackDialog:
     def __init__(self, page: Page, name: str, after: Callable[[], Awaitable[None]]) -> None:
         self._page, self._name, self._after = page, name, after
         self._seen = ""
-        with Dialog(f"The table of {name} was put back") as self._dialog:
+        with Dialog(f"The table of {name} was rolled back") as self._dialog:
             self._said = Banner()
             self._gone = text("p", "")
             self._kept = text("p", "", "ld-muted")

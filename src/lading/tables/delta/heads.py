@@ -47,7 +47,7 @@ def check_accepted(tail: LogTail, bill: Bill, head: Head) -> None:
         if entry.restore:
             tail.restores[version] = entry.restore
     if any(version > seen for version in tail.restores):
-        raise _rolled_back(bill.job_id, head, "It was put back once more since it was looked at.")
+        raise _rolled_back(bill.job_id, head, "It was rolled back once more since it was looked at.")
 
 
 def end_of(tail: LogTail, job_id: JobId) -> Head | None:
@@ -111,7 +111,7 @@ def _landed_at(tail: LogTail, job_id: JobId) -> int:
 
 
 def _untold(job_id: JobId) -> HeadLostError:
-    msg = f"The log of the table no longer tells which commit of job {job_id} it was put back to"
+    msg = f"The log of the table no longer tells which commit of job {job_id} it was rolled back to"
     return HeadLostError(msg, left="Nothing was changed.", todo="Keep the position, and move it with ALTER if need be.")
 
 

@@ -164,7 +164,7 @@ def summary_for(bill: Bill) -> dict[str, str]:
 def rolled_back(job_id: JobId, anchor: Anchor, where: str) -> RolledBackError:
     """The error, with what to do."""
     msg = (
-        f"The Iceberg table {where} was put back: job {job_id} had committed seq {anchor.head.seq} as snapshot "
+        f"The Iceberg table {where} was rolled back: job {job_id} had committed seq {anchor.head.seq} as snapshot "
         f"{anchor.snapshot_id}, which is no ancestor of the current snapshot"
     )
     return RolledBackError(
