@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from lading.commit.coordinator import RollbackSight
@@ -35,7 +36,8 @@ def attend(world: RunnerWorld, runner: Runner, record: JobRecord) -> Work:
     if world.table.is_behind(world.job_id) or _is_astray(world):
         yield from accept_rollback(world, runner)
     elif isinstance(cause, TrimmedError):
-        yield from move(world, runner, {cause.facts["partition"]: cause.facts["horizon"]})
+        with suppress(PartitionLostError):  # It was never taken in and is gone now: RESUME goes on without it.
+            yield from move(world, runner, {cause.facts["partition"]: cause.facts["horizon"]})
     elif isinstance(cause, PartitionLostError) and "partition" in cause.facts:
         yield from move(world, runner, {cause.facts["partition"]: None})
     yield from resume(world, runner)

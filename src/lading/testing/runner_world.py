@@ -71,6 +71,8 @@ class RunnerWorld(World):
     """Where an incarnation ended cleanly, until somebody opens the job."""
     deaths: int = 0
     """Batches that died in a row while they were read and written."""
+    tried_at: Head | None = None
+    """The head when an attempt last failed."""
     paused_s: float | None = None
     """Since when an operator wants it paused."""
     tries: int = 0
@@ -212,6 +214,8 @@ class RunnerWorld(World):
         self.records.lose(self.job_id)
         self._create()
         self.losses += 1
+        # What the turns that run now write down is not what they read.
+        self.crowded_s = self.clock.monotonic_s()
         self.paused_s = None
         self.clean_end, self.deaths, self.tries, self.cause = None, 0, 0, None
         head = self.table.read_head_unchecked(self.job_id)
@@ -262,7 +266,7 @@ class RunnerWorld(World):
         coordinator, losses = runner.coordinator, self.losses
         yield from runner.loop.execute((Halt(),))
         bill = coordinator.bill if coordinator is not None else None
-        is_alone = len(self.runners) == 1 and losses == self.losses
+        is_alone = len(self.runners) == 1 and self._is_alone(runner) and losses == self.losses
         if bill is not None and is_alone and bill.head == self.table.read_head_unchecked(self.job_id):
             self.clean_end = bill.head
         runner.forget()
@@ -322,11 +326,14 @@ class RunnerWorld(World):
 
     # What must hold while jobs run.
 
-    def note_opened(self, bill: Bill) -> None:
+    def note_opened(self, bill: Bill, *, is_first: bool) -> None:
         """Users are told that the job is open; nobody is fenced who has said goodbye."""
-        if self.promises.opened is None:
+        if is_first:
+            self.tries = 0  # The task of a process that is gone has ended; this one's begins.
+        if self.promises.opened is None and bill.epoch == 0:  # Else somebody moved it before it was told.
             self.promises.opened = bill.positions.partitions
-        is_needless = bill.kind is BillKind.TAKEOVER and bill.replaces == self.clean_end is not None
+        is_alone = len(self.runners) == 1  # Else another one may have begun before the goodbye was said.
+        is_needless = is_alone and bill.kind is BillKind.TAKEOVER and bill.replaces == self.clean_end is not None
         self.causes.expect(not is_needless, PROGRESS_MISMATCH, "a job that had said goodbye was taken over")
         self.clean_end = None
 
@@ -354,7 +361,9 @@ class RunnerWorld(World):
             waits = isinstance(action, Retry) and action.after_s >= least_s
             self.causes.expect(waits, RUNAWAY, f"{failures} attempts failed, and the next comes at once")
             # What nobody knew of may have landed: a new task begins then.
-            self.tries = self.tries + 1 if outcome != "unknown" else 0
+            head, before = self.table.read_head_unchecked(self.job_id), self.tried_at
+            self.tries = self.tries + 1 if outcome != "unknown" and head == before else int(outcome != "unknown")
+            self.tried_at = head
             told = f"{self.tries} attempts failed, and the job was not paused"
             self.causes.expect(self.tries < MAX_ATTEMPTS, RUNAWAY, told)
         else:

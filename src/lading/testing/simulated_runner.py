@@ -81,6 +81,7 @@ class Runner:
     began_s: float = 0.0
     error: Exception | None = None
     """What the turn that runs met."""
+    has_opened: bool = False
     caretaker: Caretaker = field(init=False)
 
     def __post_init__(self) -> None:
@@ -119,7 +120,8 @@ class Runner:
 
     def tell_opened(self, job: SimulatedJob, bill: Bill) -> None:
         self.caretaker.opened(bill)
-        self.world.note_opened(bill)
+        self.world.note_opened(bill, is_first=not self.has_opened)
+        self.has_opened = True
 
     def tell_step(self, name: str, since_s: float) -> None: ...
 

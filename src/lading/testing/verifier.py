@@ -102,6 +102,8 @@ class _Walk:
         self._last: dict[tuple[str, int], int] = {}
         self._edits_seen: set[str] = set()
         self._rewound: set[str] = set()
+        if evidence.oldest_bill:  # Bills of moves may be gone.
+            self._rewound |= {name for moved in evidence.promises.edits_asked.values() for name in moved}
         self._read: dict[str, list[tuple[int, int]]] = {}
         """What was read of each partition since an operator last moved it."""
 
