@@ -320,6 +320,9 @@ class JobLoop(Generic[J]):
         remark = self._ports.remark(opened)
         event = NothingToDo(end_offset=opened.shown_end(), remark=remark, at=self._now())
         self._ports.tell_drained((yield from self.tell(event)))
+        # The process may have ended between the last commit and this: nobody else would say that the job is done.
+        if (bill := opened.coordinator.bill) is not None and opened.is_complete(bill):
+            yield from self.tell(CaughtUp(at=self._now()))
 
     def _cancelled(self, task_id: int, *, is_unsure: bool = False) -> Steps[None]:
         self.next = None

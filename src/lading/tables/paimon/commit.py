@@ -142,6 +142,8 @@ class Committer:
         try:
             if self._storage.get(snapshot_key(snapshot.id)) != snapshot.content:
                 return Unknown(why=f"snapshot {snapshot.id} was put, and then replaced by another writer")
+            if self._is_beside(snapshot):
+                return self._taken_back(snapshot)
         except LadingError as error:
             return Unknown(why=error.what)
         anchor = Anchor(head=bill.head, snapshot_id=snapshot.id)
@@ -154,6 +156,19 @@ class Committer:
         except LadingError:
             pass  # The commit has landed; the next one writes a newer mark.
         return Landed(version=snapshot.id)
+
+    def _is_beside(self, snapshot: Snapshot) -> bool:
+        """Whether what it was put on is gone: others committed past it and let it expire, or rolled the table back."""
+        base = self._line.newest
+        if base is None:
+            return SnapshotLine(self._storage).version != snapshot.id
+        return self._storage.get(snapshot_key(base.id)) != base.content
+
+    def _taken_back(self, snapshot: Snapshot) -> Outcome:
+        """Remove it, unless somebody has built on it already. Dies before: it is there, and the next start finds it."""
+        if self._storage.get(snapshot_key(snapshot.id + 1)) is None:
+            self._storage.delete([snapshot_key(snapshot.id)])
+        return Unknown(why=f"others went past snapshot {snapshot.id}, or rolled the table back, before it was put")
 
     def _discard(self, lists: Lists) -> None:
         try:

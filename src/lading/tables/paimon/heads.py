@@ -108,14 +108,17 @@ class Heads:
         kept = self._copies.kept(job_id)
         if kept.prepared < 0 and kept.landed is None:
             return None
-        known = kept.landed
-        after = known.snapshot_id if known else 0
+        known, newest = kept.landed, kept.landed.head.seq if kept.landed else -1
+        after, prepared_on = known.snapshot_id if known else 0, min(kept.prepared_on, self._line.version)
+        # A commit that accepts a rollback has a lower number than the one that the rollback took away.
+        is_accepted = kept.prepared > newest and self._line.version <= after
+        after = prepared_on if is_accepted else max(after, prepared_on)
         lowest = self._line.version + 1
         for snapshot in self._line.back(self._line.version, down_to=after + 1):
             lowest = snapshot.id
-            if (anchor := anchor_in(snapshot, job_id)) is not None:
+            anchor = anchor_in(snapshot, job_id)
+            if anchor is not None and anchor.head.seq > newest:
                 return anchor
-        newest = known.head.seq if known else -1
         if lowest > after + 1 and self._line.version > after and kept.prepared > newest:
             raise _untold(job_id, kept.prepared)
         return known

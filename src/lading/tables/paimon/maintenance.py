@@ -111,8 +111,11 @@ def _limits(schema: PaimonSchema, policy: CarePolicy) -> tuple[int, timedelta] |
     """How many snapshots stay at least, and how young they are; None when the table's words are not understood."""
     count, time = schema.options.get(KEPT_MIN, "1"), schema.options.get(KEPT_TIME, "0 s")
     match = _DURATION.fullmatch(time.strip().lower())
-    if not count.isdigit() or match is None:
+    if not (count.isascii() and count.isdigit()) or match is None:
         return None
     unit = next(name for name in (match[2], match[2][0]) if name in _UNITS)
-    age = max(int(match[1]) * _UNITS[unit], policy.keep_age, policy.grace)
-    return max(int(count), policy.keep_commits, 1), age
+    try:
+        kept = int(match[1]) * _UNITS[unit]
+    except OverflowError:
+        return None  # For longer than time lasts.
+    return max(int(count), policy.keep_commits, 1), max(kept, policy.keep_age, policy.grace)

@@ -35,6 +35,8 @@ class Kept:
 
     landed: Anchor | None
     """The newest commit that was written down as landed."""
+    prepared_on: int
+    """No commit that was prepared after `landed` can be in a snapshot up to this one."""
     prepared: int
     """The highest seq that was ever prepared, landed or not; -1 when none was."""
 
@@ -62,9 +64,14 @@ class SchemaFolderCopies:
     def kept(self, job_id: JobId) -> Kept:
         """What is known of a job without any snapshot."""
         names = list(self._names(job_id))
-        prepared = max((_head(name, _COPY).seq for name in names if name.endswith(_COPY)), default=-1)
+        copies = [_head(name, _COPY) for name in names if name.endswith(_COPY)]
         landed = max((_head(name, _LANDED) for name in names if name.endswith(_LANDED)), default=None)
-        return Kept(landed=None if landed is None else self._read_landed(job_id, landed), prepared=prepared)
+        later = [self.read(job_id, head) for head in copies if landed is None or head.seq > landed.seq]
+        return Kept(
+            landed=None if landed is None else self._read_landed(job_id, landed),
+            prepared=max((head.seq for head in copies), default=-1),
+            prepared_on=min((bill.table_version or 0 for bill in later if bill is not None), default=0),
+        )
 
     def prune(self, job_id: JobId, head: Head) -> int:
         """Delete what is older than the head. A commit that replaces the head needs no older one."""

@@ -20,13 +20,10 @@ APPEND_BUCKET = "-1"
 """Rows go wherever they come: no column decides on a bucket."""
 _OURS = ("lading.", "comment")
 _DEFAULTS = {"bucket": APPEND_BUCKET, "file.format": "parquet", "partition.legacy-name": "false"}
-_REFUSED = {
-    "data-evolution.enabled": "true",
-    "row-tracking.enabled": "true",
-    "deletion-vectors.enabled": "true",
-}
+_REFUSED = ("data-evolution.enabled", "row-tracking.enabled", "deletion-vectors.enabled")
 """Options that ask more of a writer than Lading does."""
-_ELSEWHERE = ("data-file.external-paths", "data-file.path-directory", "branch", "scan.fallback-branch")
+_ELSEWHERE = ("data-file.external-paths", "data-file.path-directory", "branch", "scan.fallback-branch", "bucket-key")
+_RESERVED = ("_KEY_", "_SEQUENCE_NUMBER", "_VALUE_KIND", "_ROW_ID", "_LEVEL")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,9 +113,13 @@ def why_not_appendable(schema: PaimonSchema) -> str:
         return f"its option bucket is {options['bucket']}"
     if options.get("type", "table") != "table":
         return f"its option type is {options['type']}"
-    for name, value in _REFUSED.items():
-        if options.get(name, "").lower() == value:
-            return f"its option {name} is {value}"
+    for name in _REFUSED:
+        if (value := options.get(name, "false").lower()) != "false":
+            return f"its option {name} is {value!r}"
+    if (value := options.get("manifest.format", "avro").lower()) != "avro":
+        return f"its option manifest.format is {value!r}"
+    if reserved := [name for name in schema.arrow.names if name.startswith(_RESERVED)]:
+        return f"its column {reserved[0]} has a name that Paimon keeps for itself"
     return next((f"it has the option {name}" for name in _ELSEWHERE if name in options), "")
 
 

@@ -19,6 +19,7 @@ from lading.tables.storage import Storage
 
 SNAPSHOT = "snapshot/snapshot-"
 LATEST = "snapshot/LATEST"
+_MOST_LISTINGS = 5
 _TEXTS = ("baseManifestList", "deltaManifestList", "commitUser", "commitKind")
 _NUMBERS = ("id", "schemaId", "timeMillis", "commitIdentifier")
 
@@ -138,7 +139,13 @@ class SnapshotLine:
 
     def _load(self) -> None:
         self.loads += 1
-        names = [key.removeprefix(SNAPSHOT) for key in self._storage.keys(SNAPSHOT)]
-        numbers = sorted(int(name) for name in names if name.isdigit())
-        self.newest = self.read(numbers[-1]) if numbers else None
+        for _ in range(_MOST_LISTINGS):
+            names = [key.removeprefix(SNAPSHOT) for key in self._storage.keys(SNAPSHOT)]
+            numbers = sorted(int(name) for name in names if name.isdigit())
+            self.newest = self.read(numbers[-1]) if numbers else None
+            if self.newest is not None or not numbers:
+                break  # Else it expired between the two: an empty table is something else.
+        else:
+            msg = f"The newest snapshot of {self._storage.uri} is removed each time before it is read"
+            raise StorageError(msg, left="Nothing was changed.", todo="It is tried again.", unknown=False)
         self.earliest = numbers[0] if numbers else 1

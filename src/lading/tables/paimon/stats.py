@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -22,6 +23,8 @@ from lading.tables.parquet import FileNotes
 
 VERSION = 1
 MAX_TEXT = 32
+_PER_SECOND = {"s": 1_000, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+"""Parquet has no seconds: those are written as milliseconds."""
 _EPOCH_DAY = date(1970, 1, 1)
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - a number of microseconds is added; the zone is put on afterwards
 _LAST_CODE_POINT, _BEFORE_SURROGATES, _AFTER_SURROGATES = 0x10FFFF, 0xD7FF, 0xE000
@@ -45,8 +48,10 @@ def render_stats(
     """The text, from a Parquet footer and what was counted while the file was written."""
     lows: dict[str, Any] = {}
     highs: dict[str, Any] = {}
-    for at, field in enumerate(schema):
-        if field.name in notes.with_nan:
+    leaves = {footer.schema.column(at).path: at for at in range(footer.num_columns)}
+    for field in schema:
+        at = leaves.get(field.name)
+        if at is None or field.name in notes.with_nan:
             continue
         parts = [footer.row_group(group).column(at).statistics for group in range(footer.num_row_groups)]
         bounds = _bounds(field.type, parts)
@@ -71,12 +76,14 @@ def parse_stats(file: StagedFile, schema: pa.Schema) -> FileFacts:
         if body["v"] != VERSION or body["rows"] != file.rows:
             raise ValueError(body["v"])
         known = {field.name: field.type for field in schema}
+        lows, highs = _values(body["lows"], known, is_upper=False), _values(body["highs"], known, is_upper=True)
+        both = lows.keys() & highs.keys()
         return FileFacts(
             schema_id=int(body["schema"]),
             columns={name: (int(number), str(kind)) for name, (number, kind) in body["columns"].items()},
             nulls={name: int(count) for name, count in body["nulls"].items()},
-            lows={name: _value(bound, known[name]) for name, bound in body["lows"].items() if name in known},
-            highs={name: _value(bound, known[name]) for name, bound in body["highs"].items() if name in known},
+            lows={name: lows[name] for name in both},
+            highs={name: highs[name] for name in both},
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         msg = f"The staged file {file.path} was not written for a Paimon table"
@@ -117,13 +124,24 @@ def _above(prefix: str) -> str | None:
     return kept[:-1] + chr(_AFTER_SURROGATES if last == _BEFORE_SURROGATES else last + 1)
 
 
-def _value(bound: Any, kind: pa.DataType) -> Any:
+def _values(bounds: Mapping[str, Any], known: Mapping[str, pa.DataType], *, is_upper: bool) -> dict[str, Any]:
+    values = {}
+    for name, bound in bounds.items():
+        # Moments after the year 9999 have no value in Python: a file claims no bounds for such a column.
+        with suppress(OverflowError):
+            if name in known:
+                values[name] = _value(bound, known[name], is_upper=is_upper)
+    return values
+
+
+def _value(bound: Any, kind: pa.DataType, *, is_upper: bool) -> Any:
     """A bound as pypaimon wants it."""
     if pa.types.is_decimal(kind):
         return Decimal(bound)
     if pa.types.is_date32(kind):
         return _EPOCH_DAY + timedelta(days=bound)
     if pa.types.is_timestamp(kind):
-        moment = _EPOCH + timedelta(microseconds=bound)
+        whole, rest = divmod(bound * 1_000_000, _PER_SECOND[kind.unit])
+        moment = _EPOCH + timedelta(microseconds=whole + (1 if rest and is_upper else 0))
         return moment.replace(tzinfo=UTC) if kind.tz else moment
     return bound
