@@ -81,7 +81,7 @@ def test_a_moment_that_python_does_not_know_has_no_bounds(rig: PaimonRig) -> Non
     put_and_commit(table, first)
     rows = pa.table({"id": [1], "at": pa.array([253_402_300_800_000_000], pa.timestamp("us"))})  # The year 10000.
     assert isinstance(put_and_commit(table, load(job, first, rig.stage(table, rows, "a"))), Landed)
-    assert ids(rig, rig.reopen("late")) == [1]
+    assert read(rig.stranger("late")).num_rows == 1
 
 
 def test_one_refused_put_does_not_end_a_new_job(rig: PaimonRig) -> None:
