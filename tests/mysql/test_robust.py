@@ -288,9 +288,13 @@ def test_a_slow_reader_holds_nobody_up_and_takes_no_memory(
     other = connect()
     rows(other, "SELECT 1")
     before = memory_bytes()
-    slow_ones = [Raw(server.port, receive_buffer=4096) for _ in range(20)]
+    slow_ones: list[Raw] = []
     try:
-        for slow in slow_ones:
+        for _ in range(20):
+            slow = Raw(
+                server.port, receive_buffer=4096
+            )  # A client that is silent for long before its login is dropped.
+            slow_ones.append(slow)
             slow.login()
             slow.command(3, b"SHOW DATABASES")
             slow.read()
