@@ -80,7 +80,7 @@ class Coordinator:
         self.incarnation = incarnation
         self.bill: Bill | None = None
         self.planned: BatchPlan | None = None
-        """What the last batch was to read, for whoever shows it. Nothing is decided by it."""
+        """What the last batch was to read, for those who show it. Nothing is decided by it."""
         self._world = world
 
     def start(

@@ -116,7 +116,7 @@ def _begin_turn(record: JobRecord) -> Change:
     if record.is_final or record.state is JobState.PAUSED:
         return record, (Halt(),)
     run = Run(scale=record.batch_scale)
-    # It was resumed: it is opened anew, from what the table says.
+    # It was resumed: it is opened again, from what the table says.
     return record, (LetGo(), run) if record.is_waiting else (run,)
 
 

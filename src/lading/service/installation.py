@@ -172,7 +172,7 @@ class Installation:
             return self._runners.setdefault(job_id, JobRunner(job_id, self._tools))
 
     def forget_runner(self, job_id: JobId) -> None:
-        """Let the next use of a job open it anew."""
+        """Let the next use of a job open it again."""
         with self._runners_lock:
             runner = self._runners.pop(job_id, None)
         if runner is not None:

@@ -83,7 +83,7 @@ class StreamSource(Source, Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stream:
-    """The source of one job, opened. Whoever opens it closes it."""
+    """The source of one job, opened. The caller that opens it closes it."""
 
     source: StreamSource
     read: Callable[[Sequence[Split]], Iterator[Any]]
@@ -124,7 +124,7 @@ class StreamKind(SourceKind, AlterableSource, Protocol):
     @property
     def cluster_property(self) -> str:
         """The property with the first hosts of a cluster that sends its clients to hosts that no property names:
-        whoever trusts those trusts them with the others. Empty: there are no others.
+        somebody who trusts those trusts them with the others. Empty: there are no others.
         """
         ...
 

@@ -15,6 +15,6 @@ from lading.store.schema import JOBS
 def rewrite_jobs(connection: Connection) -> None:
     """Every job, so that what it loads is read from its text once. One that cannot be read is left as it is."""
     for job_id, body in connection.execute(select(JOBS.c.job_id, JOBS.c.body)).all():
-        with suppress(RecordError):  # Whoever opens the job is told.
+        with suppress(RecordError):  # Those who open the job are told.
             record = parse_body(JobRecord, body, where=f"Job {job_id}")
             connection.execute(update(JOBS).where(JOBS.c.job_id == job_id).values(body=render_body(record)))

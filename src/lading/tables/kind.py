@@ -115,7 +115,7 @@ class TableKind(Protocol):
         ...
 
     def drop(self, place: TablePlace) -> None:
-        """Have the catalog forget a table. Its files stay: whoever owns the place deletes them."""
+        """Have the catalog forget a table. Its files stay: the owner of the place deletes them."""
         ...
 
     def find(self, place: TablePlace) -> AbstractContextManager[FoundTable]:

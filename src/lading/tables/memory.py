@@ -163,7 +163,7 @@ class MemoryTable:
 
 
 def _as_read(bill: Bill) -> Bill:
-    """A bill as whoever starts later reads it: one of four from the bytes that a file would hold.
+    """A bill as a later start reads it: one of four from the bytes that a file would hold.
 
     A fault of the codec is one of every bill of a kind, so a few show it; the codec has tests of its own.
     """

@@ -54,7 +54,7 @@ class MemoryStore:
         return self._jobs[record.job_id]
 
     def peek(self, job_id: JobId) -> JobRecord:
-        """The record, for whoever only looks on."""
+        """The record, for those who only look on."""
         return self._stored(job_id).record
 
     def forget_jobs_ended_before(self, at: datetime) -> list[JobId]:

@@ -48,7 +48,7 @@ def _paused_job_runs(patch: Patch) -> None:
     )
 
 
-@mutant("goodbye-lost", "whoever ended cleanly is not fenced by the next start")
+@mutant("goodbye-lost", "a process that ended cleanly is not fenced by the next start")
 def _goodbye_lost(patch: Patch) -> None:
     def silent(self: JobLoop[SimulatedJob]) -> Steps[None]:
         self.let_go()

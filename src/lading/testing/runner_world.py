@@ -160,7 +160,7 @@ class RunnerWorld(World):
     def spawn(self) -> None:
         self.deaths = self.tries = 0
         if self.runners:
-            self.clean_end = None  # Whoever opens the job now is not alone.
+            self.clean_end = None  # The one that opens the job now is not alone.
         self.runners.append(Runner(self, Incarnation(f"incarnation-{self.rng.getrandbits(32):08x}")))
         # As a service does when it starts: the process that ran the open task is gone.
         if self.record.task is not None and self.record.state is JobState.PAUSED:

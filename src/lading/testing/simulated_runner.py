@@ -89,7 +89,7 @@ class Runner:
         self.caretaker = Caretaker(CARE, self.clock, cast("Any", self.store))
 
     def forget(self) -> None:
-        """Begin anew with the job, as a service does that has forgotten its runner."""
+        """Begin again with the job, as a service does that has forgotten its runner."""
         self.loop, self.is_cut_off = JobLoop(self.world.job_id, self), False
 
     @property

@@ -52,7 +52,7 @@ def run_schedule(seed: int) -> tuple[RunnerWorld, Findings]:
         for job in (world.beside, world):
             findings.found += job.finish().found if job is not None else []
     except LadingError as error:
-        findings.add(CORRUPT, f"whoever looked on could not read what must be there: {error}")
+        findings.add(CORRUPT, f"what must be there could not be read: {error}")
     return world, findings
 
 

@@ -35,7 +35,7 @@ def open_stream(record: JobRecord, load: LoadSpec, mapped: Mapped, clock: Clock,
 
 
 def cluster_rules(kind: StreamKind, load: LoadSpec, rules: AddressRules) -> AddressRules:
-    """Where the hosts may be that a cluster tells of: whoever trusts a cluster trusts it with those."""
+    """Where the hosts may be that a cluster tells of: somebody who trusts a cluster trusts it with those."""
     if not kind.cluster_property:
         return rules
     first = endpoints_of({kind.cluster_property: load.source.properties.get(kind.cluster_property, "")})

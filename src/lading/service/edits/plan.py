@@ -59,7 +59,7 @@ def plan_given_up(positions: Positions, names: Collection[str]) -> tuple[Partiti
 
 
 def plan_new_source(positions: Positions, opened: Positions) -> tuple[PartitionMove, ...]:
-    """Another topic or stream: everything that was known ends, and begins anew."""
+    """Another topic or stream: everything that was known ends, and begins again."""
     left = [
         PartitionMove(
             partition=name,

@@ -234,7 +234,7 @@ class JobLoop(Generic[J]):
     def _work(self) -> Steps[None]:
         opened = self.opened or (yield from self._open())
         if not opened.is_ready() and opened.can_learn():
-            # A file has come to learn the columns from: the job is opened anew. Nobody is left to fence.
+            # A file has come to learn the columns from: the job is opened again. Nobody is left to fence.
             yield from self.goodbye()
             opened = yield from self._open()
         if not isinstance(self.next, Run):

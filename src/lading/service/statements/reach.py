@@ -63,7 +63,7 @@ def check_table(session: Session, statement: CreateTable) -> None:
 
 
 def _check_places(session: Session, rights: Rights, uri: str) -> None:
-    """The service can read every table; whoever uses its identity cannot read more than they may SELECT."""
+    """The service can read every table; users of its identity cannot read more than they may SELECT."""
     tables = (
         KnownTable(database=entry.database, name=entry.name, location=entry.location)
         for entry in session.lading.store.list_tables()

@@ -123,7 +123,7 @@ def alter_routine_load(
 ) -> AlteredRoutineLoad:
     """The definition after ALTER ROUTINE LOAD. `consumed` are the partitions or shards that the job reads now.
 
-    A topic or stream that was deleted and made again under its name is a new one: its positions begin anew at the
+    A topic or stream that was deleted and made again under its name is a new one: its positions begin again at the
     default of the job, and partitions that were named as the only ones still are.
     """
     check_names(alter.properties, ALTERABLE_PROPERTY_NAMES)
@@ -146,7 +146,7 @@ def alter_routine_load(
 def check_keys_stay(old: CreateRoutineLoad, alter: AlterRoutineLoad) -> None:
     """Keys are for the address, the topic and the protocol that they were given for.
 
-    Raises AlterError when another one is named without them: whoever may alter a job could point them elsewhere.
+    Raises AlterError when another one is named without them: users who may alter a job could point them elsewhere.
     """
     changed = alter.source.properties if alter.source is not None else {}
     known = old.source.properties

@@ -1,0 +1,100 @@
+"""Attempts, pace and lost tasks: what follows when a batch ends badly."""
+
+from __future__ import annotations
+
+from lading.errors import BudgetError
+from lading.jobs.events import (
+    Halt,
+    Interrupted,
+    Retry,
+    Run,
+)
+from lading.jobs.reasons import failure_of
+from lading.jobs.record import JobKind
+from lading.jobs.tasks import TaskState
+from tests.jobs.story import Story, failure
+
+
+def test_a_streaming_task_has_four_attempts() -> None:
+    story = Story().open()
+    story.begin()
+    for attempt in (2, 3, 4):
+        actions = story.fail()
+        assert [action for action in actions if isinstance(action, Retry)] == [
+            Retry(task_id=1, attempt=attempt, scale=1.0, after_s=0.125 * 2 ** (attempt - 1))
+        ]
+        assert f"Attempt {attempt - 1} of 4 failed: boom" in story.record.runtime_message
+    assert Halt() in story.fail(failure("the last straw"))
+    assert (story.state, story.code, story.record.counts.failed) == ("PAUSED", "INTERNAL_ERR", 1)
+    assert (story.tasks[1].error, story.tasks[1].first_error) == ("the last straw", "boom")
+    assert (story.record.first_error, story.record.last_error) == ("boom", "the last straw")
+
+
+def test_a_failure_that_cannot_pass_is_not_tried_again() -> None:
+    story = Story().open()
+    story.begin()
+    story.fail(failure_of(BudgetError("3 of 9 rows are bad")))
+    assert (story.state, story.code, story.record.counts.failed) == ("PAUSED", "TOO_MANY_FAILURE_ROWS_ERR", 1)
+
+
+def test_a_routine_load_begins_a_new_task_after_a_failure_and_pauses_after_four() -> None:
+    story = Story(JobKind.ROUTINE).open()
+    for number in (1, 2, 3, 4):
+        assert story.state == "RUNNING"
+        assert story.begin() == number
+        story.fail()
+    assert (story.state, story.code, story.record.counts.failed) == ("PAUSED", "TASKS_ABORT_ERR", 4)
+
+
+def test_a_batch_that_died_twice_is_planned_half_as_large_and_grows_again() -> None:
+    story = Story().open()
+    story.begin()
+    scales = []
+    for _ in range(4):
+        story.fail(failure(while_staging=True))
+        scales.append(story.record.batch_scale)
+    assert scales == [1.0, 0.5, 0.5, 0.25]
+    story.wait(1)
+    assert story.actions == (Run(scale=0.25),)
+    story.open()
+    for _ in range(16):
+        story.begin()
+        story.commit()
+    assert story.record.batch_scale == 1.0
+
+
+def test_failures_of_the_listing_do_not_shrink_batches() -> None:
+    story = Story().open()
+    for _ in range(6):
+        story.fail()
+        story.wait(1000)
+        story.open()
+    assert story.record.batch_scale == 1.0
+
+
+def test_a_task_of_a_dead_process_that_landed_is_a_success() -> None:
+    story = Story().open()
+    story.begin()
+    story.landed(1, rows=5)
+    story.open()
+    assert (story.state, story.tasks[1].state) == ("RUNNING", TaskState.SUCCESS)
+    assert story.tasks[1].tally is not None
+    assert story.tasks[1].tally.rows.loaded == 5
+    assert story.record.totals == story.totals
+
+
+def test_a_batch_that_killed_its_process_twice_is_planned_half_as_large() -> None:
+    story = Story().open()
+    for _ in range(2):
+        story.begin()
+        story.open()
+    assert [task.state for task in story.tasks.values()] == [TaskState.CANCELED] * 2
+    assert story.record.batch_scale == 0.5
+
+
+def test_the_task_of_a_dead_process_is_ended_also_when_the_job_is_paused() -> None:
+    story = Story().open()
+    story.begin()
+    story.pause()
+    story.tell(Interrupted(at=story.now))
+    assert (story.record.task, story.record.counts.cancelled) == (None, 1)
