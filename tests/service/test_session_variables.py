@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from pyspark.sql import SparkSession
+
 from lading.errors import StageError
 from lading.model.batch import BatchPlan
+from lading.service.facade import Lading
 from tests.console.local import LocalLading, LocalStager
 from tests.service.conftest import Desk
 
@@ -25,18 +29,29 @@ def test_times_without_a_zone_are_of_the_zone_of_the_job(desk: Desk) -> None:
     assert [row["at"].replace(tzinfo=UTC) for row in rows] == [noon - timedelta(hours=8), noon]
 
 
-def test_a_batch_that_takes_too_long_is_ended_and_says_why(desk: Desk) -> None:
-    desk.table()
-    desk.put_orders("a.csv", 0, 60_000)
+class Hasty(Lading):
+    """Its batches are late before Spark has begun to run them."""
+
+    def _stager(self, compiled: Any) -> Any:
+        assert compiled.stage.timeout_s == 1
+        return super()._stager(replace(compiled, stage=replace(compiled.stage, timeout_s=0.001)))
+
+
+def test_a_batch_that_takes_too_long_is_ended_and_says_why(tmp_path: Path, spark: SparkSession) -> None:
+    """Spark was asked once to end it, and while it still planned the batch it had nothing to end."""
+    (tmp_path / "a.csv").write_text("id\n" + "\n".join(map(str, range(60_000))))
     slow = "size(filter(sequence(1, 2000 + cast(id AS int) % 2), x -> md5(cast(x AS string)) = 'x'))"
-    desk.create(
-        properties="'session.insert_timeout'='1', 'session.query_timeout'='1'",
-        select=f"id, city, if({slow} > 0, 1, 2)",
-    )
-    runner = desk.lading.runner(desk.lading.job("j").job_id)
-    runner.run_once()
-    assert "took longer than 1 seconds, which is its session.insert_timeout" in str(runner.record())
-    assert desk.ids() == []
+    with Hasty(tmp_path / "home", session=spark, user="tester") as lading:
+        lading.sql(
+            "CREATE TABLE t (id BIGINT) USING delta;"
+            "CREATE JOB j PROPERTIES('session.insert_timeout'='1', 'session.query_timeout'='1') ON STREAMING DO "
+            f"INSERT INTO t SELECT if({slow} > 0, 1, 2) "
+            f'FROM FILE("uri"="{tmp_path}/*.csv", "format"="csv_with_names", "column_separator"=",")'
+        )
+        runner = lading.runner(lading.job("j").job_id)
+        runner.run_once()
+        assert "took longer than 0.001 seconds, which is its session.insert_timeout" in str(runner.record())
+        assert lading.catalog.open_table("default", "t").scan().num_rows == 0
 
 
 class Dying(LocalStager):

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from threading import Timer
+from threading import Event, Thread, Timer
 
 import pyarrow as pa
 from py4j.protocol import Py4JError, Py4JJavaError
@@ -32,6 +31,7 @@ from lading.pipeline.tasks import MAX_BYTES, MAX_RECORDS, TaskTools, write_task
 
 _LONG_ROWS = re.compile(LONG_ROWS + r": (\d+) rows take (\d+) bytes")
 _BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
+_CANCEL_AGAIN_S = 0.2
 _COLUMN_BYTES = 16
 """What a value may take, before any was seen."""
 
@@ -78,14 +78,28 @@ class SparkStager:
         self._select = CheckedSelect()
         self._group = f"lading-{new_token():016x}"
         self._is_late = False
+        self._ended = Event()
+        """Of the batch that runs."""
+        self._ended.set()
 
     def cancel(self) -> None:
         """Cut off the batch that runs, if one does. Its `stage` raises."""
-        with suppress(Py4JError, OSError):  # Spark itself has ended, and the batch with it.
-            self._spark.sparkContext.cancelJobGroup(self._group)
+        ended = self._ended
+        if not ended.is_set():
+            Thread(target=self._cancel_until, args=(ended,), name="lading-cancel", daemon=True).start()
+
+    def _cancel_until(self, ended: Event) -> None:
+        """Spark ends the jobs that it knows now; while it still plans a batch it knows none: one call may miss it."""
+        while not ended.is_set():
+            try:
+                self._spark.sparkContext.cancelJobGroup(self._group)
+            except (Py4JError, OSError):
+                return  # Spark itself has ended, and the batch with it.
+            ended.wait(_CANCEL_AGAIN_S)
 
     def stage(self, plan: BatchPlan) -> Sequence[Report]:
         self._is_late = False
+        self._ended = Event()
         timer = Timer(self._stage.timeout_s, self._end_late) if self._stage.timeout_s else None
         if timer is not None:
             timer.daemon = True
@@ -93,6 +107,7 @@ class SparkStager:
         try:
             return self._stage_in_time(plan)
         finally:
+            self._ended.set()
             if timer is not None:
                 timer.cancel()
 
