@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from lading.errors import StageError
 from lading.model.batch import Report, Split, StagedFile
 from lading.model.codec import decode
-from lading.pipeline.mapping import ERROR, FILE, NOTE, RAW, ROW, UNSELECTED
+from lading.model.rows import ERROR, FILE, RAW, ROW
+from lading.pipeline.mapping import NOTE, UNSELECTED
 from lading.pipeline.reading import read_task
 from lading.pipeline.tasks import TaskTools, write_task
 

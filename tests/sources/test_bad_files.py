@@ -11,8 +11,8 @@ import pytest
 
 from lading.errors import ConfigError, LadingError, StorageError
 from lading.model.batch import Split
+from lading.model.rows import SplitEnd
 from lading.sources.files.errors import FileChangedError, FileGoneError, FileUnreadableError
-from lading.sources.files.payload import SplitEnd
 from lading.sources.files.reader import read_split
 from lading.sources.files.source import FilesSource
 from lading.sources.files.spec import FilesSpec

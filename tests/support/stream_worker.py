@@ -29,10 +29,10 @@ from lading.failpoints import arm_from_text, failpoint
 from lading.ids import Incarnation, JobId, new_incarnation, new_token
 from lading.model.batch import BatchPlan, Limits, Report, Split
 from lading.model.job import Job
+from lading.model.rows import ERROR, SplitEnd
 from lading.model.table import Column, TableSpec
 from lading.model.tally import RowCounts
 from lading.plan.planner import Planner
-from lading.sources.files.rows import ERROR
 from lading.sources.kafka.reader import read_splits as read_kafka
 from lading.sources.kafka.source import KafkaSource
 from lading.sources.kafka.spec import KafkaSpec
@@ -40,7 +40,6 @@ from lading.sources.kinesis.reader import read_splits as read_kinesis
 from lading.sources.kinesis.source import KinesisSource
 from lading.sources.kinesis.spec import Credentials, KinesisSpec, Pace
 from lading.sources.records.spec import RecordFormat, RecordKind
-from lading.sources.streams import StreamEnd
 from lading.tables.base import LakeTable
 from lading.tables.kind import TablePlace
 from lading.tables.registry import kind_of, open_writer
@@ -165,7 +164,7 @@ class StreamStager:
         self._attempts += 1
         writer, loaded = open_writer(self._writing, f"{self._incarnation}-{self._attempts}"), 0
         for item in items:
-            if isinstance(item, StreamEnd):
+            if isinstance(item, SplitEnd):
                 return _told(split, item, loaded, writer.close())
             writer.write(_mapped(item, self._writing.schema))
             loaded += item.num_rows
@@ -182,7 +181,7 @@ def _mapped(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _told(split: Split, end: StreamEnd, loaded: int, files: Any) -> Report:
+def _told(split: Split, end: SplitEnd, loaded: int, files: Any) -> Report:
     if end.rows != loaded:
         msg = f"Split {split.number} read {end.rows} rows, and {loaded} came to the writer"
         raise StageError(msg, left="Nothing was committed.")

@@ -11,8 +11,6 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-FILE, ROW, RAW, ERROR = "__file", "__row", "__raw", "__error"
-"""What a reader puts beside each row: where it is from; and the bytes and the reason, for what it could not read."""
 NOTE = "__note"
 """What Spark carries instead: null, or one letter for what the row is, and then what is to be said."""
 _RESERVED = re.compile(r"__(?:file|row|raw|error|note|where|selected|undecided|unread|reason|[svc]\d+)", re.IGNORECASE)

@@ -14,7 +14,8 @@ from itertools import accumulate
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lading.pipeline.mapping import BAD, END, ERROR, FILE, PLACE, RAW, ROW, SIZE_DIGITS
+from lading.model.rows import ERROR, FILE, RAW, ROW
+from lading.pipeline.mapping import BAD, END, PLACE, SIZE_DIGITS
 
 
 def binaries(values: Sequence[bytes]) -> pa.Array:

@@ -8,9 +8,10 @@ from typing import Any
 import pyarrow as pa
 
 from lading.errors import StageError
+from lading.model.rows import SplitEnd
 from lading.pipeline.mapping import NOTE
 from lading.pipeline.notes import bad_notes, binaries, end_note, place_note
-from lading.pipeline.tasks import MAX_BYTES, SplitEnd, TaskTools
+from lading.pipeline.tasks import MAX_BYTES, TaskTools
 
 LONG_ROWS = "Rows are too long for batches of so many"
 """How the stager knows this failure among others."""

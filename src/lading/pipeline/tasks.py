@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from lading.errors import StageError
 from lading.model.batch import Report, Split, StagedFile
 from lading.model.codec import encode
+from lading.model.rows import SplitEnd
 from lading.model.tally import RowCounts
 from lading.pipeline.mapping import BAD, END, NOTE, PLACE, UNSELECTED
 from lading.pipeline.notes import Place, binaries, parse_bad
@@ -26,30 +27,7 @@ MAX_BYTES = 64 * 1024 * 1024
 """About what such a batch may take."""
 
 
-class SplitEnd(Protocol):
-    """The last word of a reader."""
-
-    @property
-    def end(self) -> str: ...
-    @property
-    def finished(self) -> bool: ...
-    @property
-    def rows(self) -> int: ...
-    @property
-    def source_files(self) -> int: ...
-    @property
-    def source_bytes(self) -> int: ...
-    @property
-    def received_bytes(self) -> int: ...
-    @property
-    def marks(self) -> Mapping[str, str]: ...
-    @property
-    def skipped(self) -> int: ...
-    @property
-    def lag_ms(self) -> int | None: ...
-
-
-ReadSplits = Callable[[Sequence[Split]], Iterator[Any]]
+ReadSplits = Callable[[Sequence[Split]], Iterator[pa.RecordBatch | SplitEnd]]
 """For each split in turn: Arrow batches with hidden columns, then exactly one SplitEnd."""
 
 

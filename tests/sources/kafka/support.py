@@ -14,6 +14,7 @@ from confluent_kafka import Producer, TopicPartition
 from lading.clock import SystemClock
 from lading.model.batch import Limits, Split
 from lading.model.positions import Positions
+from lading.model.rows import SplitEnd
 from lading.plan.planner import Planner
 from lading.sources.kafka.cluster import Cluster
 from lading.sources.kafka.payload import Payload, render_payload
@@ -22,7 +23,6 @@ from lading.sources.kafka.source import KafkaSource
 from lading.sources.kafka.spec import METADATA, KafkaSpec
 from lading.sources.kafka.starts import OFFSET_BEGINNING, render_start
 from lading.sources.records.spec import RecordFormat, RecordKind
-from lading.sources.streams import StreamEnd
 from tests.support.kafka_broker import KafkaBroker
 from tests.support.kafka_topics import Topics
 
@@ -140,14 +140,14 @@ class Read:
     """What a reader gave."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
-    ends: list[StreamEnd] = field(default_factory=list)
+    ends: list[SplitEnd] = field(default_factory=list)
 
     @property
     def numbers(self) -> list[int]:
         return [int(one["n"]) for one in self.rows]
 
-    def take(self, item: pa.RecordBatch | StreamEnd) -> None:
-        if isinstance(item, StreamEnd):
+    def take(self, item: pa.RecordBatch | SplitEnd) -> None:
+        if isinstance(item, SplitEnd):
             self.ends.append(item)
         else:
             self.rows += item.to_pylist()

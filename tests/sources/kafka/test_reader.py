@@ -9,11 +9,11 @@ import pytest
 
 from lading.errors import StageError, TrimmedError
 from lading.model.row_formats import CsvOptions, JsonOptions
+from lading.model.rows import SplitEnd
 from lading.sources.kafka import reader
 from lading.sources.kafka.reader import read_splits
 from lading.sources.kafka.spec import METADATA
 from lading.sources.records.spec import RecordFormat, RecordKind
-from lading.sources.streams import StreamEnd
 from lading.testing.clock import ManualClock
 from tests.sources.kafka.support import FORMAT, new_name, read, row, spec_of, split_of
 from tests.support.kafka_broker import MockKafka
@@ -51,7 +51,7 @@ def test_splits_come_one_after_the_other_each_with_its_end(mock: MockKafka) -> N
     for item in read_splits(
         spec_of(mock.bootstrap, name), [split_of(p, 0, n, place) for place, (p, n) in enumerate(sizes.items())]
     ):
-        if isinstance(item, StreamEnd):
+        if isinstance(item, SplitEnd):
             order.append(f"end {item.rows}")
         elif not order or order[-1] != f"rows {item.column(0)[0]}":
             order.append(f"rows {item.column(0)[0]}")
@@ -147,7 +147,7 @@ def test_a_range_may_end_early_by_time_and_then_says_where(mock: MockKafka, monk
     splits = [split_of(partition, 0, 9000, partition, seconds=10) for partition in range(2)]
     rows, ends = [0], []
     for item in read_splits(spec_of(mock.bootstrap, name), splits, clock=clock):
-        if isinstance(item, StreamEnd):
+        if isinstance(item, SplitEnd):
             ends.append(item)
             rows.append(0)
         else:

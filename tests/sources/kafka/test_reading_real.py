@@ -10,8 +10,8 @@ import pytest
 from lading.clock import SystemClock
 from lading.errors import ListingError, SourceReplacedError, StageError, TrimmedError
 from lading.model.batch import Limits
+from lading.model.rows import SplitEnd
 from lading.sources.kafka.reader import read_splits
-from lading.sources.streams import StreamEnd
 from tests.sources.kafka.support import Loader, Read, Topic, read, row
 from tests.support.kafka_broker import KafkaBroker
 
@@ -172,7 +172,7 @@ def test_a_broker_that_stays_dead_is_an_error_that_passes(topic: Topic) -> None:
     loader = Loader(topic.spec(patience_s=2, client={"queued.max.messages.kbytes": "2000"})).open()
     splits = loader.planner.plan(loader.positions, Limits()).splits
     items = read_splits(loader.spec, splits)
-    assert not isinstance(next(items), StreamEnd)
+    assert not isinstance(next(items), SplitEnd)
     topic.broker.kill()
     try:
         with pytest.raises((StageError, ListingError), match=r"nothing came|did not tell") as caught:

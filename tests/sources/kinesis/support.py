@@ -14,6 +14,7 @@ from lading.clock import Clock, SystemClock
 from lading.commit.check import advance, check_reports
 from lading.model.batch import BatchPlan, Limits, Report, Split
 from lading.model.positions import PartitionState, Positions
+from lading.model.rows import SplitEnd
 from lading.model.tally import RowCounts
 from lading.plan.planner import Planner
 from lading.sources.kinesis.client import Client
@@ -22,7 +23,6 @@ from lading.sources.kinesis.reader import read_splits
 from lading.sources.kinesis.source import KinesisSource
 from lading.sources.kinesis.spec import META, KinesisSpec, Pace
 from lading.sources.records.spec import RecordFormat, RecordKind
-from lading.sources.streams import StreamEnd
 
 FORMAT = RecordFormat(kind=RecordKind.JSON, columns=("key", "n"))
 QUICK = Pace(calls_per_s=1e6, bytes_per_s=1e12)
@@ -50,11 +50,9 @@ def split_of(name: str, start: str, *, limits: Limits = LIMITS, number: int = 0,
     return Split(number=number, partition=name, start=start, limits=limits, payload=render_payload(body))
 
 
-def read_all(
-    spec: KinesisSpec, splits: Sequence[Split], client: Client
-) -> list[tuple[list[dict[str, Any]], StreamEnd]]:
+def read_all(spec: KinesisSpec, splits: Sequence[Split], client: Client) -> list[tuple[list[dict[str, Any]], SplitEnd]]:
     """Rows and end of each split, in turn."""
-    found: list[tuple[list[dict[str, Any]], StreamEnd]] = []
+    found: list[tuple[list[dict[str, Any]], SplitEnd]] = []
     rows: list[dict[str, Any]] = []
     for item in read_splits(spec, splits, client=client):
         if isinstance(item, pa.RecordBatch):
@@ -67,7 +65,7 @@ def read_all(
     return found
 
 
-def read_one(spec: KinesisSpec, split: Split, client: Client) -> tuple[list[dict[str, Any]], StreamEnd]:
+def read_one(spec: KinesisSpec, split: Split, client: Client) -> tuple[list[dict[str, Any]], SplitEnd]:
     [found] = read_all(spec, [split], client)
     return found
 
@@ -83,7 +81,7 @@ class Job:
     on_data_loss: str = "PAUSE"
     rows: list[dict[str, Any]] = field(default_factory=list)
     gaps: list[Any] = field(default_factory=list)
-    ends: list[tuple[Split, StreamEnd]] = field(default_factory=list)
+    ends: list[tuple[Split, SplitEnd]] = field(default_factory=list)
     positions: Positions = field(default_factory=Positions)
 
     def __post_init__(self) -> None:
@@ -129,7 +127,7 @@ class Job:
         return [int(row["n"]) for row in self.rows]
 
 
-def _report(split: Split, end: StreamEnd) -> Report:
+def _report(split: Split, end: SplitEnd) -> Report:
     rows = RowCounts(total=end.rows + end.skipped, unselected=end.rows + end.skipped)
     return Report(
         split=split.number,

@@ -13,11 +13,11 @@ import pytest
 from lading.clock import SystemClock
 from lading.errors import ConfigError, StageError
 from lading.model.batch import Limits
+from lading.model.rows import SplitEnd
 from lading.sources.kinesis import fetch
 from lading.sources.kinesis.position import after_sequence, at_sequence, render_position
 from lading.sources.kinesis.reader import output_schema, read_splits
 from lading.sources.kinesis.spec import Kpl, Pace
-from lading.sources.streams import StreamEnd
 from lading.testing.clock import ManualClock
 from tests.sources.kinesis.support import LIMITS, make_spec, read_all, read_one, row, shard, split_of
 from tests.support.kinesis.aggregate import aggregate
@@ -360,6 +360,6 @@ def test_a_lost_answer_of_the_last_split_loses_no_other(fake: FakeKinesis) -> No
     put(fake, 2)
     reading = read_splits(make_spec(), [split_of(ZERO, ""), split_of(shard(9), "", number=1)], client=fake)
     assert isinstance(next(reading), pa.RecordBatch)
-    assert isinstance(next(reading), StreamEnd)
+    assert isinstance(next(reading), SplitEnd)
     with pytest.raises(StageError):
         next(reading)

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from lading.model.batch import Limits
 from lading.model.row_formats import JsonOptions
+from lading.model.rows import SplitEnd
 from lading.sources.kinesis import split_reader as module
 from lading.sources.kinesis.fetch import Page
 from lading.sources.kinesis.position import HORIZON, render_position
 from lading.sources.kinesis.split_reader import Taking
 from lading.sources.records.parser import RecordParser
-from lading.sources.streams import StreamEnd
 from tests.sources.kinesis.support import BIRTH, FORMAT, make_spec, row, shard, split_of
 from tests.support.kinesis.aggregate import aggregate
 
@@ -54,7 +54,7 @@ def pages_of(kinds: list[str], cuts: list[int]) -> list[Page]:
     return pages
 
 
-def take(kind: type[Taking], pages: list[Page], limits: Limits) -> tuple[list[dict[str, Any]], StreamEnd]:
+def take(kind: type[Taking], pages: list[Page], limits: Limits) -> tuple[list[dict[str, Any]], SplitEnd]:
     form = replace(FORMAT, json=JsonOptions(strip_outer_array=True))
     spec = make_spec(format=form)
     split = split_of(shard(0), render_position(HORIZON), limits=limits)

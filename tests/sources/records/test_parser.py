@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 from lading.errors import ConfigError
-from lading.sources.files.rows import HIDDEN, MAX_ROWS
+from lading.sources.files.rows import MAX_ROWS
+from lading.sources.hidden import HIDDEN
 from lading.sources.records.parser import RecordBlock, RecordParser
 from lading.sources.records.runs import runs
 from lading.sources.records.spec import RecordFormat, RecordKind, RegistryAccess

@@ -37,6 +37,7 @@ from lading.sources.files.reader import output_schema, read_splits
 from lading.sources.files.schema import infer_schema
 from lading.sources.files.source import FilesSource
 from lading.sources.files.spec import FilesSpec, Format
+from lading.sources.hidden import without_hidden
 from lading.sources.registry import kind_of
 from lading.sql.expressions.mapping import SparkExpression, column_expression
 from lading.sql.expressions.typed import Scope, ScopeColumn, type_expression
@@ -50,7 +51,6 @@ from lading.tables.base import LakeTable
 from lading.tables.registry import open_writer
 from lading.tables.types import spark_type
 
-_HIDDEN = 4
 MOST_FILES = 256
 """Of a batch, where a load does not say it."""
 
@@ -158,8 +158,7 @@ def _stage(
     entry: TableEntry,
     quarantine: str,
 ) -> Stage:
-    whole = output_schema(spec)
-    source = pa.schema(list(whole)[: len(whole) - _HIDDEN])
+    source = without_hidden(output_schema(spec))
     check_source_names(source.names)
     target = table.writer_spec()
     filled = _mapping(load, translated, source, table.schema(), entry)

@@ -1,4 +1,4 @@
-"""What the planner tells the reader, and what the reader says at the end."""
+"""What the planner tells the reader."""
 
 from __future__ import annotations
 
@@ -34,26 +34,6 @@ class Payload:
     parts: tuple[FilePart, ...]
     finished: bool = False
     marks: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SplitEnd:
-    """The last thing a reader yields: the split was read to its planned end."""
-
-    end: str
-    finished: bool
-    """No more rows will ever come."""
-    rows: int
-    """Every row that was yielded, good or bad."""
-    error_rows: int
-    source_files: int
-    source_bytes: int
-    """Bytes of the files, as they are stored."""
-    received_bytes: int
-    """Bytes of text after decompression; stored bytes for parquet and orc."""
-    marks: Mapping[str, str]
-    skipped: int = 0
-    lag_ms: int | None = None
 
 
 def render_payload(payload: Payload) -> str:

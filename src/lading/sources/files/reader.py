@@ -9,13 +9,15 @@ import pyarrow as pa
 
 from lading.errors import ConfigError
 from lading.model.batch import Split
+from lading.model.rows import SplitEnd
 from lading.sources.files.errors import file_unreadable, translating
 from lading.sources.files.json_reader import JsonReader
-from lading.sources.files.payload import FilePart, SplitEnd, parse_payload
-from lading.sources.files.rows import ERROR, HIDDEN, RowShaper
+from lading.sources.files.payload import FilePart, parse_payload
+from lading.sources.files.rows import RowShaper
 from lading.sources.files.spec import FilesSpec, Format
 from lading.sources.files.store import ByteFile, ObjectStore, open_store
 from lading.sources.files.text_files import csv_batches, open_text
+from lading.sources.hidden import HIDDEN
 
 _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 
@@ -50,7 +52,6 @@ def read_split(
         end=split.start if split.end is None else split.end,
         finished=payload.finished,
         rows=count.rows,
-        error_rows=count.error_rows,
         source_files=sum(1 for part in payload.parts if part.begin == 0),
         source_bytes=sum(part.end - part.begin for part in payload.parts),
         received_bytes=count.received,
@@ -61,11 +62,10 @@ def read_split(
 class _Count:
     """What a split has given so far."""
 
-    __slots__ = ("error_rows", "received", "rows")
+    __slots__ = ("received", "rows")
 
     def __init__(self) -> None:
         self.rows = 0
-        self.error_rows = 0
         self.received = 0
 
 
@@ -77,7 +77,6 @@ def _read_part(spec: FilesSpec, part: FilePart, store: ObjectStore, count: _Coun
         try:
             for batch in _batches(spec, part, file, shaper, uri, count):
                 count.rows += batch.num_rows
-                count.error_rows += batch.num_rows - batch.column(batch.schema.get_field_index(ERROR)).null_count
                 yield batch
             file.check()
         finally:

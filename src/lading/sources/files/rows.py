@@ -9,11 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lading.sources.files.arrays import repeated, texts, whole_numbers
-
-FILE, ROW, RAW, ERROR = "__file", "__row", "__raw", "__error"
-HIDDEN = pa.schema([(FILE, pa.string()), (ROW, pa.int64()), (RAW, pa.binary()), (ERROR, pa.string())])
-"""`__file` and `__row` say where a row is from; `__raw` and `__error` are null for good rows. `__row` counts the
-records of a file from 1, bad ones too, but no header and no blank line."""
+from lading.sources.hidden import HIDDEN
 
 MAX_ROWS = 64 * 1024
 """Rows of one batch. Bounds what the columns beside short rows take."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from functools import partial
-from typing import Any
 
 import pyarrow as pa
 
@@ -65,6 +64,7 @@ class KafkaKind:
 
     def open(self, load: LoadSpec, context: StreamContext) -> Stream:
         """One consumer for the driver's questions; executors have their own."""
+        from lading.sources.hidden import without_hidden
         from lading.sources.kafka.acknowledger import KafkaAcknowledger
         from lading.sources.kafka.reader import output_schema, read_splits
         from lading.sources.kafka.starts import render_start
@@ -96,7 +96,7 @@ class KafkaKind:
         return Stream(
             source=with_finished(made, [str(number) for number in finished]),
             read=partial(read_splits, spec),
-            schema=_without_hidden(output_schema(spec), context),
+            schema=without_hidden(output_schema(spec)),
             start=start_of(default, own),
             resolve=resolve,
             acknowledge=acknowledger.follow,
@@ -192,8 +192,3 @@ def place_of(start: str, zone: str) -> str:
     """A start as the source wants it: times have their zone."""
     moment = start_time_or_none(start, zone)
     return start if moment is None else moment.isoformat()
-
-
-def _without_hidden(whole: pa.Schema, context: StreamContext) -> pa.Schema:
-    fields: list[Any] = list(whole)
-    return pa.schema(fields[: len(context.columns) + len(context.metadata)])

@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from lading.clock import Clock, SystemClock
 from lading.model.batch import Split
-from lading.sources.files.rows import HIDDEN
+from lading.model.rows import SplitEnd
+from lading.sources.hidden import HIDDEN
 from lading.sources.kafka.cluster import Cluster
 from lading.sources.kafka.epochs import epoch_marks
 from lading.sources.kafka.errors import read_failed, replaced_while_reading
@@ -18,7 +19,6 @@ from lading.sources.kafka.fetcher import Fetcher, Run
 from lading.sources.kafka.payload import Payload, parse_payload
 from lading.sources.kafka.spec import KafkaSpec
 from lading.sources.records.parser import RecordBlock, RecordParser
-from lading.sources.streams import StreamEnd
 
 if TYPE_CHECKING:
     from confluent_kafka import Message
@@ -40,8 +40,8 @@ def output_schema(spec: KafkaSpec) -> pa.Schema:
 
 def read_splits(
     spec: KafkaSpec, splits: Sequence[Split], *, clock: Clock | None = None
-) -> Iterator[pa.RecordBatch | StreamEnd]:
-    """For each split in turn every row, good or bad, in batches; then one StreamEnd.
+) -> Iterator[pa.RecordBatch | SplitEnd]:
+    """For each split in turn every row, good or bad, in batches; then one SplitEnd.
 
     A range that is cut by the limits of its split on bytes or seconds ends after the last record that was yielded.
     Raises TrimmedError, SourceReplacedError or StageError; the rows before it must be thrown away then. Memory is
@@ -67,7 +67,7 @@ class _Reading:
         self._runs = [_run(*pair, wants_messages) for pair in zip(splits, self._payloads, strict=True)]
         self._until_s = clock.monotonic_s() + max(split.limits.seconds for split in splits)
 
-    def items(self) -> Iterator[pa.RecordBatch | StreamEnd]:
+    def items(self) -> Iterator[pa.RecordBatch | SplitEnd]:
         left = len(self._runs)
         for wave in _waves(self._runs):
             self._fetcher.assign(wave)
@@ -78,7 +78,7 @@ class _Reading:
                     self._check_topic()
                 yield end
 
-    def _read(self, run: Run, later: Sequence[Run], left: int) -> Generator[pa.RecordBatch, None, StreamEnd]:
+    def _read(self, run: Run, later: Sequence[Run], left: int) -> Generator[pa.RecordBatch, None, SplitEnd]:
         """The rows of one run. Each gets its part of the time that is left, and gives what it does not need."""
         now = self._clock.monotonic_s()
         until_s = now + max(0.0, self._until_s - now) / left
@@ -101,7 +101,7 @@ class _Reading:
             self._keep_fetching(run, later)
             self._fetcher.pull()
         marks = epoch_marks(run.leader_epoch)
-        return StreamEnd(end=str(run.at), rows=rows, skipped=run.skipped, received_bytes=run.size, marks=marks)
+        return SplitEnd(end=str(run.at), rows=rows, skipped=run.skipped, received_bytes=run.size, marks=marks)
 
     def _keep_fetching(self, run: Run, later: Sequence[Run]) -> None:
         is_too_much = sum(other.waiting_bytes for other in later) > _AHEAD_BYTES

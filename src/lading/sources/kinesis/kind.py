@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
-from typing import Any
 
 import pyarrow as pa
 
@@ -65,6 +64,7 @@ class KinesisKind:
         return read_kinesis_properties(properties).on_data_loss
 
     def open(self, load: LoadSpec, context: StreamContext) -> Stream:
+        from lading.sources.hidden import without_hidden
         from lading.sources.kinesis.reader import output_schema, read_splits
         from lading.sources.kinesis.starts import render_start
 
@@ -86,7 +86,7 @@ class KinesisKind:
         return Stream(
             source=with_finished(made, finished),
             read=partial(read_splits, spec),
-            schema=_without_hidden(output_schema(spec), context),
+            schema=without_hidden(output_schema(spec)),
             start=render_start(default, own),
             resolve=resolve,
             close=getattr(made, "close", lambda: None),
@@ -242,8 +242,3 @@ def _open_and_closed(positions: Positions, sight: StreamSight | None) -> tuple[S
     passed = passed_partitions(positions)
     states = sorted((name, state) for name, state in positions.partitions.items() if name not in passed)
     return [name for name, state in states if not state.finished], [name for name, state in states if state.finished]
-
-
-def _without_hidden(whole: pa.Schema, context: StreamContext) -> pa.Schema:
-    fields: list[Any] = list(whole)
-    return pa.schema(fields[: len(context.columns) + len(context.metadata)])

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from lading.clock import Clock, SystemClock
 from lading.model.batch import Split
+from lading.model.rows import SplitEnd
 from lading.sources.kinesis.client import Client, open_client
 from lading.sources.kinesis.fetch import ShardFetch
 from lading.sources.kinesis.marks import parse_payload
@@ -19,7 +20,6 @@ from lading.sources.kinesis.spec import KinesisSpec
 from lading.sources.kinesis.split_reader import Taking
 from lading.sources.records.parser import RecordParser
 from lading.sources.records.spec import RecordFormat
-from lading.sources.streams import StreamEnd
 
 SIDE_BY_SIDE = 4
 """Shards of one task that are fetched at once. Each holds at most 18 MiB."""
@@ -32,12 +32,12 @@ def output_schema(spec: KinesisSpec) -> pa.Schema:
 
 def read_splits(
     spec: KinesisSpec, splits: Sequence[Split], *, client: Client | None = None, clock: Clock | None = None
-) -> Generator[pa.RecordBatch | StreamEnd, None, None]:
-    """For each split in turn its batches, then exactly one StreamEnd.
+) -> Generator[pa.RecordBatch | SplitEnd, None, None]:
+    """For each split in turn its batches, then exactly one SplitEnd.
 
     Several shards are fetched side by side while one is handed on. The seconds of a batch are those of the task: each
     split gets an equal part of what is left when its turn comes, and what was fetched for it before is not lost.
-    Raises StageError and others; the rows before it must be thrown away then: no StreamEnd, no split.
+    Raises StageError and others; the rows before it must be thrown away then: no SplitEnd, no split.
     """
     with closing(_Task(spec, splits, client or _client_of(spec), clock or SystemClock())) as task:
         yield from task.read()
@@ -52,7 +52,7 @@ class _Task:
         self._fetches: list[ShardFetch] = []
         self._end_s = clock.monotonic_s() + min((split.limits.seconds for split in splits), default=0.0)
 
-    def read(self) -> Iterator[pa.RecordBatch | StreamEnd]:
+    def read(self) -> Iterator[pa.RecordBatch | SplitEnd]:
         for number, split in enumerate(self._splits):
             self._start_some(number + SIDE_BY_SIDE)
             fetch = self._fetches[number]

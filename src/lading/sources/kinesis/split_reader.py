@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from lading.errors import StageError
 from lading.model.batch import Split
+from lading.model.rows import SplitEnd
 from lading.sources.kinesis.fetch import Page
 from lading.sources.kinesis.kpl import MAGIC, UserRecord, all_belong, user_records_or_none
 from lading.sources.kinesis.marks import parse_payload, render_marks
@@ -26,7 +27,6 @@ from lading.sources.kinesis.spec import (
     Kpl,
 )
 from lading.sources.records.parser import RecordBlock, RecordParser
-from lading.sources.streams import StreamEnd
 
 BLOCK_BYTES, BLOCK_RECORDS = 4 * 1024 * 1024, 16_384
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -114,10 +114,10 @@ class Taking:
             yield batch
         self._skipped += self._parser.without_rows - before
 
-    def end(self) -> StreamEnd:
+    def end(self) -> SplitEnd:
         """Only after `flush`."""
         at = self._split.start if self._at == self._start else render_position(self._at)
-        return StreamEnd(
+        return SplitEnd(
             end=at,
             finished=self._ended,
             rows=self._rows,

@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from lading.errors import ConfigError
 from lading.sources.files.arrays import repeated, strings, whole_numbers
-from lading.sources.files.rows import HIDDEN, MAX_ROWS
+from lading.sources.files.rows import MAX_ROWS
+from lading.sources.hidden import HIDDEN
 from lading.sources.records.columns import column_of, sparse
 from lading.sources.records.parsed import Decoder, Flaw, Taken
 from lading.sources.records.spec import RecordFormat, RecordKind
