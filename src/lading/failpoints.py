@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from lading.errors import ConfigError
 
@@ -40,13 +40,8 @@ def arm_from_text(text: str) -> None:
         verb, _, count = what.partition(":")
         if not name or verb != "kill" or (count and not count.isdigit()):
             msg = f"LADING_FAILPOINTS has an item that is not name=kill or name=kill:N: {item!r}"
-            raise ConfigError(msg, todo="Correct it or unset the variable.")
+            raise ConfigError(msg, left="Nothing was started.", todo="Correct it or unset the variable.")
         arm(name, _kill_at(int(count or 1)))
-
-
-def arm_from_environment(environment: Mapping[str, str]) -> None:
-    """Arm what the given environment says."""
-    arm_from_text(environment.get("LADING_FAILPOINTS", ""))
 
 
 def _kill_at(hit: int) -> Action:

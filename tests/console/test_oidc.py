@@ -20,6 +20,7 @@ from lading.console.visits import Visits
 from lading.service.facade import Lading
 from lading.service.oidc_open import open_oidc
 from lading.service.security.privileges import Identity
+from lading.settings import load_settings
 from lading.testing.clock import ManualClock
 from lading.testing.npm import NoNodeError
 from tests.console.oidc_rig import Rig, Signer, run_rig
@@ -230,7 +231,7 @@ def test_groups_that_are_not_in_the_token_of_a_browser_are_asked_for(rig: Rig, t
         "LADING_OIDC_ROLES": "friends of erin=loaders",
     }
     with Lading(tmp_path / "home") as lading, rig.visit() as browser:
-        oidc = open_oidc(variables, lading)
+        oidc = open_oidc(load_settings(variables).oidc, lading)
         assert oidc is not None
         callback = rig.log_in_there(browser, oidc.begin("a browser", "/new"), "erin")
         signed_in = oidc.finish("a browser", dict(parse_qsl(urlsplit(callback).query)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import configparser
 import json
 import re
+from dataclasses import fields
 from pathlib import Path
 from typing import cast
 
@@ -15,6 +16,7 @@ from typer.main import get_command
 from lading.cli.main import app
 from lading.model.bill import Bill
 from lading.service.telemetry.metrics import Metrics
+from lading.settings import groups, variable_of
 from lading.status.lag import LagUnit
 from tests.http.rig import Rig
 
@@ -97,8 +99,7 @@ def test_the_unit_and_the_container_start_the_service() -> None:
 
 def test_every_variable_that_deploy_names_is_one_of_lading() -> None:
     """The unit named LADING_KEY, which nobody reads: who set it had no key of their own."""
-    source = "".join(file.read_text() for file in (DEPLOY.parent / "src").rglob("*.py"))
-    known = set(re.findall(r"\"(LADING_[A-Z_]+)\"", source))
+    known = {variable_of(each) for group in groups().values() for each in fields(group)}
     assert "LADING_SECRET_KEY" in known
     for name in ("lading.service", "Containerfile"):
         assert set(re.findall(r"\bLADING_[A-Z_]+", (DEPLOY / name).read_text())) <= known, name

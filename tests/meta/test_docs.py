@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import lading
 from lading import errors
 from lading.cli.main import app
-from tests.meta import api_page
+from tests.meta import api_page, settings_page
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -66,6 +66,10 @@ def test_every_error_is_documented_as_it_is() -> None:
 def test_the_page_of_the_api_is_what_the_package_exports() -> None:
     assert api_page.PAGE.read_text() == api_page.render(), "run python -m tests.meta.api_page"
     assert "None\n\n###" not in api_page.render()
+
+
+def test_the_page_of_the_settings_is_what_can_be_set() -> None:
+    assert settings_page.PAGE.read_text() == settings_page.render(), "run python -m tests.meta.settings_page"
 
 
 def test_everything_that_the_package_exports_is_there_and_says_what_it_is() -> None:

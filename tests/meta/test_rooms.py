@@ -166,6 +166,11 @@ def test_only_the_clock_asks_for_the_time(path: Path) -> None:
         assert word not in text or path.name == "clock.py", f"{path.name} uses {word!r}; take a Clock"
 
 
+def test_only_the_settings_read_the_environment() -> None:
+    reads = re.compile(r"\bos\.environb?\b|\bgetenv\b|\bfrom os import .*environ|envvar=\"")
+    assert {path.name for path in files() if reads.search(path.read_text())} == {"settings.py"}
+
+
 @pytest.mark.parametrize("path", files(), ids=lambda path: str(path.relative_to(SRC)))
 def test_files_stay_small(path: Path) -> None:
     assert len(path.read_text().splitlines()) <= 400

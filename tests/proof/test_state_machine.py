@@ -102,7 +102,7 @@ class LoadMachine(RuleBasedStateMachine):
 
 TestLoad = LoadMachine.TestCase
 TestLoad.settings = settings(
-    max_examples=int(os.environ.get("LADING_EXAMPLES", "100")),
+    max_examples=int(os.environ.get("LADING_TEST_EXAMPLES", "100")),
     stateful_step_count=30,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],

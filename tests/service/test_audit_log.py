@@ -22,7 +22,7 @@ from lading.service.security.audit_file import AuditFile
 from lading.service.security.audit_log import MOST_REFUSED_OF_ONE, AuditLog
 from lading.service.security.audit_text import unparsed_text
 from lading.service.security.origin import Face, Origin
-from lading.settings import AuditSettings, audit_settings
+from lading.settings import AuditSettings, load_settings
 from lading.testing.clock import ManualClock
 from lading.testing.marked import MARK, secret
 
@@ -185,9 +185,9 @@ def test_what_is_kept_of_a_text_that_cannot_be_parsed(text: str, kept: str) -> N
 
 def test_the_settings_come_from_the_environment() -> None:
     given = {"LADING_AUDIT_FILE_MB": "1", "LADING_AUDIT_FILES": "3", "LADING_AUDIT_CHARACTERS": "100"}
-    assert audit_settings(given) == AuditSettings(audit_file_mb=1, audit_files=3, audit_characters=100)
-    with pytest.raises(ConfigError, match="LADING_AUDIT_FILES is 0"):
-        audit_settings({"LADING_AUDIT_FILES": "0"})
+    assert load_settings(given).audit == AuditSettings(audit_file_mb=1, audit_files=3, audit_characters=100)
+    with pytest.raises(ConfigError, match="LADING_AUDIT_FILES is not a whole number from 1 to"):
+        load_settings({"LADING_AUDIT_FILES": "0"})
 
 
 def test_statements_of_the_command_line_are_kept_without_secrets(

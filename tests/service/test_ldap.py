@@ -25,6 +25,7 @@ from lading.service.security.ldap_directory import LdapDirectory, open_ldap
 from lading.service.security.ldap_settings import LdapSettings, load_ldap_settings
 from lading.service.security.mysql_users import MysqlUsers
 from lading.service.security.users import ROOT, Access
+from lading.settings import load_settings
 from lading.testing.clock import ManualClock
 from lading.testing.marked import secret
 from tests.http.rig import rules
@@ -297,13 +298,13 @@ def test_filters_find_what_ldapsearch_finds(slapd: Slapd) -> None:
 
 
 def directory_of(given: Mapping[str, str]) -> LdapDirectory:
-    made = open_ldap({f"{PREFIX}{name}": value for name, value in given.items()}, SystemClock())
+    made = open_ldap(load_settings({f"{PREFIX}{name}": value for name, value in given.items()}).ldap, SystemClock())
     assert made is not None
     return made
 
 
 def settings_of(**given: str) -> LdapSettings | None:
-    return load_ldap_settings({f"{PREFIX}{name}": value for name, value in given.items()})
+    return load_ldap_settings(load_settings({f"{PREFIX}{name}": value for name, value in given.items()}).ldap)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from lading.errors import AuthError, ConfigError
 from lading.service.facade import Lading
 from lading.service.security.throttle import Throttle, network_of
 from lading.service.security.users import ROOT, Access
-from lading.settings import SecuritySettings, security_settings
+from lading.settings import SecuritySettings, load_settings
 from lading.store.store import Store
 from lading.testing.clock import ManualClock
 from lading.testing.marked import secret
@@ -145,7 +145,7 @@ def test_a_new_password_obeys_the_rules(lading: Lading, password: str, why: str)
 )
 def test_a_setting_that_cannot_be_used_is_named(variable: str, value: str) -> None:
     with pytest.raises(ConfigError, match=variable):
-        security_settings({variable: value})
+        load_settings({variable: value})
 
 
 def test_every_setting_and_its_default_is_on_the_page() -> None:

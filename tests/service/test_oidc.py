@@ -21,6 +21,7 @@ from lading.service.security.oidc_provider import ProviderError
 from lading.service.security.oidc_settings import load_oidc_settings
 from lading.service.security.oidc_tokens import check_signed
 from lading.service.security.users import ROOT, Access
+from lading.settings import load_settings
 from lading.testing.clock import ManualClock
 from lading.testing.marked import secret
 from lading.testing.npm import NoNodeError, free_port
@@ -35,11 +36,11 @@ GIVEN = {
 
 
 def test_without_settings_there_is_no_provider() -> None:
-    assert load_oidc_settings({"PATH": "/bin", "LADING_OIDC_NAME": ""}) is None
+    assert load_oidc_settings(load_settings({"PATH": "/bin", "LADING_OIDC_NAME": ""}).oidc) is None
 
 
 def test_settings_have_defaults(tmp_path: Path) -> None:
-    settings = load_oidc_settings(GIVEN)
+    settings = load_oidc_settings(load_settings(GIVEN).oidc)
     assert settings is not None
     assert settings.redirect_uri == "https://lading.example/login/oidc/callback"
     assert (settings.scopes, settings.user_claim, settings.audiences) == (
@@ -49,7 +50,8 @@ def test_settings_have_defaults(tmp_path: Path) -> None:
     )
     assert (settings.name, settings.session_minutes, settings.create_users) == ("single sign-on", 720, False)
     kept = secret("client")
-    more = load_oidc_settings({**GIVEN, "LADING_OIDC_CLIENT_SECRET": kept, "LADING_OIDC_SCOPES": "email, groups"})
+    given = {**GIVEN, "LADING_OIDC_CLIENT_SECRET": kept, "LADING_OIDC_SCOPES": "email, groups"}
+    more = load_oidc_settings(load_settings(given).oidc)
     assert more is not None
     assert (more.client_secret, more.scopes) == (kept, ("openid", "email", "groups"))
     assert kept not in repr(more)
@@ -66,7 +68,7 @@ def test_settings_have_defaults(tmp_path: Path) -> None:
         ("ISSUER", "", "needs LADING_OIDC_ISSUER"),
         ("BASE_URL", "http://lading.example", "LADING_OIDC_BASE_URL is not an https URL"),
         ("BASE_URL", "", "needs LADING_OIDC_BASE_URL"),
-        ("SESSION_MINUTES", "0", "SESSION_MINUTES is not a number"),
+        ("SESSION_MINUTES", "0", "SESSION_MINUTES is not a whole number"),
         ("CREATE_USERS", "maybe", "neither yes nor no"),
         ("CLIENT_SECRET_FILE", "/nowhere/at/all", "cannot be read"),
         ("ROLES", "=reader", "ROLES names no group"),
@@ -76,7 +78,7 @@ def test_settings_have_defaults(tmp_path: Path) -> None:
 )
 def test_wrong_settings_are_told(name: str, value: str, told: str) -> None:
     with pytest.raises(ConfigError, match=told):
-        load_oidc_settings({**GIVEN, f"LADING_OIDC_{name}": value})
+        load_oidc_settings(load_settings({**GIVEN, f"LADING_OIDC_{name}": value}).oidc)
 
 
 @pytest.fixture
@@ -89,7 +91,7 @@ def lading(tmp_path: Path) -> Iterator[Lading]:
 def connect(lading: Lading, port: int, **more: str) -> OpenIdConnect:
     settings = {"ISSUER": f"http://127.0.0.1:{port}", "BASE_URL": "http://127.0.0.1:1", "AUDIENCES": AUDIENCE, **more}
     variables = {**GIVEN, **{f"LADING_OIDC_{name}": value for name, value in settings.items()}}
-    made = open_oidc(variables, lading)
+    made = open_oidc(load_settings(variables).oidc, lading)
     assert made is not None
     return made
 

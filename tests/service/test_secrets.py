@@ -112,18 +112,18 @@ def test_a_mask_is_not_kept_as_a_secret() -> None:
 
 def test_the_key_file_is_made_once_and_for_its_owner_alone(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    sealed = open_vault(home, {}).seal("sesame")
+    sealed = open_vault(home, "").seal("sesame")
     path = home / KEY_FILE
     assert path.stat().st_mode & 0o777 == 0o600
     assert len(base64.urlsafe_b64decode(path.read_text())) == 32
     assert [entry.name for entry in home.iterdir()] == [KEY_FILE]
-    assert open_vault(home, {}).open(sealed) == "sesame"
+    assert open_vault(home, "").open(sealed) == "sesame"
 
 
 def test_the_key_file_is_for_its_owner_alone_whatever_the_umask(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
-        open_vault(tmp_path, {})
+        open_vault(tmp_path, "")
     finally:
         os.umask(before)
     assert (tmp_path / KEY_FILE).stat().st_mode & 0o777 == 0o600
@@ -131,17 +131,17 @@ def test_the_key_file_is_for_its_owner_alone_whatever_the_umask(tmp_path: Path) 
 
 def test_of_many_that_start_at_once_all_have_one_key(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
-        vaults = list(pool.map(lambda _: open_vault(tmp_path, {}), range(16)))
+        vaults = list(pool.map(lambda _: open_vault(tmp_path, ""), range(16)))
     sealed = vaults[0].seal("sesame")
     assert {vault.open(sealed) for vault in vaults} == {"sesame"}
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o666, 0o620])
 def test_a_key_file_that_others_can_use_is_refused(tmp_path: Path, mode: int) -> None:
-    open_vault(tmp_path, {})
+    open_vault(tmp_path, "")
     (tmp_path / KEY_FILE).chmod(mode)
     with pytest.raises(ConfigError, match="chmod 600"):
-        open_vault(tmp_path, {})
+        open_vault(tmp_path, "")
 
 
 @pytest.mark.parametrize("text", ["", "short", "x" * 44, written(OLD)[:-4], "größe", written(OLD) + "\nrest"])
@@ -150,26 +150,26 @@ def test_a_key_file_that_holds_no_key_is_refused_and_left_alone(tmp_path: Path, 
     path.touch(mode=0o600)
     path.write_text(text)
     with pytest.raises(ConfigError, match="does not hold a key"):
-        open_vault(tmp_path, {})
+        open_vault(tmp_path, "")
     assert path.read_text() == text
 
 
 def test_a_key_file_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(ConfigError, match="cannot be"):
-        open_vault(tmp_path / "file", {})
+        open_vault(tmp_path / "file", "")
     (tmp_path / KEY_FILE).mkdir()
     with pytest.raises(ConfigError, match="cannot be read"):
-        open_vault(tmp_path, {})
+        open_vault(tmp_path, "")
 
 
 def test_the_environment_comes_before_the_file(tmp_path: Path) -> None:
-    vault = open_vault(tmp_path, {KEY_VARIABLE: f"{written(NEW)}, {written(OLD)}"})
+    vault = open_vault(tmp_path, f"{written(NEW)}, {written(OLD)}")
     assert list(tmp_path.iterdir()) == []
     assert vault.open(Vault([OLD]).seal("sesame")) == "sesame"
     assert Vault([NEW]).open(vault.seal("sesame")) == "sesame"
     with pytest.raises(ConfigError) as caught:
-        open_vault(tmp_path, {KEY_VARIABLE: "not-a-key"})
+        open_vault(tmp_path, "not-a-key")
     assert KEY_VARIABLE in str(caught.value)
     assert "not-a-key" not in str(caught.value)
 
@@ -219,7 +219,7 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
 
 def test_nobody_can_have_ladings_own_secrets_sent_somewhere(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    open_vault(home, {})
+    open_vault(home, "")
     (tmp_path / "link").symlink_to(home / KEY_FILE)
     with pytest.raises(SecretError, match="belongs to Lading itself"):
         resolve_reference(f"env:{KEY_VARIABLE}", variables={KEY_VARIABLE: written(OLD)})

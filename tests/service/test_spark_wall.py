@@ -17,7 +17,8 @@ from pyspark.sql import SparkSession
 from lading.errors import ConfigError, LadingError
 from lading.pipeline.environment import cloud_identity, spark_environment
 from lading.pipeline.protection import INSECURE, REDACTION, protected
-from lading.pipeline.sealing import PROPERTY, Sealed, identity, new_key
+from lading.pipeline.sealing import PROPERTY, Sealed, new_key
+from lading.settings import lent_variables
 from lading.testing.marked import MARK, secret
 from tests.guarded_s3 import GuardedStore
 from tests.service.conftest import Desk
@@ -110,7 +111,7 @@ def test_a_task_without_keys_is_lent_the_identity_of_the_service(
 def test_what_was_lent_is_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_REGION", "here")
     monkeypatch.delenv("AWS_PROFILE", raising=False)
-    with identity({"AWS_REGION": "there", "AWS_PROFILE": "x"}):
+    with lent_variables({"AWS_REGION": "there", "AWS_PROFILE": "x"}):
         assert (os.environ["AWS_REGION"], os.environ["AWS_PROFILE"]) == ("there", "x")
     assert os.environ["AWS_REGION"] == "here"
     assert "AWS_PROFILE" not in os.environ

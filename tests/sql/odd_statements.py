@@ -23,7 +23,7 @@ from lading.store.records import TableEntry
 
 SEED = "lading"
 ENTRY = TableEntry(database="d", name="t", location="l", format="delta", created_at=datetime(2026, 1, 1, tzinfo=UTC))
-EXAMPLES = int(os.environ.get("LADING_EXAMPLES", "300"))
+EXAMPLES = int(os.environ.get("LADING_TEST_EXAMPLES", "300"))
 CALLS = (
     'java_method("java.lang.System","exit",1)',
     "reflect('a','b')",

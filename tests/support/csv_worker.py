@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
 from lading.clock import SystemClock
 from lading.commit.coordinator import Coordinator, CoordinatorPorts
 from lading.commit.steps import run_steps
-from lading.failpoints import arm_from_environment
+from lading.failpoints import arm_from_text
 from lading.ids import JobId, new_incarnation, new_token
 from lading.model.batch import Limits
 from lading.model.job import Job
 from lading.model.table import Column, TableSpec
 from lading.plan.planner import Planner
+from lading.settings import load_settings
 from lading.tables.base import LakeTable, Writer
 from lading.tables.kind import TablePlace
 from lading.tables.registry import NAMES, kind_of
@@ -70,5 +70,5 @@ def load(home: Path, kind: str) -> None:
 
 
 if __name__ == "__main__":
-    arm_from_environment(os.environ)
+    arm_from_text(load_settings().service.failpoints)
     load(Path(sys.argv[1]), sys.argv[2])

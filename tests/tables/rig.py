@@ -25,7 +25,7 @@ from lading.model.table import TableSpec
 from lading.tables.maintenance import CarePolicy, CareReport
 from tests.tables.s3_server import S3Server
 
-RACE_ROUNDS = int(os.environ.get("LADING_RACE_ROUNDS", "0"))
+RACE_ROUNDS = int(os.environ.get("LADING_TEST_RACE_ROUNDS", "0"))
 """Rounds of eight threads; the long proofs set 200, the quick tests leave it to the rig."""
 
 

@@ -47,10 +47,15 @@ class S3Server:
 
 
 _SERVER = """
-import logging, sys, threading
+import functools, logging, sys, threading
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication
 from moto.s3.responses import S3Response
 from moto.server import ThreadedMotoServer
+from werkzeug.serving import WSGIRequestHandler
+
+# Half of the time of a request went into a new connection, and into looking through moto's folders for its service.
+WSGIRequestHandler.protocol_version = "HTTP/1.1"
+DomainDispatcherApplication.get_backend_for_host = functools.cache(DomainDispatcherApplication.get_backend_for_host)
 
 # moto looks whether an object is there and then puts it: two conditional puts at once can both win, unlike in S3.
 one_at_a_time, put_object = threading.Lock(), S3Response.put_object

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import shutil
 import signal
@@ -23,6 +22,7 @@ from lading.clock import SystemClock
 from lading.errors import ConfigError
 from lading.jobs.record import JobRecord
 from lading.service.facade import Lading
+from lading.settings import environment, load_settings
 
 FILES = 40
 CITIES = ("Aarhus", "Bergen", "Cádiz", "Đà Nẵng", "Essen", "Fès", "Győr")
@@ -132,8 +132,8 @@ def _load_with_kills(home: Path, total: int, console: Console, clock: SystemCloc
 
 def _start(home: Path, progress_file: Path, failpoint: str) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "lading.cli.demo", str(home), str(progress_file)]
-    environment = {**os.environ, "LADING_FAILPOINTS": failpoint}
-    return subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)  # noqa: S603 - our own module
+    variables = {**environment(), "LADING_FAILPOINTS": failpoint}
+    return subprocess.Popen(command, env=variables, stderr=subprocess.DEVNULL)  # noqa: S603 - our own module
 
 
 def _loaded(progress_file: Path) -> int:
@@ -211,7 +211,7 @@ def _work(home: Path, progress_file: Path) -> None:
 
 
 if __name__ == "__main__":
-    from lading.failpoints import arm_from_environment
+    from lading.failpoints import arm_from_text
 
-    arm_from_environment(os.environ)
+    arm_from_text(load_settings().service.failpoints)
     _work(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from rich.table import Table
 
 from lading.clock import SystemClock
 from lading.service.facade import Lading
+from lading.settings import environment, load_settings
 from lading.testing.kinesis.generator import Generator
 from lading.testing.kinesis.reshard import Resharder
 from lading.testing.kinesis.server import KinesisServer, serve_kinesis
@@ -104,8 +104,8 @@ class _Loader:
 
     def start(self, failpoint: str) -> None:
         command = [sys.executable, "-m", "lading.cli.demo_kinesis", *map(str, (self._home, self._stop, self._progress))]
-        environment = {**os.environ, "LADING_FAILPOINTS": failpoint}
-        self._process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)  # noqa: S603 - our own
+        variables = {**environment(), "LADING_FAILPOINTS": failpoint}
+        self._process = subprocess.Popen(command, env=variables, stderr=subprocess.DEVNULL)  # noqa: S603 - our own
 
     def has_died(self) -> bool:
         return self._process is not None and self._process.poll() == -signal.SIGKILL
@@ -171,7 +171,7 @@ def _tell(progress: Path, rows: int) -> None:
 
 
 if __name__ == "__main__":
-    from lading.failpoints import arm_from_environment
+    from lading.failpoints import arm_from_text
 
-    arm_from_environment(os.environ)
+    arm_from_text(load_settings().service.failpoints)
     _work(*map(Path, sys.argv[1:4]))

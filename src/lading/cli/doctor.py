@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import tempfile
 from collections.abc import Callable
@@ -15,6 +14,7 @@ from rich.console import Console
 from lading.commit.steps import STEP_NAMES
 from lading.errors import LadingError
 from lading.model.table import Column, TableSpec
+from lading.settings import environment
 from lading.tables.kind import TableKind, TablePlace
 from lading.tables.registry import all_kinds
 
@@ -57,7 +57,7 @@ def _python(_home: Path) -> str:
 def _java(home: Path) -> str:
     from lading.pipeline.java import find_java
 
-    java = find_java(os.environ, home)
+    java = find_java(environment(), home)
     return f"version {java.version} at {java.home}, from {java.origin}"
 
 
@@ -80,7 +80,7 @@ def _spark(home: Path) -> str:
     from lading.pipeline.java import find_java
     from lading.pipeline.session import open_session
 
-    spark = open_session({}, find_java(os.environ, home), home)
+    spark = open_session({}, find_java(environment(), home), home)
     try:
         count = spark.range(0, 10, 1, 2).mapInArrow(_same, "id long").count()
         return f"version {spark.version}; a Python worker counted {count} rows"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import sys
 
 import typer
@@ -17,7 +16,8 @@ from lading.cli.serve import serve
 from lading.cli.simulate import simulate
 from lading.cli.sql import sql
 from lading.errors import LadingError
-from lading.failpoints import arm_from_environment
+from lading.failpoints import arm_from_text
+from lading.settings import load_settings
 
 app = typer.Typer(
     help="Continuous loads of files and streams into lakehouse tables, each record exactly once.",
@@ -37,7 +37,7 @@ def main() -> None:
 
     set_up_logs(LogFormat.TEXT, logging.WARNING)  # `lading serve` sets them up as its options say.
     try:
-        arm_from_environment(os.environ)
+        arm_from_text(load_settings().service.failpoints)
         app()
     except LadingError as error:
         if isinstance(sys.stderr, LogStream):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lading.cli.options import DEFAULTS
 from lading.cli.sql import HOME, STORE
 from lading.errors import ConfigError
 
@@ -22,7 +22,7 @@ def recover(
             "that has no _lading/table.json."
         ),
     ] = None,
-    home: HOME = Path("lading-home"),
+    home: HOME = DEFAULTS.home,
     store: STORE = "",
     prop: Annotated[
         list[str] | None,

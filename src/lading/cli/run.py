@@ -6,7 +6,6 @@ import os
 import signal
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
@@ -14,6 +13,7 @@ import typer
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from lading.cli.options import DEFAULTS
 from lading.cli.remote import RemoteLading, RemoteVerdict
 from lading.cli.sql import HOME, STORE
 from lading.clock import SystemClock
@@ -38,7 +38,7 @@ def run(
     jobs: Annotated[
         list[str] | None, typer.Argument(help="Jobs to run; all that are not paused when left out.")
     ] = None,
-    home: HOME = Path("lading-home"),
+    home: HOME = DEFAULTS.home,
     timeout: Annotated[float | None, typer.Option(help="Stop after so many seconds.")] = None,
     store: STORE = "",
 ) -> None:
@@ -171,9 +171,7 @@ def _rests(job: dict[str, Any]) -> bool:
     return str(job.get("message", "")).startswith(NOTHING_NEW)
 
 
-def verify(
-    job: Annotated[str, typer.Argument(help="The job.")], home: HOME = Path("lading-home"), store: STORE = ""
-) -> None:
+def verify(job: Annotated[str, typer.Argument(help="The job.")], home: HOME = DEFAULTS.home, store: STORE = "") -> None:
     """Compare a job's bills with its table. Exit status 1 when they disagree."""
     from lading.cli.remote import find_remote
     from lading.service.facade import Lading

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lading.cli.options import DEFAULTS, option
 from lading.cli.sql import HOME, STORE
 from lading.errors import ConfigError
 from lading.service.scheduling.supervisor import Life
@@ -34,51 +35,24 @@ LOCAL_TOKEN = "commands of this machine"  # noqa: S105 - the name of a token, no
 
 
 def serve(
-    home: HOME = Path("lading-home"),
-    host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
-    mysql_port: Annotated[int, typer.Option(help="For MySQL clients; 0: any that is free.")] = 9030,
-    http_port: Annotated[int, typer.Option(help="For the console and the API; 0: any that is free.")] = 8030,
-    allow_host: Annotated[
-        list[str] | None,
-        typer.Option(help="Another name by which the console and the API are called; repeatable."),
-    ] = None,
-    trust_proxy: Annotated[
-        list[str] | None, typer.Option(help="Address of a proxy whose X-Forwarded-For is believed; repeatable.")
-    ] = None,
-    metrics: Annotated[bool, typer.Option(help="Serve /metrics without a password, for Prometheus.")] = False,
-    store: STORE = "",
-    tls_cert: Annotated[Path | None, typer.Option(help="Certificate, PEM.")] = None,
-    tls_key: Annotated[Path | None, typer.Option(help="Its key, PEM.")] = None,
-    require_tls: Annotated[bool, typer.Option(help="Refuse MySQL clients of this machine without TLS, too.")] = False,
-    root_password_file: Annotated[
-        Path | None,
-        typer.Option(
-            help="Where root's first password is read from; made and kept in the home when left out.",
-            envvar="LADING_ROOT_PASSWORD_FILE",
-            show_default=False,
-        ),
-    ] = None,
-    insecure: Annotated[bool, typer.Option(help="Listen beyond this machine without TLS.")] = False,
-    allow_private_endpoints: Annotated[
-        str | None,
-        typer.Option(
-            envvar="LADING_ALLOW_PRIVATE_ENDPOINTS",
-            help="Private addresses that jobs of everybody may read from: true, false or networks with commas.",
-        ),
-    ] = None,
-    query_limit: Annotated[
-        list[str] | None,
-        typer.Option(
-            envvar="LADING_QUERY_LIMITS",
-            help="NAME=VALUE: timeout, rows, bytes, memory, at_once, per_user, waiting; repeatable.",
-        ),
-    ] = None,
-    log_format: Annotated[LogFormat, typer.Option(help="How logs look.")] = LogFormat.TEXT,
-    grace: Annotated[float, typer.Option(help="Seconds that running batches get at the end.")] = 60.0,
-    supervise: Annotated[
-        bool,
-        typer.Option(help="Start the service again when a library aborts its process, from a small parent process."),
-    ] = True,
+    home: HOME = DEFAULTS.home,
+    host: Annotated[str, option("host")] = DEFAULTS.host,
+    mysql_port: Annotated[int, option("mysql_port")] = DEFAULTS.mysql_port,
+    http_port: Annotated[int, option("http_port")] = DEFAULTS.http_port,
+    allow_host: Annotated[list[str] | None, option("allow_host")] = None,
+    trust_proxy: Annotated[list[str] | None, option("trust_proxy")] = None,
+    metrics: Annotated[bool, option("metrics")] = DEFAULTS.metrics,
+    store: STORE = DEFAULTS.store,
+    tls_cert: Annotated[Path | None, option("tls_cert")] = DEFAULTS.tls_cert,
+    tls_key: Annotated[Path | None, option("tls_key")] = DEFAULTS.tls_key,
+    require_tls: Annotated[bool, option("require_tls")] = DEFAULTS.require_tls,
+    root_password_file: Annotated[Path | None, option("root_password_file")] = DEFAULTS.root_password_file,
+    insecure: Annotated[bool, option("insecure")] = DEFAULTS.insecure,
+    allow_private_endpoints: Annotated[str | None, option("allow_private_endpoints")] = None,
+    query_limit: Annotated[list[str] | None, option("query_limits")] = None,
+    log_format: Annotated[LogFormat, option("log_format")] = LogFormat.TEXT,
+    grace: Annotated[float, option("grace")] = DEFAULTS.grace,
+    supervise: Annotated[bool, option("supervise")] = DEFAULTS.supervise,
 ) -> None:
     """Run the jobs and answer MySQL clients, HTTP and browsers, until SIGTERM."""
     from lading.pipeline.private_memory import hide_memory
@@ -119,7 +93,6 @@ def serve(
         from lading.service.security.root_password import ensure_root_password
         from lading.service.spark_queries.limits import parse_limits
         from lading.service.telemetry.metrics import Metrics
-        from lading.settings import environment
 
         limits = parse_limits(query_limit or ())
         opened = Lading(home, store_url=store, allow_private_endpoints=allow_private_endpoints, query_limits=limits)
@@ -130,7 +103,9 @@ def serve(
         told = Metrics(lading.store, lading.clock, audit=lading.audit, crashes=life.restarts)
         lading.watches.extend((told, LogWatch()))
         scheduler = Scheduler(lading)
-        rules = DoorRules(access=access, open_metrics=metrics, hosts=hosts, oidc=open_oidc(environment(), lading))
+        rules = DoorRules(
+            access=access, open_metrics=metrics, hosts=hosts, oidc=open_oidc(lading.settings.oidc, lading)
+        )
         http = _http(stack, lading, rules, scheduler, told, (host, http_port), tls, proxies)
         options = MysqlOptions(host=host, port=mysql_port, tls=tls, require_tls=require_tls)
         mysql = _mysql(stack, lading, access, options)

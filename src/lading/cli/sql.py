@@ -11,21 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Protocol
 import typer
 from rich.console import Console
 
+from lading.cli.options import DEFAULTS, option
 from lading.cli.output import OutputFormat, show
 from lading.errors import LadingError
 
 if TYPE_CHECKING:
     from lading.service.result import Result
 
-HOME = Annotated[Path, typer.Option(help="The home folder.", envvar="LADING_HOME")]
-STORE = Annotated[
-    str,
-    typer.Option(
-        help="Where metadata is kept: postgresql://… shares it; SQLite in the home when left out.",
-        envvar="LADING_STORE",
-        show_default=False,
-    ),
-]
+HOME = Annotated[Path, option("home")]
+STORE = Annotated[str, option("store")]
 
 
 class Answers(Protocol):
@@ -53,7 +47,7 @@ def sql(
     file: Annotated[Path | None, typer.Argument(help="A file of statements; - for standard input.")] = None,
     execute: Annotated[str, typer.Option("-e", "--execute", help="Statements to run.")] = "",
     form: Annotated[OutputFormat, typer.Option("--format", help="How rows are shown.")] = OutputFormat.TABLE,
-    home: HOME = Path("lading-home"),
+    home: HOME = DEFAULTS.home,
     store: STORE = "",
 ) -> None:
     """Run SQL statements; without any, read them from the terminal."""

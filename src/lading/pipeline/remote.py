@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from lading.errors import TableVersionError
 from lading.model.field_ids import field_id
-from lading.pipeline.sealing import Sealed, identity
+from lading.pipeline.sealing import Sealed
+from lading.settings import lent_variables
 
 if TYPE_CHECKING:
     import pyarrow.fs as pafs
@@ -63,7 +64,7 @@ def remote_frame(spark: SparkSession, remote: RemoteFiles, key: str) -> DataFram
 
 def _read_sealed(sealed: Sealed, wanted: pa.Schema, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     remote: RemoteFiles = sealed.open()
-    with identity(remote.identity):
+    with lent_variables(remote.identity):
         yield from _read(remote, wanted, numbers)
 
 

@@ -7,10 +7,9 @@ query, and that travels with its jobs as a property. Spark's logs redact it by i
 
 from __future__ import annotations
 
-import os
 import pickle
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Self
@@ -81,18 +80,3 @@ def _forget(context: SparkContext) -> None:
         context.setLocalProperty(PROPERTY, None)  # type: ignore[arg-type]  # None: it is not set
     except (Py4JError, OSError):
         return  # Spark has ended, and the key with it.
-
-
-@contextmanager
-def identity(variables: Mapping[str, str]) -> Iterator[None]:
-    """Within this, libraries find in the environment of a worker what the service lent to this task."""
-    before = {name: os.environ.get(name) for name in variables}
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,6 +18,7 @@ from lading.pipeline.java import Java
 from lading.pipeline.protection import protected
 from lading.pipeline.sealing import SETTING
 from lading.pipeline.tasks import MAX_RECORDS
+from lading.settings import environment, set_variables
 
 NO_SUBSTITUTION = "spark.sql.variable.substitute"
 """Spark would put variables of the environment, secrets among them, into every SQL text that says ${env:NAME}."""
@@ -61,14 +61,14 @@ def open_session(
     """
     options = {**DEFAULTS, **_folders(home), **protected(settings), **SETTING}
     # What PySpark in this process reads; Spark's own processes have an environment of their own.
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    set_variables({"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable})
     with SparkContext._lock:  # noqa: SLF001 - no public way to ask
         is_running, gateway = SparkContext._active_spark_context is not None, SparkContext._gateway  # noqa: SLF001
     if is_running:
         return SparkSession.builder.getOrCreate()
     if gateway is None:
         own = {"JAVA_HOME": java.home, "PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
-        given = {"SPARK_LOCAL_IP": "127.0.0.1", **spark_environment(os.environ if variables is None else variables)}
+        given = {"SPARK_LOCAL_IP": "127.0.0.1", **spark_environment(environment() if variables is None else variables)}
         gateway = launch_java(Launch(options=options, environment={**given, **own}, **(launch or {})))
     conf = SparkConf(_jvm=gateway.jvm)
     for name, value in options.items():

@@ -25,9 +25,10 @@ from lading.pipeline.environment import without_identity
 from lading.pipeline.errors import can_heal, cause_of
 from lading.pipeline.mapping import NOTE, RowMapping, select_lists
 from lading.pipeline.reading import LONG_ROWS, read_task
-from lading.pipeline.sealing import Sealed, identity, new_key, with_key
+from lading.pipeline.sealing import Sealed, new_key, with_key
 from lading.pipeline.session import is_local
 from lading.pipeline.tasks import MAX_BYTES, MAX_RECORDS, TaskTools, write_task
+from lading.settings import lent_variables
 
 _LONG_ROWS = re.compile(LONG_ROWS + r": (\d+) rows take (\d+) bytes")
 _BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
@@ -190,7 +191,7 @@ class SparkStager:
 
 def _read(sealed: Sealed, schema: pa.Schema, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     tools: TaskTools = sealed.open()
-    with identity(tools.identity):
+    with lent_variables(tools.identity):
         yield from read_task(tools, schema, numbers)
 
 
@@ -198,5 +199,5 @@ def _write(sealed: Sealed, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Rec
     tools: TaskTools = sealed.open()
     context = TaskContext.get()
     number = context.taskAttemptId() if context else 0
-    with identity(tools.identity):
+    with lent_variables(tools.identity):
         yield from write_task(tools, f"{tools.batch_id}-{number}", batches)

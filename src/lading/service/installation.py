@@ -40,7 +40,7 @@ from lading.service.runtime.starting import created_positions
 from lading.service.runtime.unrecorded import Unrecorded
 from lading.service.security.audit_log import AuditLog
 from lading.service.security.authorization import no_such_job
-from lading.service.security.endpoints import SETTING, Endpoints, installation_rules
+from lading.service.security.endpoints import Endpoints, installation_rules
 from lading.service.security.ldap_directory import open_ldap
 from lading.service.security.private_home import secure_home
 from lading.service.security.reach import job_rules
@@ -50,7 +50,7 @@ from lading.service.security.vault import open_secrets, resolve_properties, seal
 from lading.service.spark_queries.asking import Queries
 from lading.service.spark_queries.limits import QueryLimits
 from lading.service.spark_queries.process import OwnSession, QueryProcess
-from lading.settings import audit_settings, environment, file_settings, security_settings
+from lading.settings import environment, load_settings
 from lading.sql.statements.load_specs import read_load
 from lading.store.home import HomeLock
 from lading.tables.base import LakeTable
@@ -75,6 +75,7 @@ class Installation:
         opening: Opening = Opening.WORK,
         query_limits: QueryLimits | None = None,
     ) -> None:
+        self.settings = load_settings()
         self.home = Home(path=Path(home).absolute())
         self.clock = clock or SystemClock()
         secure_home(self.home.path)
@@ -84,11 +85,13 @@ class Installation:
         except BaseException:
             self._lock.close()
             raise
-        networks = environment().get(SETTING, "") if allow_private_endpoints is None else allow_private_endpoints
+        networks = allow_private_endpoints
+        if networks is None:
+            networks = self.settings.service.allow_private_endpoints
         self.endpoints = Endpoints(self.store, self.clock, installation_rules(networks), resolver)
         self.catalog = TableCatalog(self.home, self.store, self.clock, self.vault, self.endpoints)
-        self.audit = AuditLog(self.home.audit, self.clock, audit_settings())
-        self._settle_s = float(file_settings().file_settle_seconds)
+        self.audit = AuditLog(self.home.audit, self.clock, self.settings.audit)
+        self._settle_s = float(self.settings.files.file_settle_seconds)
         self.engine = Engine(self.home, spark or {}, session)
         limits = query_limits or QueryLimits()
         answerer = OwnSession(session) if session else QueryProcess(self.home, spark or {}, limits)
@@ -120,8 +123,8 @@ class Installation:
                     self.store,
                     self.clock,
                     self.vault,
-                    security=security_settings(),
-                    directory=open_ldap(environment(), self.clock),
+                    security=self.settings.security,
+                    directory=open_ldap(self.settings.ldap, self.clock),
                     on_root_password=partial(forget_root_password, self.home.path),
                     audit=self.audit,
                 )

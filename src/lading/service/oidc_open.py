@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from lading.errors import ConfigError
 from lading.service.facade import Lading
 from lading.service.security.oidc_settings import load_oidc_settings
+from lading.settings import OidcVariables
 
 if TYPE_CHECKING:
     from lading.service.security.oidc import OpenIdConnect
 
 
-def open_oidc(variables: Mapping[str, str], lading: Lading) -> OpenIdConnect | None:
+def open_oidc(variables: OidcVariables, lading: Lading) -> OpenIdConnect | None:
     """None when the variables name no provider. The provider itself is asked when somebody signs in.
 
     Raises ConfigError, also when the libraries for it were not installed.

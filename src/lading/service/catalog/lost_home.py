@@ -25,7 +25,7 @@ from lading.service.home import Home
 from lading.service.security.key_file import KEY_BYTES, KEY_FILE, KEY_VARIABLE
 from lading.service.security.private_home import make_private
 from lading.service.security.vault import Vault, open_vault
-from lading.settings import environment
+from lading.settings import load_settings
 from lading.store.protocols import MetadataStore
 from lading.store.store import Store, open_store
 from lading.tables.bills import FOLDER
@@ -88,7 +88,7 @@ def find_tables(warehouse: Path) -> list[Path]:
 
 def is_key_missing(home: Path) -> bool:
     """Whether a home has no key, neither in its file nor in the environment."""
-    return not environment().get(KEY_VARIABLE) and not (home / KEY_FILE).exists()
+    return not load_settings().service.secret_key and not (home / KEY_FILE).exists()
 
 
 def has_sealed(store: MetadataStore) -> bool:
@@ -135,4 +135,4 @@ def _new_vault(home: Path) -> Vault:
     if not is_key_missing(home):
         return open_vault(home)
     key = base64.urlsafe_b64encode(secrets.token_bytes(KEY_BYTES)).decode()
-    return open_vault(home, {KEY_VARIABLE: key})
+    return open_vault(home, key)

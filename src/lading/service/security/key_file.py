@@ -6,7 +6,7 @@ import base64
 import binascii
 import os
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from lading.errors import ConfigError
@@ -18,9 +18,8 @@ KEY_BYTES = 32
 _MOST_BYTES = 1 << 16
 
 
-def load_keys(home: Path, variables: Mapping[str, str]) -> list[bytes]:
-    """Keys from the environment, or else from the key file of the home, which is made when it is not there."""
-    given = variables.get(KEY_VARIABLE, "")
+def load_keys(home: Path, given: str) -> list[bytes]:
+    """Keys as the environment gives them, or else from the key file of the home, which is made when it is not there."""
     if given:
         return _parse_keys(given.split(","), f"The variable {KEY_VARIABLE}")
     path = home / KEY_FILE

@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import secrets
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -14,6 +14,7 @@ from lading.clock import Clock
 from lading.service.security.ldap_client import DirectoryError, LdapClient, LdapConnection
 from lading.service.security.ldap_settings import LdapSettings, load_ldap_settings
 from lading.service.security.redaction import HIDDEN
+from lading.settings import LdapVariables
 
 KEPT_S = 60.0
 """How long an answer of the directory counts."""
@@ -140,7 +141,7 @@ class LdapDirectory:
         return tuple(sorted({role for group in groups for role in self._settings.roles.get(group, ())}))
 
 
-def open_ldap(variables: Mapping[str, str], clock: Clock) -> LdapDirectory | None:
+def open_ldap(variables: LdapVariables, clock: Clock) -> LdapDirectory | None:
     """None when no directory is named. Raises ConfigError. The directory is not asked yet: it may be down."""
     settings = load_ldap_settings(variables)
     return LdapDirectory(settings, clock) if settings is not None else None

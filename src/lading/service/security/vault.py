@@ -17,7 +17,7 @@ from lading.errors import ConfigError, PropertyError, SecretError
 from lading.pipeline.environment import is_for_spark
 from lading.service.security.key_file import KEY_BYTES, KEY_FILE, KEY_VARIABLE, load_keys
 from lading.service.security.redaction import HIDDEN
-from lading.settings import environment
+from lading.settings import environment, load_settings
 from lading.sql.syntax.spans import MASK, is_reference, is_secret
 
 __all__ = [
@@ -81,9 +81,9 @@ class Vault:
         return f"Vault({', '.join(self._keys)})"
 
 
-def open_vault(home: Path, variables: Mapping[str, str] | None = None) -> Vault:
+def open_vault(home: Path, keys: str | None = None) -> Vault:
     """The vault of a home: keys from the environment, or else from its key file, which is made when it is not there."""
-    return Vault(load_keys(home, environment() if variables is None else variables))
+    return Vault(load_keys(home, load_settings().service.secret_key if keys is None else keys))
 
 
 def _key_id(key: bytes) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import subprocess
 import tempfile
@@ -14,6 +13,7 @@ from typing import Any
 
 from lading.clock import SystemClock
 from lading.errors import ConfigError
+from lading.settings import environment
 from lading.testing.marked import secret
 from lading.testing.npm import NoNodeError, find_node, free_port, installed
 
@@ -82,7 +82,7 @@ def serve_kinesis(folder: Path | None = None) -> Iterator[KinesisServer]:
     with tempfile.TemporaryFile() as log:
         # It opens server.json in its working folder.
         process = subprocess.Popen(  # noqa: S603
-            [find_node(), "main.js"], cwd=package, env={**os.environ, **settings}, stdout=log, stderr=log
+            [find_node(), "main.js"], cwd=package, env={**environment(), **settings}, stdout=log, stderr=log
         )
         try:
             server = KinesisServer(endpoint=f"http://127.0.0.1:{plain}")
