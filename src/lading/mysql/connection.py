@@ -8,11 +8,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
-from mysql_mimic.types import Capabilities, Commands, ComStmtExecuteFlags
-
 from lading.mysql.emulation.statements import Talk, refuse_several
 from lading.mysql.protocol import packets
 from lading.mysql.protocol.answers import MORE, READY, Answers, Rows
+from lading.mysql.protocol.constants import READ_ONLY_CURSOR, Capabilities, Commands
 from lading.mysql.protocol.errors import INTERRUPTED, TOO_LARGE, Fault, fault_of, malformed, too_many_prepared
 from lading.mysql.protocol.login import Greeted, as_somebody_else
 from lading.mysql.protocol.options import MysqlOptions
@@ -258,7 +257,7 @@ class Connection:
         reader = Reader(rest)
         statement = self._statement(reader)
         statement.rows = None
-        wants_cursor = bool(reader.uint(1) & ComStmtExecuteFlags.CURSOR_TYPE_READ_ONLY)
+        wants_cursor = bool(reader.uint(1) & READ_ONLY_CURSOR)
         reader.take(4)  # How often to run it: always once.
         text = statement.bound(reader, self.talk.variables.reading, self._options.max_packet_bytes)
         result = await self._result_of(text)

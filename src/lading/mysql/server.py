@@ -13,14 +13,13 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from mysql_mimic.types import ServerStatus
-
 from lading.errors import ConfigError
 from lading.mysql.connection import Connection, ServerContext
 from lading.mysql.emulation.statements import Connected, Talk
 from lading.mysql.emulation.variables import Variables, charset_named
 from lading.mysql.protocol import packets
 from lading.mysql.protocol.auth import Authenticator, LocalRoot
+from lading.mysql.protocol.constants import ServerStatus
 from lading.mysql.protocol.errors import SHUTDOWN, TOO_MANY_CONNECTIONS, Fault, fault_of
 from lading.mysql.protocol.login import Doorman, Greeted, greet
 from lading.mysql.protocol.options import MysqlOptions

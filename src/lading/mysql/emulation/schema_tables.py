@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from mysql_mimic.constants import INFO_SCHEMA
 from sqlglot import exp
 
 from lading.mysql.emulation.catalog import Catalog, KnownColumn
 from lading.mysql.emulation.constants import Surroundings
+from lading.mysql.emulation.schema_columns import COLUMNS
 from lading.mysql.emulation.tabular import Table, ask
 from lading.mysql.emulation.variables import CHARSETS
 from lading.mysql.protocol.errors import Fault
@@ -172,7 +172,7 @@ def _column_row(database: str, table: str, number: int, column: KnownColumn) -> 
 
 def schema_names() -> list[str]:
     """The names of all of them."""
-    return sorted(name.upper() for name in {*INFO_SCHEMA[NAME], *_MORE})
+    return sorted(name.upper() for name in {*COLUMNS, *_MORE})
 
 
 def schema_columns(table: str) -> list[KnownColumn] | None:
@@ -184,5 +184,4 @@ def schema_columns(table: str) -> list[KnownColumn] | None:
 
 
 def _columns(name: str) -> tuple[str, ...] | None:
-    known = INFO_SCHEMA[NAME].get(name)
-    return tuple(known) if known is not None else _MORE.get(name)
+    return COLUMNS.get(name) or _MORE.get(name)

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mysql_mimic.types import ServerStatus
-
 from lading.mysql.protocol import packets
+from lading.mysql.protocol.constants import ServerStatus
 from lading.mysql.protocol.packets import ColumnHead
 from lading.mysql.protocol.values import binary_row, text_row
 from lading.mysql.protocol.wire import Wire

@@ -11,10 +11,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
-from mysql_mimic.types import Capabilities
-
 from lading.mysql.emulation.variables import VERSION
 from lading.mysql.protocol.auth import Authenticator, is_proof, new_nonce
+from lading.mysql.protocol.constants import Capabilities
 from lading.mysql.protocol.errors import access_denied, malformed, plain_refused
 from lading.mysql.protocol.options import MysqlOptions
 from lading.mysql.protocol.packets import (

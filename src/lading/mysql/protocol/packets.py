@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mysql_mimic.types import Capabilities, ColumnType, ServerStatus, str_len, uint_len
-
+from lading.mysql.protocol.constants import Capabilities, ColumnType, ServerStatus, encode_length, encode_text
 from lading.mysql.protocol.errors import Fault, malformed
 
 TEXT = ColumnType.VAR_STRING
@@ -178,7 +177,7 @@ def auth_switch(plugin: str, nonce: bytes) -> bytes:
 
 def ok(status: ServerStatus, message: str = "") -> bytes:
     """It is done."""
-    told = bytes(str_len(message.encode()[:2000])) if message else b""
+    told = encode_text(message.encode()[:2000]) if message else b""
     return b"\0\0\0" + int(status).to_bytes(2, "little") + b"\0\0" + told
 
 
@@ -212,7 +211,7 @@ class ColumnHead:
 
 def column(head: ColumnHead, codec: str, *, default: bool = False) -> bytes:
     """A column definition; with a default when it answers COM_FIELD_LIST."""
-    name, table = (bytes(str_len(part.encode(codec, "replace"))) for part in (head.name, head.table))
+    name, table = (encode_text(part.encode(codec, "replace")) for part in (head.name, head.table))
     length = 0xFFFFFF if head.charset != BINARY or head.type is ColumnType.BLOB else 64
     return b"".join(
         (
@@ -235,7 +234,7 @@ def column(head: ColumnHead, codec: str, *, default: bool = False) -> bytes:
 
 def count(number: int) -> bytes:
     """How many columns follow."""
-    return bytes(uint_len(number))
+    return encode_length(number)
 
 
 def prepared(statement_id: int, parameters: int) -> bytes:

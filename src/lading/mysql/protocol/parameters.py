@@ -7,9 +7,8 @@ import struct
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from mysql_mimic.types import ColumnType
-
 from lading.mysql.protocol.answers import Rows
+from lading.mysql.protocol.constants import ColumnType
 from lading.mysql.protocol.errors import Fault, malformed
 from lading.mysql.protocol.packets import Reader
 from lading.mysql.protocol.statement_text import fill, question_marks

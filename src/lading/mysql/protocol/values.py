@@ -9,8 +9,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from mysql_mimic.types import ColumnDefinition, ColumnType, str_len
-
+from lading.mysql.protocol.constants import BINARY_FLAG, NUMBER_FLAG, ColumnType, encode_text
 from lading.mysql.protocol.packets import BINARY, ColumnHead
 from lading.service.result import Result
 
@@ -74,13 +73,13 @@ def _head(name: str, seen: _Seen, charset: int) -> ColumnHead:
         return ColumnHead(name=name, type=chosen, charset=charset)
     scales = {ColumnType.DOUBLE: _NO_SCALE, ColumnType.DATETIME: 6, ColumnType.NEWDECIMAL: min(30, seen.scale)}
     numeric = chosen in (ColumnType.TINY, ColumnType.LONGLONG, ColumnType.DOUBLE, ColumnType.NEWDECIMAL)
-    flags = ColumnDefinition.NUM_FLAG if numeric else ColumnDefinition.BINARY_FLAG
-    return ColumnHead(name=name, type=chosen, charset=BINARY, flags=int(flags), decimals=scales.get(chosen, 0))
+    flags = NUMBER_FLAG if numeric else BINARY_FLAG
+    return ColumnHead(name=name, type=chosen, charset=BINARY, flags=flags, decimals=scales.get(chosen, 0))
 
 
 def text_row(row: Sequence[Any], codec: str) -> bytes:
     """A row of the text protocol."""
-    return b"".join(_NULL if value is None else bytes(str_len(_bytes(value, codec))) for value in row)
+    return b"".join(_NULL if value is None else encode_text(_bytes(value, codec)) for value in row)
 
 
 def binary_row(row: Sequence[Any], heads: Sequence[ColumnHead], codec: str) -> bytes:
@@ -91,7 +90,7 @@ def binary_row(row: Sequence[Any], heads: Sequence[ColumnHead], codec: str) -> b
         if value is None:
             nulls[(at + 2) // 8] |= 1 << ((at + 2) % 8)
         else:
-            parts.append(_BINARY[head.type](value) if head.type in _BINARY else bytes(str_len(_bytes(value, codec))))
+            parts.append(_BINARY[head.type](value) if head.type in _BINARY else encode_text(_bytes(value, codec)))
     return b"\0" + bytes(nulls) + b"".join(parts)
 
 
