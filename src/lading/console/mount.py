@@ -8,22 +8,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
+from fastapi.exception_handlers import http_exception_handler
 from nicegui import app as pages
 from nicegui import core, ui
+from nicegui.client import Client
+from nicegui.page import page
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from lading.console.audit_page import add_audit
 from lading.console.desk import Console, Scheduler
 from lading.console.job_page import add_job
 from lading.console.jobs_page import add_jobs
-from lading.console.layout import STATIC
+from lading.console.layout import STATIC, frame
 from lading.console.login_page import add_login
-from lading.console.missing_page import add_missing
 from lading.console.new_page import add_new
 from lading.console.oidc_login import add_oidc
 from lading.console.spark_page import add_spark
 from lading.console.step_timings import StepMemory
 from lading.console.visits import Visits
+from lading.console.widgets.basic import link, text
 from lading.service.facade import Lading
 from lading.service.security.users import Access
 from lading.service.telemetry.metrics import Metrics
@@ -119,3 +125,18 @@ class _Headers:
             await send(message)
 
         await self._app(scope, receive, told if scope["type"] == "http" else send)
+
+
+def add_missing(console: Console) -> None:
+    """The page for every other path."""
+
+    async def missing(request: Request, error: Exception) -> Response:
+        if request.scope.get("endpoint") not in (None, pages) and isinstance(error, HTTPException):
+            return await http_exception_handler(request, error)  # A part of a page, not a page.
+        visitor = await console.ask(console.visitor, request)
+        with Client(page(""), request=request) as client, frame(console, visitor, title="No such page", here=""):
+            text("h1", "There is no such page")
+            link("All jobs", "/")
+        return client.build_response(request, 404)
+
+    pages.add_exception_handler(404, missing)

@@ -23,7 +23,6 @@ from lading.sources.kinesis.position import (
     from_horizon,
     parse_position,
     render_position,
-    shown_sequence_or_none,
 )
 from lading.sources.kinesis.shards import LAST_HASH, Shard, ancestors, descendants, first_hole_or_none
 from lading.sources.kinesis.starts import parse_start, render_start
@@ -63,8 +62,6 @@ def test_what_is_no_position_is_refused(text: str) -> None:
 
 def test_the_beginning_is_the_empty_text() -> None:
     assert render_position(BEGINNING) == ""
-    assert shown_sequence_or_none("AFTER 12") == "12"
-    assert shown_sequence_or_none("") is None
 
 
 def test_numbers_compare_as_numbers() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import nicegui.elements.echart  # noqa: F401 - registers the module that plots import in the browser
 from nicegui.element import Element
 
-from lading.console.formatting import NOTHING, millis
+from lading.console.formatting import millis
 
 Row = Mapping[str, Any]
 """Cells by column, and `key`. A cell is a text or a record; see lading_table.js."""
@@ -64,21 +64,6 @@ class LiveTable(Element, component="lading_table.js"):
         """Say by what it is sorted."""
         self.props["sort"] = name
         self.props["descending"] = descending
-
-
-class LiveTime(Element, component="lading_time.js"):
-    """How long ago something was, counted in the browser."""
-
-    def __init__(self, at: datetime | None = None, *, none: str = NOTHING) -> None:
-        super().__init__()
-        self.props["none"] = none
-        self.show(at)
-
-    def show(self, at: datetime | None) -> None:
-        """Show another moment."""
-        shown = millis(at) if at is not None else 0
-        if self.props.get("at") != shown:
-            self.props["at"] = shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

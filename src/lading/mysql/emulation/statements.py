@@ -7,14 +7,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from sqlglot import exp
+
 from lading.errors import SqlError
 from lading.mysql.emulation.catalog import Catalog
 from lading.mysql.emulation.constants import LONGEST, Surroundings, select_constants
-from lading.mysql.emulation.literals import select_literals
 from lading.mysql.emulation.schema_tables import NAME, SYSTEM, SchemaTables, is_about_schema
 from lading.mysql.emulation.settings import change_settings
 from lading.mysql.emulation.shows import Shows
-from lading.mysql.emulation.tabular import parse_mysql
+from lading.mysql.emulation.tabular import ask, parse_mysql
 from lading.mysql.emulation.variables import Variables
 from lading.mysql.protocol.errors import Fault, syntax, too_many_prepared
 from lading.mysql.protocol.parameters import literal_of
@@ -273,3 +274,17 @@ def _query_or_none(text: str) -> Any:
 def refuse_several() -> Fault:
     """For clients that did not say that they understand several answers."""
     return syntax("There is more than one statement. Send them one by one, or connect with CLIENT_MULTI_STATEMENTS.")
+
+
+def select_literals(tree: exp.Expr, around: Surroundings) -> Result | None:
+    """The answer to SELECT, with UNION, WHERE and the like, over nothing but literals; None when there is more."""
+    if not isinstance(tree, exp.Query) or any(tree.find_all(exp.Func, exp.Column, exp.Star)):
+        return None
+    tables = list(tree.find_all(exp.Table))
+    if any(table.name.upper() != "DUAL" or table.db for table in tables):
+        return None
+    plain = tree.copy()
+    for each in list(plain.find_all(exp.From)):
+        if isinstance(each.this, exp.Table):
+            each.pop()
+    return ask({}, "nothing", plain, around)

@@ -12,7 +12,6 @@ from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
 from lading.mysql.emulation.constants import NotConstantError, Surroundings, value_of
-from lading.mysql.emulation.having import without_lone_having
 from lading.mysql.protocol.errors import Fault, syntax
 from lading.service.limits.sqlite_sandbox import SmallTables, quoted
 from lading.service.result import Result
@@ -100,3 +99,25 @@ def _fault(said: str) -> Fault:
     if found := _UNKNOWN_COLUMN.search(said):
         return Fault(1054, "42S22", f"Unknown column '{found['name']}'")
     return Fault(1235, "42000", f"The query cannot be answered: {said}")
+
+
+def without_lone_having(tree: exp.Expr) -> exp.Expr:
+    """The same query in words that other databases know."""
+    return tree.transform(_settled)
+
+
+def _settled(node: exp.Expr) -> exp.Expr:
+    if not isinstance(node, exp.Select) or node.args.get("having") is None or node.args.get("group") is not None:
+        return node
+    if any(node.find_all(exp.AggFunc)):
+        return node
+    named = {item.alias.lower(): item.this for item in node.selects if isinstance(item, exp.Alias)}
+
+    def meant(part: exp.Expr) -> exp.Expr:
+        found = named.get(part.name.lower()) if isinstance(part, exp.Column) and not part.table else None
+        return exp.paren(found.copy()) if found is not None else part
+
+    settled = node.copy()
+    condition = settled.args["having"].this.transform(meant)
+    settled.set("having", None)
+    return settled.where(condition)

@@ -22,11 +22,6 @@ def drop_begun(store: MetadataStore, job_id: JobId) -> None:
     store.drop_setting(BEGUN_PREFIX + job_id)
 
 
-def has_begun(store: MetadataStore, job_id: JobId) -> bool:
-    """Whether an edit was begun and is not known to have ended."""
-    return store.read_setting(BEGUN_PREFIX + job_id) is not None
-
-
 def check_not_cut_off(job: Job, bills: Bills, newest: Bill, last_seen: Head | None, *, is_begun: bool = False) -> None:
     """Raise JobStateError when the head is an edit that the record does not know and that has another definition.
 

@@ -109,9 +109,3 @@ def parse_position(text: str) -> Position:
             pass
     msg = f"{text!r} is not a position in a shard"
     raise ConfigError(msg, left="Nothing was read.", todo='Write "AT <sequence number>" or "TRIM_HORIZON".')
-
-
-def shown_sequence_or_none(text: str) -> str | None:
-    """The number in a position, for people: of the last record that was read, or of the next when that is AT."""
-    position = parse_position(text)
-    return str(position.sequence) if position.has_sequence else None
