@@ -6,6 +6,10 @@ STAMP := $(VENV)/.installed
 UV := $(shell command -v uv 2>/dev/null)
 INSTALL := $(if $(UV),uv pip install --quiet --python $(BIN)/python,$(BIN)/python -m pip install --quiet)
 
+# Tests make thousands of small stores and tables, and wait for the disk at each commit. Memory does not keep them waiting.
+ROOMY := $(shell df -B1G --output=avail /dev/shm 2>/dev/null | awk 'NR == 2 && $$1 >= 6 {print "/dev/shm"}')
+PYTEST = folder=$$(mktemp -d -p "$(or $(ROOMY),$${TMPDIR:-/tmp})" ldXXXX) && trap 'rm -rf "$$folder"' EXIT && TMPDIR=$$folder $(BIN)/python -m pytest
+
 ON_SPARK := tests/service tests/pipeline tests/cli
 
 .PHONY: help setup check test test-spark test-plain audit demo torture bench clean
@@ -37,10 +41,10 @@ test: setup ## Run the tests, in two lanes at once: those on Spark, and all othe
 	@$(MAKE) --no-print-directory --keep-going -j2 test-spark test-plain
 
 test-spark: setup ## The lane on Spark alone
-	$(BIN)/python -m pytest -m "not slow" $(ON_SPARK)
+	@$(PYTEST) -m "not slow" $(ON_SPARK)
 
 test-plain: setup ## The other lane alone
-	$(BIN)/python -m pytest -m "not slow" $(ON_SPARK:%=--ignore=%)
+	@$(PYTEST) -m "not slow" $(ON_SPARK:%=--ignore=%)
 
 audit: setup ## Ask for known vulnerabilities of everything that is locked (needs pip-audit and the network)
 	@$(BIN)/python -m pip_audit --version >/dev/null 2>&1 || { \

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterator
+from typing import Any
 
 import pytest
+from sqlalchemy import URL, Engine, create_engine
 
+from lading.store import database
 from lading.testing.kinesis.server import KinesisServer, serve_kinesis
 from lading.testing.npm import NoNodeError
 from tests.guarded_s3 import GuardedStore, serve_guarded_s3
@@ -22,6 +25,22 @@ os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSeri
 
 # Tests write files and load them at once; tests of what happens to files that are still written say so themselves.
 os.environ.setdefault("LADING_FILE_SETTLE_SECONDS", "0")
+
+
+_ENGINES: dict[str, Engine] = {}
+
+
+def _open_quickly(url: URL, **words: Any) -> Engine:
+    """Each test has a store of its own, and SQLAlchemy would compile every statement again for each of them."""
+    engine = create_engine(url, **words)
+    if url.drivername == "sqlite":
+        first = _ENGINES.setdefault(url.drivername, engine)
+        engine.dialect = engine.pool._dialect = first.dialect
+        engine._compiled_cache = first._compiled_cache
+    return engine
+
+
+database.create_engine = _open_quickly  # type: ignore[attr-defined, assignment]  # it is imported there
 
 
 @pytest.fixture(scope="session", autouse=True)

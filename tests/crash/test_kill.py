@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,7 +11,7 @@ import pytest
 
 from lading.commit.steps import STEP_NAMES
 from lading.tables.registry import kind_of
-from tests.support.csv_worker import JOBS, create_table, open_table
+from tests.support.csv_worker import JOBS, CsvLoaders, create_table, open_table
 from tests.tables.optional import skip_without
 
 FILES, ROWS = 12, 50
@@ -28,17 +26,18 @@ def write_orders(inbox: Path) -> None:
         (inbox / f"orders-{number:03d}.csv").write_text("\n".join(["id,city,amount", *lines]) + "\n")
 
 
-def run_worker(home: Path, kind: str, failpoints: str) -> int:
-    command = [sys.executable, "-m", "tests.support.csv_worker", str(home), kind]
-    return subprocess.run(command, env={**os.environ, "LADING_FAILPOINTS": failpoints}, check=False).returncode
+@pytest.fixture(scope="module")
+def loaders() -> Iterator[CsvLoaders]:
+    with CsvLoaders() as made:
+        yield made
 
 
-def check_crash(home: Path, kind: str, failpoints: tuple[str, ...]) -> None:
+def check_crash(loaders: CsvLoaders, home: Path, kind: str, failpoints: tuple[str, ...]) -> None:
     skip_without(kind_of(kind))
     write_orders(home / "inbox")
     create_table(home, kind)
-    codes = [run_worker(home, kind, failpoint) for failpoint in failpoints]
-    assert run_worker(home, kind, "") == 0
+    codes = [loaders.run(home, kind, failpoint) for failpoint in failpoints]
+    assert loaders.run(home, kind, "") == 0
     table = open_table(home, kind)
     expected = sorted(n * ROWS + row for n in range(FILES) for row in range(ROWS) if row != 7)
     assert sorted(table.scan()["id"].to_pylist()) == expected
@@ -51,20 +50,24 @@ def check_crash(home: Path, kind: str, failpoints: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("kind", list(JOBS))
 @pytest.mark.parametrize("failpoint", QUICK)
-def test_a_kill_at_a_step_loses_and_doubles_nothing(tmp_path: Path, kind: str, failpoint: str) -> None:
-    check_crash(tmp_path, kind, (failpoint,))
+def test_a_kill_at_a_step_loses_and_doubles_nothing(
+    loaders: CsvLoaders, tmp_path: Path, kind: str, failpoint: str
+) -> None:
+    check_crash(loaders, tmp_path, kind, (failpoint,))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", list(JOBS))
 @pytest.mark.parametrize("failpoint", ALL)
-def test_a_second_kill_during_the_restart_loses_and_doubles_nothing(tmp_path: Path, kind: str, failpoint: str) -> None:
-    check_crash(tmp_path, kind, (failpoint, "commit.after=kill", failpoint))
+def test_a_second_kill_during_the_restart_loses_and_doubles_nothing(
+    loaders: CsvLoaders, tmp_path: Path, kind: str, failpoint: str
+) -> None:
+    check_crash(loaders, tmp_path, kind, (failpoint, "commit.after=kill", failpoint))
 
 
-def test_the_rows_are_readable_by_pyarrow_alone(tmp_path: Path) -> None:
+def test_the_rows_are_readable_by_pyarrow_alone(loaders: CsvLoaders, tmp_path: Path) -> None:
     write_orders(tmp_path / "inbox")
     create_table(tmp_path, "delta")
-    assert run_worker(tmp_path, "delta", "") == 0
+    assert loaders.run(tmp_path, "delta", "") == 0
     schema = open_table(tmp_path, "delta").scan().schema
     assert schema.field("amount").type == pa.decimal128(10, 2)

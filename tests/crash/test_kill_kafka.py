@@ -81,7 +81,7 @@ def run_places(case: Case, failpoints: list[str], name: str) -> Score:
     return score
 
 
-@pytest.mark.parametrize("form", ["delta", "iceberg"])
+@pytest.mark.parametrize("form", ["delta", pytest.param("iceberg", marks=pytest.mark.slow)])
 def test_a_kill_at_every_step_while_partitions_are_added(
     broker: KafkaBroker, tmp_path: Path, form: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -84,7 +84,7 @@ def run_rounds(case: Case, rounds: int, seed: int, name: str, *, kills: int = 1)
     return score
 
 
-@pytest.mark.parametrize("form", ["delta", "iceberg"])
+@pytest.mark.parametrize("form", [pytest.param("delta", marks=pytest.mark.slow), "iceberg"])
 def test_ten_rounds_of_splits_merges_and_kills(
     kinesis: KinesisServer, tmp_path: Path, form: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -16,6 +16,10 @@ PASSWORD = secret("horse")
 
 @pytest.fixture
 def access(rig: Rig) -> Access:
+    return make_users(rig)
+
+
+def make_users(rig: Rig) -> Access:
     made = rig.access()
     made.set_password("root", PASSWORD, by=ROOT)
     for name in ("ann", "bob"):
@@ -27,6 +31,11 @@ def access(rig: Rig) -> Access:
 @pytest.fixture
 def client(loaded: Rig, access: Access) -> TestClient:
     return loaded.client(access=access)
+
+
+@pytest.fixture(scope="module")
+def locked(unchanged: Rig) -> TestClient:
+    return unchanged.client(access=make_users(unchanged))
 
 
 @pytest.mark.parametrize(
@@ -46,8 +55,8 @@ def client(loaded: Rig, access: Access) -> TestClient:
     ],
 )
 @pytest.mark.parametrize("path", ["/api/jobs", "/api/jobs/orders", "/metrics", "/api/nothing"])
-def test_nobody_gets_in_unproven(client: TestClient, path: str, headers: dict[str, Any]) -> None:
-    answer = client.get(path, headers=headers)
+def test_nobody_gets_in_unproven(locked: TestClient, path: str, headers: dict[str, Any]) -> None:
+    answer = locked.get(path, headers=headers)
     assert (answer.status_code, answer.json()["error"]["code"]) == (401, "Auth")
     assert "Basic" in answer.headers["www-authenticate"]
 

@@ -13,6 +13,12 @@ from lading.http.json_values import plain
 from lading.ids import JobId
 from tests.http.rig import JSON, Rig, rules
 
+
+@pytest.fixture(scope="module")
+def client(unchanged: Rig) -> TestClient:
+    return unchanged.client()
+
+
 SHAPE = {"code", "message", "left", "todo", "facts"}
 
 
@@ -68,9 +74,9 @@ SHAPE = {"code", "message", "left", "todo", "facts"}
     ],
 )
 def test_every_error_has_the_one_shape(
-    loaded: Rig, method: str, path: str, content: bytes | None, headers: dict[str, str], status: int, code: str
+    client: TestClient, method: str, path: str, content: bytes | None, headers: dict[str, str], status: int, code: str
 ) -> None:
-    answer = loaded.client().request(method, path, content=content, headers=headers)
+    answer = client.request(method, path, content=content, headers=headers)
     assert (answer.status_code, answer.headers["content-type"]) == (status, "application/json"), answer.text
     assert answer.json().keys() == {"error"}
     assert answer.json()["error"].keys() == SHAPE

@@ -15,6 +15,14 @@ from lading.testing.verdict import CLASSES
 SCHEDULES = 1000
 """In `make test`; `make torture` runs many more. Most mutants are found within the first 50, all within 800."""
 MAX_SCHEDULES = 1000
+RARE = {
+    "attempts-begin-again": 838,
+    "given-up-forgotten": 134,
+    "own-commit-is-a-stranger": 107,
+    "own-head-fences-a-start": 349,
+    "prune-removes-head": 128,
+}
+"""Where those were found last that few schedules find. It is tried first; if it finds nothing, all are."""
 
 
 def test_no_schedule_loses_doubles_reorders_or_corrupts_a_row() -> None:
@@ -27,7 +35,7 @@ def test_no_schedule_loses_doubles_reorders_or_corrupts_a_row() -> None:
 @pytest.mark.parametrize("name", list(MUTANTS))
 def test_every_mutant_is_found(name: str) -> None:
     with applied(MUTANTS[name]):
-        summary = simulate(range(MAX_SCHEDULES), stop_at_first=True)
+        summary = simulate([*([RARE[name]] if name in RARE else ()), *range(MAX_SCHEDULES)], stop_at_first=True)
     assert not summary.is_clean, f"{MUTANTS[name].law}: nothing noticed"
 
 

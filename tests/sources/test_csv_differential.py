@@ -13,6 +13,7 @@ from lading.model.row_formats import CsvOptions
 from lading.sources.files.blocks import Lines
 from lading.sources.files.csv_reader import CsvReader
 from lading.sources.files.rows import RowShaper
+from tests.support.examples import examples
 
 NAMES = ["a", "b", "c"]
 SCHEMA = pa.schema([(name, pa.string()) for name in NAMES])
@@ -41,7 +42,7 @@ options_ = st.builds(
 )
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(contents, options_, st.sampled_from([1, 7, 64, 10_000]))
 @example(b'1,2,"3\n4,5,6\n', CsvOptions(column_separator=",", enclose='"'), 10_000)
 @example(b'1,2,"3', CsvOptions(column_separator=",", enclose='"'), 10_000)
@@ -57,7 +58,7 @@ def test_fast_and_slow_agree(content: bytes, options: CsvOptions, block: int) ->
 rows_ = st.lists(st.lists(st.text(alphabet='ab,"\n\r\\é€|', max_size=6), min_size=1, max_size=4), max_size=30)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(rows_, st.sampled_from([9, 100, 10_000]))
 def test_what_was_enclosed_comes_back(rows: list[list[str]], block: int) -> None:
     text = "".join(",".join('"' + v.replace('"', '""') + '"' for v in row) + "\n" for row in rows).encode()

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from lading.errors import ConfigError
 from lading.sources.files.glob import compile_glob
+from tests.support.examples import examples
 
 
 def naive(pattern: str, key: str) -> bool:
@@ -94,7 +95,7 @@ patterns = st.lists(st.one_of(atom, braces), max_size=6).map("".join)
 keys = st.text(alphabet="abc/12.*{-", max_size=8)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(250), deadline=None)
 @given(patterns, keys)
 def test_globs_match_what_the_simple_matcher_matches(pattern: str, key: str) -> None:
     glob = compile_glob(pattern)

@@ -16,6 +16,7 @@ from lading.sources.files.blocks import Lines
 from lading.sources.files.json_fast import FastJson
 from lading.sources.files.json_reader import JsonReader
 from lading.sources.files.rows import RowShaper
+from tests.support.examples import examples
 
 NAMES = ["a", "b", "c"]
 SCHEMA = pa.schema([(name, pa.string()) for name in NAMES])
@@ -55,7 +56,7 @@ options_ = st.builds(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(contents, options_, st.sampled_from([30, 200, 100_000]), st.booleans())
 @example(b'{"a":1}\n{"a":1}{"a":2}\n{"a":\n3}\n', JsonOptions(), 100_000, False)
 @example(b'{"a":1}\n{"a":1,"d":NaN}\n', JsonOptions(), 9, False)
@@ -67,7 +68,7 @@ def test_fast_and_slow_agree(content: bytes, options: JsonOptions, block: int, i
     assert read(text, options, fast=True, block=100_000) == judge
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.lists(st.tuples(st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.text(max_size=5))))
 def test_numbers_and_texts_come_back(rows: list[tuple[int, float, str]]) -> None:
     content = "".join(json.dumps({"a": a, "b": b, "c": c}) + "\n" for a, b, c in rows).encode()

@@ -146,6 +146,7 @@ def test_every_record_once_and_in_order_over_many_batches(broker: KafkaBroker) -
         assert loader.at[str(partition)] == str(count)
 
 
+@pytest.mark.slow  # tests/crash kills the broker in the middle of a batch for every change
 def test_a_broker_that_dies_and_comes_back_loses_and_doubles_nothing(own_broker: KafkaBroker) -> None:
     broker = own_broker
     topic = Topic(broker, partitions=2)

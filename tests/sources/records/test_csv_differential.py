@@ -13,6 +13,7 @@ from lading.sources.records import csv_records
 from lading.sources.records.parser import RecordParser
 from lading.sources.records.spec import RecordFormat
 from tests.sources.records.support import META, block, rows_of
+from tests.support.examples import examples
 
 NAMES = ("a", "b", "c")
 
@@ -38,7 +39,7 @@ options_ = st.builds(
 )
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(values_, options_, st.sampled_from([1, 40, 100_000]), st.sampled_from([NAMES, ("a",)]))
 @example([b'"a', b'b",2,3', b"1,2,3\n1,2,3"], CsvOptions(column_separator=",", enclose='"'), 100_000, NAMES)
 @example([b"1,2,3#", b"#1,2,3"], CsvOptions(column_separator=",", line_delimiter="##"), 100_000, NAMES)
@@ -67,7 +68,7 @@ def plain_with_one_odd(draw: st.DrawFn) -> tuple[list[bytes], CsvOptions]:
     return [value + ending for value in values if value + ending], options
 
 
-@settings(max_examples=800, deadline=None)
+@settings(max_examples=examples(250), deadline=None)
 @given(plain_with_one_odd())
 @example(([b'1,2,"a', b'b",2,3', b'1,2,"a', b'b"'], CsvOptions(column_separator=",", enclose='"')))
 def test_one_odd_record_among_plain_ones(case: tuple[list[bytes], CsvOptions]) -> None:
@@ -77,7 +78,7 @@ def test_one_odd_record_among_plain_ones(case: tuple[list[bytes], CsvOptions]) -
     assert quick == rows_of(RecordParser(spec, META, fast=False), block(values))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.lists(record, max_size=6), options_)
 def test_records_do_not_touch_each_other(values: list[bytes], options: CsvOptions) -> None:
     parser = RecordParser(RecordFormat(columns=NAMES, csv=options), META)

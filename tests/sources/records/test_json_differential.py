@@ -14,6 +14,7 @@ from lading.sources.records.arrow_json import FlatJson
 from lading.sources.records.parser import RecordParser
 from lading.sources.records.spec import RecordFormat, RecordKind
 from tests.sources.records.support import META, block, rows_of
+from tests.support.examples import examples
 
 NAMES = ("a", "b", "c")
 
@@ -94,7 +95,7 @@ def _is_json(text: str) -> bool:
     return True
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.lists(runs, min_size=1, max_size=4), options_, st.sampled_from([1, 40, 200, 100_000]))
 @example([[b'{"a":1}'], [b'{"a":1,"d":NaN}']], JsonOptions(), 100_000)
 @example([[b'{"a":1}', b'{"a":1}{"a":2}', b'{"a":\n3}']], JsonOptions(), 100_000)
@@ -133,7 +134,7 @@ near += [
 near += [b'{"a":1,"d":' + b"[" * deep + b"]" * deep + b"}" for deep in (850, 985, 1100)]
 
 
-@settings(max_examples=800, deadline=None)
+@settings(max_examples=examples(250), deadline=None)
 @given(
     st.sampled_from(TRAINING),
     st.lists(same.map(str.encode), min_size=1, max_size=4),
@@ -151,7 +152,7 @@ def test_one_odd_record_among_plain_ones(
     assert rows_of(quick, block(values)) == rows_of(slow, block(values))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     st.lists(st.tuples(st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.text(max_size=5))),
     st.booleans(),
