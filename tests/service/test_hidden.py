@@ -50,8 +50,8 @@ def test_many_secrets_cost_short_texts_little() -> None:
     told = Redactor()
     told.learn(f"{number:05}-secret-key-of-a-job" for number in range(10_000))
     text = "Failed to fetch meta: the files could not all be listed. It is tried again without a person."
-    began = time.perf_counter()
+    began = time.process_time()
     for _ in range(1000):
         assert told.redact(text) == text
-    assert time.perf_counter() - began < 1.0
+    assert time.process_time() - began < 1.0
     assert told.redact(f"{text} 01234-secret-key-of-a-job") == f"{text} ******"

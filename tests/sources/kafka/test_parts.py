@@ -114,7 +114,7 @@ def test_nobody_answers_is_an_error_that_passes_and_comes_in_time() -> None:
     begun = clock.monotonic_s()
     with pytest.raises(ListingError, match="orders") as caught:
         source.open("")
-    assert clock.monotonic_s() - begun < 4
+    assert clock.monotonic_s() - begun < 8
     assert caught.value.retry
     assert not failure_of(caught.value).reason.needs_attention
     assert "Connection refused" in str(caught.value)
