@@ -14,6 +14,7 @@ SOURCE = ROOT / "src" / "lading"
 PROPERTIES = (
     *(SOURCE / "sql" / "properties" / f"{name}.py" for name in ("files", "jobs", "kafka", "kinesis", "routine")),
     SOURCE / "model" / "row_formats.py",
+    SOURCE / "model" / "s3_access.py",
 )
 LOAD = SOURCE / "model" / "load.py"
 BUILDER = SOURCE / "sql" / "statements" / "load_specs.py"

@@ -15,11 +15,11 @@ import pyarrow.fs as pafs
 import pytest
 from deltalake.exceptions import DeltaError
 
+from lading.model.s3_access import S3Access
 from lading.net.addresses import EVERY_PRIVATE, AddressRules
 from lading.net.gate import GateAddress, Route, gate_address
-from lading.tables.delta.library import library_options
-from lading.tables.s3_filesystem import s3_filesystem
-from lading.tables.storage import StorageOptions, StoragePlace
+from lading.storage.libraries import arrow_filesystem, delta_options
+from lading.storage.store import StoragePlace
 from lading.testing.marked import secret
 from tests.net.listeners import Listener, listening
 from tests.tables.s3_server import S3Server
@@ -41,9 +41,15 @@ def front(s3: S3Server) -> Iterator[Listener]:
         yield server
 
 
-def options(endpoint: str, rules: AddressRules = EVERY_PRIVATE) -> StorageOptions:
-    keys = {"access_key": secret("access"), "secret_key": secret("key")}
-    return StorageOptions(endpoint=endpoint, region="us-east-1", path_style=True, addresses=rules, **keys)
+def options(endpoint: str, rules: AddressRules = EVERY_PRIVATE) -> S3Access:
+    return S3Access(
+        endpoint=endpoint,
+        region="us-east-1",
+        access_key=secret("access"),
+        secret_key=secret("key"),
+        path_style=True,
+        addresses=rules,
+    )
 
 
 def write(system: pafs.FileSystem, path: str) -> None:
@@ -66,7 +72,7 @@ def test_pyarrow_does_not_follow_a_redirect(
     s3: S3Server, front: Listener, inside: Listener, call: str, status: int
 ) -> None:
     """Also not after the endpoint was honest, on connections that are open already."""
-    bucket, system = s3.make_bucket(), s3_filesystem(options(front.url))
+    bucket, system = s3.make_bucket(), arrow_filesystem(options(front.url))
     write(system, f"{bucket}/k")
     assert system.open_input_stream(f"{bucket}/k").read() == b"content"
     front.redirect(status, inside.url)
@@ -80,7 +86,7 @@ def test_pyarrow_does_not_follow_a_redirect(
 def test_delta_rs_does_not_follow_a_redirect(front: Listener, inside: Listener, status: int) -> None:
     front.redirect(status, inside.url)
     with pytest.raises((OSError, DeltaError), match="not followed"):
-        deltalake.DeltaTable("s3://b/t", storage_options=library_options(options(front.url)))
+        deltalake.DeltaTable("s3://b/t", storage_options=delta_options(options(front.url)))
     assert front.heard
     assert inside.heard == []
 
@@ -89,10 +95,10 @@ def test_a_name_is_looked_up_by_the_proxy_and_its_address_is_checked(inside: Lis
     """A name server that answers differently each time wins nothing: what was checked is what is connected to."""
     endpoint = f"http://localhost:{inside.server_port}"
     with pytest.raises(OSError, match="must not reach"):
-        s3_filesystem(options(endpoint, AddressRules())).get_file_info(pafs.FileSelector("b"))
+        arrow_filesystem(options(endpoint, AddressRules())).get_file_info(pafs.FileSelector("b"))
     assert inside.heard == []
     with pytest.raises(OSError, match="listing"):  # It is no S3, but it was asked.
-        s3_filesystem(options(endpoint, AddressRules(hosts=("localhost",)))).get_file_info(pafs.FileSelector("b"))
+        arrow_filesystem(options(endpoint, AddressRules(hosts=("localhost",)))).get_file_info(pafs.FileSelector("b"))
     assert inside.heard
 
 
@@ -171,7 +177,7 @@ def read_in_another_process(place: bytes, path: str, to: object) -> None:
 
 def test_another_process_has_a_proxy_of_its_own(s3: S3Server, front: Listener) -> None:
     """As Spark's Python workers, which are forked."""
-    place = StoragePlace(uri=f"s3://{s3.make_bucket()}/root", options=options(front.url))
+    place = StoragePlace(uri=f"s3://{s3.make_bucket()}/root", access=options(front.url))
     system, root = place.arrow()
     write(system, f"{root}/k")
     context = multiprocessing.get_context("fork")

@@ -7,8 +7,9 @@ import pickle
 import pytest
 
 from lading.errors import ConfigError, PropertyError
+from lading.model.s3_access import S3Access
 from lading.sources.files.asked import files_spec_of
-from lading.sources.files.spec import Compression, FilesSpec, Format, Ingestion, LateFiles, MissingColumns, S3Access
+from lading.sources.files.spec import Compression, FilesSpec, Format, Ingestion, LateFiles, MissingColumns
 from lading.sql.properties.files import COMPRESSIONS, FORMATS
 from lading.sql.statements.definitions import define_streaming_job
 from lading.sql.statements.jobs import CreateJob
@@ -58,14 +59,14 @@ def test_a_spec_is_read_pickles_and_hides_its_secrets(function: str) -> None:
     found = spec(source, job, function=function)
     assert (found.place.scheme, found.place.bucket, found.place.pattern) == ("s3", "shop", "orders/*.csv.gz")
     assert found.s3 == S3Access(
-        endpoint="https://s3.eu-west-1.amazonaws.com",
+        endpoint="s3.eu-west-1.amazonaws.com",
         region="eu-west-1",
         access_key="AKIA-secret",
         secret_key="very-secret",
         session_token="also-secret",
         role_arn="arn:aws:iam::1:role/r",
         external_id="outer-secret",
-        sts_endpoint="https://sts.eu-west-1.amazonaws.com",
+        sts_endpoint="sts.eu-west-1.amazonaws.com",
         path_style=True,
     )
     assert (found.format, found.compression) == (Format.CSV_WITH_NAMES, Compression.GZIP)

@@ -20,8 +20,8 @@ from lading.errors import (
 )
 from lading.service.facade import Lading
 from lading.service.session import Session
-from lading.sources import homes
-from lading.sources.files.store_local import LocalStore
+from lading.storage import homes
+from lading.storage.local import LocalStore
 from lading.store.home import LOCK_NAME
 from lading.testing.marked import secret
 

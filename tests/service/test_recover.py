@@ -10,8 +10,8 @@ import pytest
 from lading.errors import TableExistsError
 from lading.model.bill import Bill
 from lading.service.recover import Finding, recover
+from lading.storage.store import open_store
 from lading.tables.manifest import KEY
-from lading.tables.storage import open_storage
 from lading.testing.marked import secret
 from tests.service.conftest import Desk
 from tests.support.kafka_broker import KafkaBroker
@@ -254,7 +254,7 @@ def test_a_table_elsewhere_is_named(desk: Desk, s3: S3Server) -> None:
     desk.run()
     assert desk.ids() == list(range(20))
     # One that was made before there were cards.
-    open_storage(f"s3://{bucket}/orders", desk.lading.catalog.storage_options("shop", "orders")).delete([KEY])
+    open_store(f"s3://{bucket}/orders", desk.lading.catalog.storage_options("shop", "orders")).delete([KEY])
     lose_store(desk)
     (nameless,) = recover(desk.lading, [f"s3://{bucket}/orders"], keys)
     assert f"database.table=s3://{bucket}/orders" in nameless.note

@@ -12,7 +12,7 @@ import boto3
 import pytest
 
 from lading.errors import ConfigError, LadingError, StorageError, TableVersionError
-from lading.tables.storage import is_allowed
+from lading.model.s3_access import is_allowed
 from lading.testing.marked import secret
 from tests.console.local import LocalLading
 from tests.tables.s3_server import S3Server

@@ -12,10 +12,11 @@ import pytest
 
 from lading.clock import SystemClock
 from lading.errors import ConfigError, ListingError
-from lading.sources.aws import Credentials, open_session, sts_endpoint_of
-from lading.sources.files.s3_clients import client_of
-from lading.sources.files.spec import S3Access
-from lading.sources.files.store_s3 import S3Store
+from lading.model.s3_access import S3Access
+from lading.sources.files.errors import list_files
+from lading.storage.aws import Credentials, open_session, sts_endpoint_of
+from lading.storage.s3 import S3Store
+from lading.storage.s3_client import client_of
 from lading.testing.clock import ManualClock
 from lading.testing.marked import secret
 from tests.guarded_s3 import GuardedStore
@@ -87,7 +88,7 @@ def access_of(store: GuardedStore, role: str = "", external_id: str = "") -> S3A
 def test_the_role_may_what_its_keys_may_not(guarded: GuardedStore) -> None:
     guarded.put("aws/a.csv", "1\n")
     with pytest.raises(ListingError, match=r"Can not build s3: .*AccessDenied.*ListObjectsV2"):
-        list(S3Store(guarded.bucket, access_of(guarded)).list("aws/", ""))
+        list(list_files(S3Store(guarded.bucket, access_of(guarded)), "aws/", "", None))
     store = S3Store(guarded.bucket, access_of(guarded, guarded.role, guarded.external_id))
     found = list(store.list("aws/", ""))
     assert [item.key for item in found] == ["aws/a.csv"]
@@ -98,14 +99,14 @@ def test_a_role_that_does_not_trust_the_keys_or_the_external_id_is_said_to_be_so
     for role, word in ((guarded.closed_role, ""), (guarded.role, "another word")):
         store = S3Store(guarded.bucket, access_of(guarded, role, word))
         with pytest.raises(ListingError, match=f"the role {role} cannot be assumed") as caught:
-            list(store.list("aws/", ""))
+            list(list_files(store, "aws/", "", None))
         assert "trust policy" in caught.value.todo
 
 
 def test_keys_that_nobody_knows_are_said_to_be_so(guarded: GuardedStore) -> None:
     access = replace(access_of(guarded), access_key="AKIANOBODY")
     with pytest.raises(ListingError, match=r"Can not build s3: .*InvalidAccessKeyId"):
-        list(S3Store(guarded.bucket, access).list("aws/", ""))
+        list(list_files(S3Store(guarded.bucket, access), "aws/", "", None))
 
 
 def test_an_answer_that_is_not_of_a_store_is_a_failed_listing() -> None:
@@ -134,7 +135,7 @@ def test_an_answer_that_is_not_of_a_store_is_a_failed_listing() -> None:
     )
     try:
         with pytest.raises(ListingError, match="Failed to fetch meta"):
-            list(S3Store("b", access).list("in/", ""))
+            list(list_files(S3Store("b", access), "in/", "", None))
     finally:
         server.shutdown()
         server.server_close()
@@ -157,7 +158,7 @@ def test_a_thousand_jobs_with_one_access_share_one_client() -> None:
 
 def test_importing_it_is_quick_and_silent() -> None:
     code = (
-        "import sys, lading.sources.aws, lading.sources.files.reader; "
+        "import sys, lading.storage.aws, lading.sources.files.reader; "
         "heavy = [m for m in ('boto3', 'botocore') if m in sys.modules]; assert not heavy, heavy"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

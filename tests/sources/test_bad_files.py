@@ -16,7 +16,7 @@ from lading.sources.files.errors import FileChangedError, FileGoneError, FileUnr
 from lading.sources.files.reader import read_split
 from lading.sources.files.source import FilesSource
 from lading.sources.files.spec import FilesSpec
-from lading.sources.files.store import open_store
+from lading.storage.store import open_store
 from tests.sources.support import BIG, Place, errors, load, pack, values, with_columns
 from tests.sources.test_matrix import orc, parquet, table
 
@@ -147,7 +147,7 @@ def test_a_broken_connection_is_resumed_where_it_broke(place: Place) -> None:
     spec = csv(place)
     info = FilesSource(spec).first_file()
     assert info is not None
-    file = open_store(spec.place, spec.s3).open(info.key, if_match=info.etag, size=info.size)
+    file = open_store(spec.place.root, spec.s3).open(info.key, if_match=info.etag, size=info.size)
     assert file.read(5) == TEXT[:5]
     body = getattr(file, "_body", None)
     if body is not None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lading.sources.files.packing import SplitSizing, pack_files
 from lading.sources.files.payload import FilePart
 from lading.sources.files.spec import FilesSpec, Format, Place
-from lading.sources.files.store import ObjectInfo
+from lading.storage.store import ObjectInfo
 
 MEGABYTE = 1024 * 1024
 PLAIN = FilesSpec(place=Place(scheme="file", bucket="", pattern="/*"), format=Format.CSV)

@@ -17,7 +17,7 @@ from lading.plan.planner import Planner
 from lading.sources.files.packing import SplitSizing, is_cuttable, pack_files
 from lading.sources.files.payload import parse_payload
 from lading.sources.files.source import FilesSource, parse_offset
-from lading.sources.files.store import ObjectInfo
+from lading.storage.store import ObjectInfo
 from lading.testing.clock import ManualClock
 from tests.sources.support import BIG, Job, Place, bare_spec_of, with_columns
 

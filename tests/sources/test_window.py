@@ -18,8 +18,8 @@ from lading.model.codec import parse_bill
 from lading.model.positions import PartitionState, Positions
 from lading.sources.files.payload import parse_payload
 from lading.sources.files.source import QUICK_S, FilesSource
-from lading.sources.files.store import ByteFile, ObjectInfo
 from lading.sources.files.window import FileStatus, Window, read_window, render_window
+from lading.storage.store import ByteFile, ObjectInfo
 from lading.testing.clock import ManualClock
 from tests.sources.support import bare_spec_of, with_columns
 
@@ -43,7 +43,7 @@ class Bucket:
     def put(self, key: str, etag: str = "1", modified: datetime | None = None) -> None:
         self.files[key] = ObjectInfo(key, 10, etag, modified or self._clock.now())
 
-    def list(self, prefix: str, start_after: str, *, max_slashes: int | None = None) -> Iterator[ObjectInfo]:
+    def list(self, prefix: str, start_after: str = "", *, max_slashes: int | None = None) -> Iterator[ObjectInfo]:
         for key in sorted(key for key in self.files if key > start_after):
             self.listed += 1
             self._clock.sleep(self._page_s)
@@ -52,7 +52,7 @@ class Bucket:
     def open(self, key: str, *, if_match: str, size: int, random: bool = False) -> ByteFile:
         raise NotImplementedError
 
-    def uri(self, key: str) -> str:
+    def uri_of(self, key: str) -> str:
         return key
 
 

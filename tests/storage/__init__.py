@@ -1,1 +1,1 @@
-"""The storage that tables stand on."""
+"""Objects on a disk and in buckets: what every store promises."""

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import pyarrow.fs as pafs
 
 from lading.errors import StorageError
-from lading.tables.storage import Storage
+from lading.storage.store import ByteFile, ObjectInfo, ObjectStore
 
 
 class FaultyStorage:
     """Passes everything on, but for the faults that a test arms."""
 
-    def __init__(self, inner: Storage) -> None:
+    def __init__(self, inner: ObjectStore) -> None:
         self._inner = inner
         self.fault: str = ""
         self.under: str = ""
@@ -47,6 +47,21 @@ class FaultyStorage:
     def keys(self, prefix: str, *, start_after: str = "") -> Iterator[str]:
         self.requests += 1
         return self._inner.keys(prefix, start_after=start_after)
+
+    def list(self, prefix: str, start_after: str = "", *, max_slashes: int | None = None) -> Iterator[ObjectInfo]:
+        return self._inner.list(prefix, start_after, max_slashes=max_slashes)
+
+    def open(self, key: str, *, if_match: str, size: int, random: bool = False) -> ByteFile:
+        return self._inner.open(key, if_match=if_match, size=size, random=random)
+
+    def uri_of(self, key: str) -> str:
+        return self._inner.uri_of(key)
+
+    def sizes(self, keys: Sequence[str]) -> Sequence[int | None]:
+        return self._inner.sizes(keys)
+
+    def put(self, key: str, content: bytes) -> None:
+        self._inner.put(key, content)
 
     def delete(self, keys: Iterable[str]) -> None:
         self._inner.delete(keys)

@@ -14,14 +14,16 @@ import pyarrow as pa
 
 from lading.ids import JobId
 from lading.model.batch import StagedFile
+from lading.model.s3_access import S3Access
 from lading.model.table import TableSpec
+from lading.storage.libraries import delta_options
+from lading.storage.store import open_store
 from lading.tables.delta.actions import LOG
 from lading.tables.delta.create import create_delta_table
-from lading.tables.delta.library import library_options, library_uri
+from lading.tables.delta.library import library_uri
 from lading.tables.delta.table import DeltaLakeTable
 from lading.tables.delta.writer import DeltaWriter
 from lading.tables.maintenance import CarePolicy, CareReport
-from lading.tables.storage import StorageOptions, open_storage
 from tests.tables.faulty_storage import FaultyStorage
 from tests.tables.rig import RACE_ROUNDS, FileStatistics, RigTable
 from tests.tables.s3_server import S3Server
@@ -32,7 +34,7 @@ class DeltaRig:
 
     keeps_files = True
 
-    def __init__(self, name: str, root: str, options: StorageOptions, *, race_rounds: int) -> None:
+    def __init__(self, name: str, root: str, options: S3Access, *, race_rounds: int) -> None:
         self.name = name
         self.race_rounds = race_rounds
         self._root = root
@@ -43,7 +45,7 @@ class DeltaRig:
         return self.reopen(name)
 
     def reopen(self, name: str) -> RigTable:
-        storage = FaultyStorage(open_storage(f"{self._root}/{name}", self._options))
+        storage = FaultyStorage(open_store(f"{self._root}/{name}", self._options))
         return DeltaLakeTable(storage, self._options)
 
     def append_unrelated(self, name: str, rows: pa.Table) -> None:
@@ -67,7 +69,7 @@ class DeltaRig:
 
     def remove_orphans(self, name: str) -> int:
         """As Trino's vacuum: everything goes but the log folder and the files that the log names."""
-        storage = open_storage(f"{self._root}/{name}", self._options)
+        storage = open_store(f"{self._root}/{name}", self._options)
         known = {unquote(path) for path in pa.table(self.stranger(name).get_add_actions()).column("path").to_pylist()}
         orphans = [key for key in storage.keys("") if not key.startswith(f"{LOG}/") and key not in known]
         storage.delete(orphans)
@@ -78,7 +80,7 @@ class DeltaRig:
         table.restore(table.version() - versions_back)
 
     def versions(self, name: str) -> list[int]:
-        keys = open_storage(f"{self._root}/{name}", self._options).keys(f"{LOG}/")
+        keys = open_store(f"{self._root}/{name}", self._options).keys(f"{LOG}/")
         names = [Path(key).stem for key in keys if key.endswith(".json")]
         return sorted(int(stem) for stem in names if stem.isdigit())
 
@@ -130,9 +132,9 @@ class DeltaRig:
 
     def stranger(self, name: str) -> deltalake.DeltaTable:
         """The table as somebody else opens it."""
-        uri = library_uri(open_storage(f"{self._root}/{name}", self._options))
+        uri = library_uri(open_store(f"{self._root}/{name}", self._options))
         # Some calls, which Lading does not make, hold Python's lock while they wait: the proxy could not answer.
-        options = {name: value for name, value in library_options(self._options).items() if name != "proxy_url"}
+        options = {name: value for name, value in delta_options(self._options).items() if name != "proxy_url"}
         return deltalake.DeltaTable(uri, storage_options=options)
 
     def _strike(self, table: RigTable, fault: str) -> None:
@@ -147,7 +149,7 @@ def _under(prefix: str, action: dict[str, Any]) -> dict[str, Any]:
 
 
 def delta_local(tmp_path: Path, _s3: S3Server | None) -> DeltaRig:
-    return DeltaRig("delta_local", str(tmp_path / "lake"), StorageOptions(), race_rounds=RACE_ROUNDS or 100)
+    return DeltaRig("delta_local", str(tmp_path / "lake"), S3Access(), race_rounds=RACE_ROUNDS or 100)
 
 
 def delta_s3(_tmp_path: Path, s3: S3Server | None) -> DeltaRig:

@@ -19,13 +19,14 @@ from pyiceberg.types import BinaryType, PrimitiveType
 
 from lading.ids import JobId
 from lading.model.batch import StagedFile
+from lading.model.s3_access import S3Access
 from lading.model.table import TableSpec
+from lading.storage.store import open_store
 from lading.tables.iceberg.catalog import open_catalog, sqlite_catalog
 from lading.tables.iceberg.schema import plain_arrow_schema
 from lading.tables.iceberg.table import IcebergTable, create_iceberg_table, open_iceberg_table
 from lading.tables.iceberg.writer import IcebergWriter
 from lading.tables.maintenance import CarePolicy, CareReport
-from lading.tables.storage import StorageOptions, open_storage
 from tests.tables.rig import RACE_ROUNDS, FileStatistics, RigTable
 from tests.tables.s3_server import S3Server
 
@@ -35,7 +36,7 @@ class IcebergRig:
 
     keeps_files = True
 
-    def __init__(self, name: str, home: Path, warehouse: str, options: StorageOptions, *, race_rounds: int) -> None:
+    def __init__(self, name: str, home: Path, warehouse: str, options: S3Access, *, race_rounds: int) -> None:
         self.name = name
         self.race_rounds = race_rounds
         self.catalog = sqlite_catalog(home, warehouse=warehouse)
@@ -70,7 +71,7 @@ class IcebergRig:
                 known.add(manifest.manifest_path)
                 known |= {entry.data_file.file_path for entry in manifest.fetch_manifest_entry(table.io)}
         names = {path.rpartition("/")[2] for path in known}
-        storage = open_storage(table.location().removeprefix("file://"), self.options)
+        storage = open_store(table.location().removeprefix("file://"), self.options)
         orphans = [key for key in storage.keys("") if key.rpartition("/")[2] not in names]
         storage.delete(orphans)
         return len(orphans)
@@ -101,7 +102,7 @@ class IcebergRig:
 
     def exists(self, table: RigTable, file: StagedFile) -> bool:
         location = cast("IcebergTable", table).location.removeprefix("file://")
-        filesystem, root = open_storage(location, self.options).arrow()
+        filesystem, root = open_store(location, self.options).arrow()
         return bool(filesystem.get_file_info(f"{root}/{file.path}").is_file)
 
     @contextmanager
@@ -178,7 +179,7 @@ def _values(bounds: Mapping[int, bytes] | None, schema: Schema) -> dict[str, Any
 
 
 def iceberg_local(tmp_path: Path, _s3: S3Server | None) -> IcebergRig:
-    return IcebergRig("iceberg_local", tmp_path / "home", "", StorageOptions(), race_rounds=RACE_ROUNDS or 40)
+    return IcebergRig("iceberg_local", tmp_path / "home", "", S3Access(), race_rounds=RACE_ROUNDS or 40)
 
 
 def iceberg_s3(tmp_path: Path, s3: S3Server | None) -> IcebergRig:

@@ -12,7 +12,9 @@ import pyarrow as pa
 
 from lading.ids import JobId
 from lading.model.batch import StagedFile
+from lading.model.s3_access import S3Access
 from lading.model.table import TableSpec
+from lading.storage.store import ObjectStore, open_store
 from lading.tables.maintenance import CarePolicy, CareReport
 from lading.tables.paimon.create import create_paimon_table
 from lading.tables.paimon.kind import KIND
@@ -21,7 +23,6 @@ from lading.tables.paimon.schema import Schemas
 from lading.tables.paimon.snapshots import SNAPSHOT, SnapshotLine
 from lading.tables.paimon.table import PaimonTable
 from lading.tables.paimon.writer import PaimonWriter
-from lading.tables.storage import Storage, StorageOptions, open_storage
 from tests.tables.faulty_storage import FaultyStorage
 from tests.tables.optional import skip_without
 from tests.tables.rig import RACE_ROUNDS, FileStatistics, RigTable
@@ -36,7 +37,7 @@ class PaimonRig:
 
     keeps_files = True
 
-    def __init__(self, name: str, warehouse: str, options: StorageOptions, *, race_rounds: int) -> None:
+    def __init__(self, name: str, warehouse: str, options: S3Access, *, race_rounds: int) -> None:
         self.name = name
         self.race_rounds = race_rounds
         self._warehouse = warehouse
@@ -154,8 +155,8 @@ class PaimonRig:
     def place(self, name: str) -> str:
         return f"{self._warehouse}/lake.db/{name}"
 
-    def storage(self, name: str) -> Storage:
-        return open_storage(self.place(name), self._options)
+    def storage(self, name: str) -> ObjectStore:
+        return open_store(self.place(name), self._options)
 
     def _strike(self, table: RigTable, fault: str) -> None:
         storage = cast("FaultyStorage", cast("PaimonTable", table).storage)
@@ -197,7 +198,7 @@ def _statistics(meta: Any, path: str) -> FileStatistics:
 
 def paimon_local(tmp_path: Path, _s3: S3Server | None) -> PaimonRig:
     skip_without(KIND)
-    return PaimonRig("paimon_local", str(tmp_path / "wh"), StorageOptions(), race_rounds=RACE_ROUNDS or 25)
+    return PaimonRig("paimon_local", str(tmp_path / "wh"), S3Access(), race_rounds=RACE_ROUNDS or 25)
 
 
 def paimon_s3(_tmp_path: Path, s3: S3Server | None) -> PaimonRig:

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 import boto3
 
-from lading.tables.storage import StorageOptions
+from lading.model.s3_access import S3Access
 from lading.testing.marked import secret
 
 
@@ -23,7 +23,7 @@ class S3Server:
 
     def __init__(self, endpoint: str) -> None:
         self.endpoint = endpoint
-        self.options = StorageOptions(
+        self.options = S3Access(
             endpoint=endpoint,
             region="us-east-1",
             access_key=secret("access"),

@@ -23,13 +23,14 @@ from lading.errors import (
     TableVersionError,
 )
 from lading.model.outcome import Landed, NotLanded
+from lading.model.s3_access import S3Access
 from lading.model.table import Column, PartitionField, TableSpec
+from lading.storage.store import open_store
 from lading.tables.bills import bill_key
 from lading.tables.delta.actions import entry_key, seq_app
 from lading.tables.delta.create import create_delta_table, open_delta_table
 from lading.tables.delta.table import DeltaLakeTable
 from lading.tables.delta.writer import DeltaWriter
-from lading.tables.storage import StorageOptions, open_storage
 from tests.tables.drive import SPEC, load, new_job, opening, put_and_commit, some_rows, takeover
 from tests.tables.faulty_storage import FaultyStorage
 
@@ -207,8 +208,8 @@ def test_a_head_of_which_one_half_is_gone_is_refused(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_written_refuses_the_commit_for_certain(tmp_path: Path) -> None:
     create_delta_table(str(tmp_path), SPEC)
-    storage = FaultyStorage(open_storage(str(tmp_path)))
-    table, job = DeltaLakeTable(storage, StorageOptions()), new_job()
+    storage = FaultyStorage(open_store(str(tmp_path)))
+    table, job = DeltaLakeTable(storage, S3Access()), new_job()
     bill = opening(job)
     table.bills.put(bill)
     storage.under, storage.fault = "_delta_log/", "fail"

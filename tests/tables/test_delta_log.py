@@ -15,13 +15,14 @@ from lading.errors import RolledBackError, SchemaMismatchError, StorageError, Un
 from lading.model.bill import Bill
 from lading.model.job import Job
 from lading.model.outcome import Landed, NotLanded, Unknown
+from lading.model.s3_access import S3Access
+from lading.storage.store import open_store
 from lading.tables.bills import bill_key
 from lading.tables.delta.actions import LOG, entry_key
 from lading.tables.delta.create import create_delta_table
 from lading.tables.delta.maintenance import look_after_log
 from lading.tables.delta.table import MAX_REBASES, DeltaLakeTable
 from lading.tables.maintenance import CarePolicy
-from lading.tables.storage import StorageOptions, open_storage
 from tests.tables.drive import SPEC, ids, load, new_job, opening, put_and_commit, some_rows, takeover
 from tests.tables.faulty_storage import FaultyStorage
 from tests.tables.rig_delta import DeltaRig, delta_local
@@ -36,8 +37,8 @@ class Scene:
         self.rig: DeltaRig = delta_local(root, None)
         self.path = root / "lake" / "clicks"
         create_delta_table(str(self.path), SPEC)
-        self.storage = FaultyStorage(open_storage(str(self.path)))
-        self.table = DeltaLakeTable(self.storage, StorageOptions())
+        self.storage = FaultyStorage(open_store(str(self.path)))
+        self.table = DeltaLakeTable(self.storage, S3Access())
         self.job: Job = new_job()
         self.first: Bill = opening(self.job)
         assert isinstance(put_and_commit(self.table, self.first), Landed)
@@ -266,7 +267,7 @@ def test_care_does_not_clean_a_log_that_says_it_must_not_be(tmp_path: Path) -> N
         {"delta.logRetentionDuration": "interval 0 seconds", "delta.enableExpiredLogCleanup": "false"}
     )
     before = scene.rig.versions("clicks")
-    look_after_log(scene.storage, StorageOptions(), CarePolicy(), datetime(2100, 1, 1, tzinfo=UTC))
+    look_after_log(scene.storage, S3Access(), CarePolicy(), datetime(2100, 1, 1, tzinfo=UTC))
     assert scene.rig.versions("clicks") == before
     assert deltalake.DeltaTable(str(scene.path)).version() == 2
 

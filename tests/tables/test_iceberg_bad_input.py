@@ -21,10 +21,10 @@ from lading.errors import (
     TableVersionError,
 )
 from lading.model.outcome import Landed, NotLanded
+from lading.model.s3_access import S3Access
 from lading.tables.iceberg.catalog import CatalogSpec, sqlite_catalog
 from lading.tables.iceberg.head import head_property
 from lading.tables.iceberg.table import create_iceberg_table, open_iceberg_table
-from lading.tables.storage import StorageOptions
 from lading.testing.marked import secret
 from tests.tables.drive import SPEC, new_job, opening, put_and_commit, takeover
 from tests.tables.rig_iceberg import IcebergRig, iceberg_local
@@ -167,7 +167,7 @@ def test_folders_with_unusual_names(tmp_path: Path) -> None:
 
 
 def test_a_store_that_cannot_be_reached(tmp_path: Path) -> None:
-    options = StorageOptions(
+    options = S3Access(
         endpoint="http://127.0.0.1:9",
         region="us-east-1",
         access_key=secret("a"),

@@ -9,10 +9,10 @@ from pyiceberg.table.update import SetLocationUpdate
 
 from lading.errors import SchemaMismatchError
 from lading.model.outcome import Landed
+from lading.model.s3_access import S3Access
 from lading.tables.iceberg.catalog import open_catalog, sqlite_catalog
 from lading.tables.iceberg.table import IcebergTable
 from lading.tables.iceberg.writer import IcebergWriter
-from lading.tables.storage import StorageOptions
 from tests.console.local import LocalLading
 from tests.tables.drive import SPEC, ids, load, new_job, opening, put_and_commit, some_rows, takeover
 from tests.tables.rig_iceberg import IcebergRig, iceberg_local
@@ -96,7 +96,7 @@ def test_a_job_goes_on_after_the_move(tmp_path: Path) -> None:
         )
         runner = lading.runner(lading.job("j").job_id)
         runner.run_once()
-        other = open_catalog(sqlite_catalog(tmp_path / "home"), StorageOptions()).load_table("default.t")
+        other = open_catalog(sqlite_catalog(tmp_path / "home"), S3Access()).load_table("default.t")
         update = SetLocationUpdate.model_validate({"location": f"{tmp_path}/elsewhere"})
         other._do_commit(updates=(update,), requirements=())
         (tmp_path / "in" / "b.csv").write_text("id\n3\n")

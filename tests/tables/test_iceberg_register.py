@@ -13,9 +13,9 @@ from lading.errors import ConfigError, RolledBackError, TableNotFoundError
 from lading.model.bill import Bill
 from lading.model.job import Job
 from lading.model.outcome import Landed
+from lading.model.s3_access import S3Access
 from lading.tables.iceberg.register import LostTable, find_lost_table, is_in_catalog, register_iceberg_table
 from lading.tables.iceberg.table import IcebergTable
-from lading.tables.storage import StorageOptions
 from tests.tables.drive import SPEC, ids, load, new_job, opening, put_and_commit, some_rows
 from tests.tables.rig_iceberg import IcebergRig, iceberg_local, iceberg_s3
 from tests.tables.s3_server import S3Server
@@ -47,7 +47,7 @@ class Wreck:
         return Path(found["manifest-list"].removeprefix("file://"))
 
     def find(self) -> LostTable:
-        return find_lost_table(str(self.place), StorageOptions())
+        return find_lost_table(str(self.place), S3Access())
 
 
 def _batch(rig: IcebergRig, table: IcebergTable, job: Job, base: Bill, number: int) -> Bill:
@@ -77,7 +77,7 @@ def test_the_newest_file_is_the_table(wreck: Wreck) -> None:
 
 
 def test_it_is_given_back(wreck: Wreck, tmp_path: Path) -> None:
-    rig, name, options = wreck.rig, "lake.clicks", StorageOptions()
+    rig, name, options = wreck.rig, "lake.clicks", S3Access()
     wreck.table.close()
     (database,) = tmp_path.rglob("catalog.db")
     database.unlink()
@@ -133,7 +133,7 @@ def test_a_table_without_manifests_is_not_an_empty_one(wreck: Wreck) -> None:
 def test_an_empty_table_is_only_what_was_never_written_to(tmp_path: Path) -> None:
     rig = iceberg_local(tmp_path, None)
     place = rig.create("empty", SPEC).location.removeprefix("file://")
-    assert find_lost_table(place, StorageOptions()).path.rpartition("/")[2].startswith("00000-")
+    assert find_lost_table(place, S3Access()).path.rpartition("/")[2].startswith("00000-")
     first = Wreck(rig, batches=0)
     first.manifest_list(first.metadata[-1]).unlink()
     assert f"move {first.metadata[-1].name} out" in refused(first)
@@ -182,7 +182,7 @@ def test_a_table_that_was_moved_is_told_from_where(wreck: Wreck, tmp_path: Path)
     old, new = wreck.place, tmp_path / "elsewhere"
     shutil.move(old, new)
     with pytest.raises(ConfigError, match="was moved or copied from") as caught:
-        find_lost_table(str(new), StorageOptions())
+        find_lost_table(str(new), S3Access())
     assert str(old) in str(caught.value)
     shutil.move(new, old)
     assert wreck.find().path == str(wreck.metadata[-1])
@@ -220,7 +220,7 @@ def test_a_table_that_was_rolled_back_says_so(wreck: Wreck) -> None:
 
 def test_nothing_is_no_table(tmp_path: Path) -> None:
     with pytest.raises(TableNotFoundError, match="no metadata file"):
-        find_lost_table(str(tmp_path), StorageOptions())
+        find_lost_table(str(tmp_path), S3Access())
 
 
 def test_a_folder_may_have_a_percent_sign(tmp_path: Path) -> None:

@@ -13,11 +13,11 @@ from pyiceberg.table.snapshots import ancestors_of
 
 from lading.model.bill import Bill
 from lading.model.job import Job
+from lading.model.s3_access import S3Access
 from lading.model.table import TableSpec
 from lading.tables.iceberg.catalog import open_catalog
 from lading.tables.iceberg.table import IcebergTable
 from lading.tables.maintenance import CarePolicy
-from lading.tables.storage import StorageOptions
 from tests.tables.drive import SPEC, load, new_job, opening, put_and_commit, some_rows
 from tests.tables.rig_iceberg import IcebergRig, iceberg_local
 
@@ -117,7 +117,7 @@ def test_a_tag_that_is_made_meanwhile_stays(rig: IcebergRig) -> None:
 def test_a_table_whose_files_are_shared_can_be_read_under_its_other_name(rig: IcebergRig) -> None:
     """`gc.enabled=false`: old metadata files are kept as well, unless the statement says otherwise."""
     table, job = made(rig, 3, {"gc.enabled": "false", "write.metadata.previous-versions-max": "2"})
-    catalog = open_catalog(rig.catalog, StorageOptions())
+    catalog = open_catalog(rig.catalog, S3Access())
     kept = catalog.register_table("lake.kept", rig.stranger("clicks").metadata_location)
     assert kept.scan().to_arrow().num_rows == 3
     head = table.read_head(job.job_id)

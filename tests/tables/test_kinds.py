@@ -16,10 +16,10 @@ from lading.errors import ConfigError, LadingError, TableExistsError
 from lading.ids import JobId
 from lading.model.outcome import Landed
 from lading.model.table import Column, PartitionField, TableSpec
+from lading.storage.store import open_store
 from lading.tables.base import LakeTable
 from lading.tables.kind import TableKind, TablePlace
 from lading.tables.registry import NAMES, all_kinds, kind_of, open_writer
-from lading.tables.storage import open_storage
 from tests.tables.drive import load, new_job, opening, put_and_commit
 from tests.tables.optional import skip_without
 
@@ -180,7 +180,7 @@ def test_a_table_of_lading_is_owned(kind: TableKind, tmp_path: Path) -> None:
     place = place_in(tmp_path)
     kind.create(place, SPEC)
     load_rows(kind.open(place))
-    kind.check_owned(open_storage(place.location))
+    kind.check_owned(open_store(place.location))
 
 
 def test_an_empty_text_as_a_partition_value_comes_back_as_the_kind_says(kind: TableKind, tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from lading.model.table import Column, TableSpec
+from lading.storage.store import open_store
 from lading.tables import parquet
 from lading.tables.base import LakeTable
-from lading.tables.storage import open_storage
 from tests.tables.drive import load, new_job, opening, put_and_commit
 from tests.tables.rig import Rig
 
@@ -44,7 +44,7 @@ def committed(rig: Rig, table: LakeTable, *groups: pa.Table) -> list[pq.FileMeta
     put_and_commit(table, first)
     staged = rig.stage(table, pa.concat_tables(groups), "a")
     put_and_commit(table, load(job, first, staged))
-    filesystem, root = open_storage(table.location, table.writer_spec().options).arrow()
+    filesystem, root = open_store(table.location, table.writer_spec().options).arrow()
     return [pq.read_metadata(f"{root}/{file.path}", filesystem=filesystem) for file in staged]
 
 
@@ -84,7 +84,7 @@ def test_a_reader_that_passes_over_row_groups_finds_nan(local_lake: Rig) -> None
     """Arrow's own filter, as one that trusts footers: NaN is not below 2."""
     table = cast("LakeTable", local_lake.create("t", SPEC))
     committed(local_lake, table, rows([1.0, NAN]))
-    filesystem, root = open_storage(table.location, table.writer_spec().options).arrow()
+    filesystem, root = open_store(table.location, table.writer_spec().options).arrow()
     paths = [f"{root}/{path}" for path in table.files()]
     found = ds.dataset(paths, filesystem=filesystem).to_table(filter=~(ds.field("d") < 2.0))
     assert found.num_rows == 1

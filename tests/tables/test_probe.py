@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from lading.errors import TableNotWritableError
+from lading.storage.store import open_store
 from lading.tables import probe
 from lading.tables.delta.create import create_delta_table, open_delta_table
 from lading.tables.iceberg.catalog import sqlite_catalog
 from lading.tables.iceberg.table import create_iceberg_table
-from lading.tables.storage import open_storage
 from tests.console.local import LocalLading
 from tests.tables.drive import SPEC
 from tests.tables.s3_server import S3Server, serve_s3
@@ -25,7 +25,7 @@ def deaf() -> Iterator[S3Server]:
 
 
 def objects(server: S3Server, bucket: str) -> list[str]:
-    return list(open_storage(f"s3://{bucket}", server.options).keys(""))
+    return list(open_store(f"s3://{bucket}", server.options).keys(""))
 
 
 def test_a_store_that_ignores_the_condition_is_refused_by_name(deaf: S3Server, tmp_path: Path) -> None:
@@ -73,6 +73,6 @@ def test_a_store_that_keeps_it_is_asked_once(s3: S3Server, monkeypatch: pytest.M
 
 def test_keys_that_may_not_write_are_let_through(s3: S3Server) -> None:
     """A reader opens a table: whoever cannot put anything cannot lose a commit either."""
-    storage = open_storage("s3://there-is-no-such-bucket/t", s3.options)
+    storage = open_store("s3://there-is-no-such-bucket/t", s3.options)
     probe.check_put_if_absent(storage, s3.options)
     assert (s3.endpoint, "there-is-no-such-bucket") not in probe._kept

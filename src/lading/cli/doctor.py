@@ -62,9 +62,9 @@ def _java(home: Path) -> str:
 
 
 def _storage(home: Path) -> str:
-    from lading.tables.storage import open_storage
+    from lading.storage.store import open_store
 
-    storage = open_storage(str(home / "storage"))
+    storage = open_store(str(home / "storage"))
     storage.put_if_absent("probe", b"x")
     return f"{'put-if-absent works' if not storage.put_if_absent('probe', b'y') else 'put-if-absent OVERWRITES'}"
 

@@ -38,12 +38,12 @@ from lading.sql.statements.load_specs import load_spec
 from lading.sql.syntax.names import check_object_name
 from lading.sql.syntax.parse import parse_statement
 from lading.sql.syntax.spans import is_reference, is_secret
+from lading.storage.store import ObjectStore, open_store
 from lading.store.records import AuditEntry
 from lading.tables.bills import FOLDER, StoredBills
 from lading.tables.kind import FoundTable, TableSight
 from lading.tables.manifest import TableCard, is_same_place, read_card, settle_place
 from lading.tables.registry import all_kinds
-from lading.tables.storage import Storage, open_storage
 
 MOST_INDEXED = 1000
 """Bills of a job that are put into the index again, newest first."""
@@ -76,7 +76,7 @@ class _Place:
 
     location: str
     card: TableCard
-    storage: Storage
+    storage: ObjectStore
     reach: Mapping[str, str]
 
     @property
@@ -167,7 +167,7 @@ def _look(
 ) -> Iterable[_Place]:
     """The table at a place. `named` is what it is called when it does not say so itself."""
     try:
-        storage = open_storage(location, lading.catalog.options_for(reach))
+        storage = open_store(location, lading.catalog.options_for(reach))
         card = read_card(storage) or (_guess(lading, storage, *named, is_home=is_home) if named else None)
         if card is None:
             msg = f"There is no table of Lading at {location}"
@@ -183,7 +183,7 @@ def _look(
         findings.append(_failed("table", location, error))
 
 
-def _guess(lading: Lading, storage: Storage, database: str, name: str, *, is_home: bool) -> TableCard | None:
+def _guess(lading: Lading, storage: ObjectStore, database: str, name: str, *, is_home: bool) -> TableCard | None:
     """The card of a table that has none: its files tell the format, but neither lengths of texts nor its age."""
     kinds = [kind for kind in all_kinds() if next(iter(storage.keys(f"{kind.folder}/")), None) is not None]
     if len(kinds) > 1:

@@ -13,11 +13,11 @@ from lading.commit.protocols import Table
 from lading.ids import JobId
 from lading.model.batch import StagedFile
 from lading.model.bill import Head
+from lading.model.s3_access import S3Access
 from lading.tables.bills import StoredBills
 from lading.tables.maintenance import CarePolicy, CareReport
 from lading.tables.removals import Removals
 from lading.tables.snapshot import Snapshot
-from lading.tables.storage import StorageOptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,7 @@ class WriterSpec:
     schema: pa.Schema
     partition_by: tuple[tuple[str, str], ...] = ()
     """(column, transform) in order."""
-    options: StorageOptions = StorageOptions()
+    options: S3Access = S3Access()
     extra: str = ""
     """What the format's own writer needs besides; nobody else looks into it."""
     target_bytes: int = 128 * 1024 * 1024

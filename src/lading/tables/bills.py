@@ -14,7 +14,7 @@ from lading.errors import HeadLostError, RecordInconsistentError, UnknownOutcome
 from lading.ids import JobId, Token
 from lading.model.bill import Bill, Head
 from lading.model.codec import parse_bill, render_bill
-from lading.tables.storage import Storage
+from lading.storage.store import ObjectStore
 
 FOLDER = "_lading"
 
@@ -38,7 +38,7 @@ class ResumeCopies(Protocol):
 class StoredBills:
     """Bills as objects in the table's own storage."""
 
-    def __init__(self, storage: Storage, copies: ResumeCopies) -> None:
+    def __init__(self, storage: ObjectStore, copies: ResumeCopies) -> None:
         self._storage = storage
         self._copies = copies
 

@@ -17,10 +17,11 @@ import pyarrow as pa
 
 from lading.ids import JobId
 from lading.model.bill import Head
+from lading.model.s3_access import S3Access
 from lading.model.table import TableSpec
+from lading.storage.store import ObjectStore
 from lading.tables.base import LakeTable, Writer, WriterSpec
 from lading.tables.bills import StoredBills
-from lading.tables.storage import Storage, StorageOptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +33,7 @@ class TablePlace:
     name: str
     """database.table."""
     location: str
-    options: StorageOptions = StorageOptions()
+    options: S3Access = S3Access()
 
 
 class TableSight(Protocol):
@@ -125,7 +126,7 @@ class TableKind(Protocol):
         """
         ...
 
-    def check_owned(self, storage: Storage) -> None:
+    def check_owned(self, storage: ObjectStore) -> None:
         """Refuse a table outside the warehouse that another catalog keeps: it would have two owners."""
         ...
 

@@ -19,9 +19,9 @@ from urllib.parse import unquote, urlsplit
 from lading.errors import RecordError, RecordUnreadableError, RecordVersionError
 from lading.model.codec import decode, encode
 from lading.model.table import TableSpec
+from lading.storage.store import ObjectStore
 from lading.tables.bills import FOLDER
 from lading.tables.registry import NAMES
-from lading.tables.storage import Storage
 
 KEY = f"{FOLDER}/table.json"
 VERSION = 1
@@ -43,7 +43,7 @@ class TableCard:
     created_at: datetime
 
 
-def leave_card(storage: Storage, card: TableCard) -> None:
+def leave_card(storage: ObjectStore, card: TableCard) -> None:
     """Write the card of a table that was just made. One that is there is replaced.
 
     It is of a table that was dropped and whose files stayed, or of the same statement, which was cut off.
@@ -58,7 +58,7 @@ def leave_card(storage: Storage, card: TableCard) -> None:
     storage.put_if_absent(KEY, content)
 
 
-def read_card(storage: Storage) -> TableCard | None:
+def read_card(storage: ObjectStore) -> TableCard | None:
     """The card of the table at a place; None when there is none. Raises RecordError for one that cannot be read."""
     content = storage.get(KEY)
     if content is None:

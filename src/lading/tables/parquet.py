@@ -14,7 +14,7 @@ import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
 from lading.model.batch import StagedFile
-from lading.tables.storage_local import sync_file
+from lading.storage.local import sync_file
 
 PartitionKey = tuple[str | None, ...]
 

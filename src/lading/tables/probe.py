@@ -12,15 +12,16 @@ from contextlib import suppress
 from urllib.parse import urlsplit
 
 from lading.errors import StorageError, TableNotWritableError
+from lading.model.s3_access import S3Access
+from lading.storage.store import ObjectStore
 from lading.tables.bills import FOLDER
-from lading.tables.storage import Storage, StorageOptions
 
 _kept: set[tuple[str, str]] = set()
 """Endpoint and bucket of stores that kept the promise."""
 _lock = threading.Lock()
 
 
-def check_put_if_absent(storage: Storage, options: StorageOptions) -> None:
+def check_put_if_absent(storage: ObjectStore, options: S3Access) -> None:
     """Put a small object twice, and remove it. Raises TableNotWritableError when both puts were told to have won.
 
     A local disk is not asked: `link` never replaces a file. Keys that may not write are let through; they commit
@@ -42,7 +43,7 @@ def check_put_if_absent(storage: Storage, options: StorageOptions) -> None:
             _kept.add(store)
 
 
-def _is_kept(storage: Storage) -> bool | None:
+def _is_kept(storage: ObjectStore) -> bool | None:
     """None: the store refused to be asked."""
     key = f"{FOLDER}/probe/{secrets.token_hex(16)}"
     try:

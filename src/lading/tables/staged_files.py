@@ -4,22 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pyarrow.fs as pafs
-
 from lading.errors import SchemaMismatchError
 from lading.model.batch import StagedFile
-from lading.tables.storage import Storage
+from lading.storage.store import ObjectStore
 
 
-def check_present(storage: Storage, staged: Sequence[StagedFile]) -> None:
+def check_present(storage: ObjectStore, staged: Sequence[StagedFile]) -> None:
     """Every file is there and has its size. A stranger's vacuum or removal of orphan files may have taken it."""
-    if not staged:
-        return
-    filesystem, root = storage.arrow()
-    found = filesystem.get_file_info([f"{root}/{file.path}" for file in staged])
-    for file, info in zip(staged, found, strict=True):
-        if info.type is not pafs.FileType.File or info.size != file.size_bytes:
-            was = "is gone" if info.type is pafs.FileType.NotFound else f"has {info.size} bytes, not {file.size_bytes}"
+    for file, size in zip(staged, storage.sizes([file.path for file in staged]), strict=True):
+        if size != file.size_bytes:
+            was = "is gone" if size is None else f"has {size} bytes, not {file.size_bytes}"
             msg = f"The staged file {file.path} {was}"
             raise SchemaMismatchError(
                 msg, left="Nothing was written to the table.", todo="The batch must be staged again.", path=file.path

@@ -11,7 +11,7 @@ from lading.errors import StageError
 from lading.model.batch import Report, Split
 from lading.model.tally import RowCounts
 from lading.sources.files.payload import FilePart, parse_payload
-from lading.sources.files.store import ByteFile, ObjectInfo
+from lading.storage.store import ByteFile, ObjectInfo
 from lading.testing.clock import ManualClock
 from lading.testing.source import Row, ScriptedSource
 from lading.testing.stager import ScriptedStager, WriteFile
@@ -44,7 +44,7 @@ class SimulatedFile:
 
 
 class Folder:
-    """Both sides of it: what writers do, and the `ObjectStore` that Lading lists."""
+    """Both sides of it: what writers do, and the `ReadStore` that Lading lists."""
 
     def __init__(self, rng: Random, clock: ManualClock) -> None:
         self._rng = rng
@@ -97,7 +97,7 @@ class Folder:
 
     # What Lading asks.
 
-    def list(self, prefix: str, start_after: str, *, max_slashes: int | None = None) -> Iterator[ObjectInfo]:
+    def list(self, prefix: str, start_after: str = "", *, max_slashes: int | None = None) -> Iterator[ObjectInfo]:
         for key in sorted(key for key in self.files if key > start_after):
             file = self.files[key]
             yield ObjectInfo(key, _ROW_BYTES * file.written, file.etag, file.modified)
@@ -105,7 +105,7 @@ class Folder:
     def open(self, key: str, *, if_match: str, size: int, random: bool = False) -> ByteFile:
         raise NotImplementedError
 
-    def uri(self, key: str) -> str:
+    def uri_of(self, key: str) -> str:
         return key
 
     def read(self, part: FilePart) -> Sequence[Row]:

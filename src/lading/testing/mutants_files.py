@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from lading.sources.files import source, window
 from lading.sources.files.settling import Settling
-from lading.sources.files.store import ObjectInfo
 from lading.sources.files.window import FileStatus, Window
+from lading.storage.store import ObjectInfo
 from lading.testing.mutants import Patch, mutant
 
 

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 from lading.errors import HeadLostError
 from lading.ids import JobId
 from lading.model.bill import Bill
+from lading.storage.store import open_store
 from lading.tables.base import LakeTable
-from lading.tables.storage import open_storage
 from lading.testing.kinesis.verifier import Verdict, verify_rows
 
 KEY, NUMBER = "k", "n"
@@ -36,7 +36,7 @@ def rows_in_load_order(table: LakeTable, job_id: JobId) -> Iterator[tuple[str, i
 
     Splits of one commit are of partitions that share no key, so their order among each other says nothing.
     """
-    filesystem, root = open_storage(table.location, table.writer_spec().options).arrow()
+    filesystem, root = open_store(table.location, table.writer_spec().options).arrow()
     for bill in lineage(table, job_id):
         for file in bill.files:
             with filesystem.open_input_file(f"{root}/{file.path}") as opened:

@@ -10,20 +10,21 @@ from pathlib import Path
 
 from lading.clock import Clock
 from lading.errors import ConfigError, TableExistsError, TableNotFoundError
+from lading.model.s3_access import S3Access
 from lading.net.addresses import AddressRules
 from lading.service.home import Home
 from lading.service.security.endpoints import Endpoints, endpoints_of, table_subject
 from lading.service.security.vault import Vault, open_secrets, resolve_properties, seal_secrets
-from lading.sources.homes import home_of
 from lading.sql.statements.parts import QualifiedName
 from lading.sql.statements.tables import CreateTable
+from lading.storage.homes import home_of
+from lading.storage.store import open_store
 from lading.store.protocols import Catalog, MetadataStore
 from lading.store.records import DatabaseEntry, TableEntry
 from lading.tables.base import LakeTable
 from lading.tables.kind import FoundTable, TablePlace
 from lading.tables.manifest import TableCard, is_same_place, leave_card, local_path, settle_place
 from lading.tables.registry import kind_of, kind_of_statement
-from lading.tables.storage import StorageOptions, open_storage
 
 _IF_LOST = "If the metadata store was lost: lading recover gives tables and jobs back to it."
 
@@ -74,7 +75,7 @@ class TableCatalog:
             created_at=self._clock.now(),
         )
         # Dies after this: a table that knows its name, and a store that does not; `lading recover` would give it to it.
-        leave_card(open_storage(location, self.storage_options(database, name, location)), card)
+        leave_card(open_store(location, self.storage_options(database, name, location)), card)
         self.adopt(card, location)
 
     def adopt(self, card: TableCard, location: str) -> None:
@@ -94,13 +95,13 @@ class TableCatalog:
         """Keep how the files of a table are reached, sealed."""
         self._store.write_setting(_reach_key(database, name), seal_secrets(self._vault, reach) if reach else "")
 
-    def options_for(self, reach: Mapping[str, str]) -> StorageOptions:
+    def options_for(self, reach: Mapping[str, str]) -> S3Access:
         """How files are reached with properties of the owner of the home. References to secrets are followed."""
         named = endpoints_of(reach)
         return self._with_rules(reach, self._endpoints.rules_for("", named, trusted=named))
 
-    def _with_rules(self, reach: Mapping[str, str], rules: AddressRules) -> StorageOptions:
-        options = StorageOptions.from_properties(resolve_properties(reach, home=self._home.path))
+    def _with_rules(self, reach: Mapping[str, str], rules: AddressRules) -> S3Access:
+        options = S3Access.from_properties(resolve_properties(reach, home=self._home.path))
         return replace(options, addresses=rules)
 
     def open_table(self, database: str, name: str) -> LakeTable:
@@ -124,7 +125,7 @@ class TableCatalog:
         options = self.storage_options(database, name, location)
         return TablePlace(home=self._home.path, name=f"{database}.{name}", location=location, options=options)
 
-    def storage_options(self, database: str, name: str, location: str | None = None) -> StorageOptions:
+    def storage_options(self, database: str, name: str, location: str | None = None) -> S3Access:
         """How the files of a table are reached. References to secrets are followed each time.
 
         `location` is for a table that has no name yet.

@@ -43,7 +43,7 @@ from lading.service.spark_queries.wire import (
     read_frame,
     send_frame,
 )
-from lading.tables.storage import StoragePlace
+from lading.storage.store import StoragePlace
 
 KEPT = ("spark.sql.ansi.enabled", "spark.sql.session.timeZone")
 CLOSED = {
@@ -138,7 +138,7 @@ def _frame(spark: SparkSession, view: View, request: QueryRequest, key: str) -> 
     if not view.files:
         return empty_frame(spark, view.schema)
     if view.storage is not None or not view.is_plain:
-        place = StoragePlace(uri=view.root, options=view.storage)
+        place = StoragePlace(uri=view.root, access=view.storage)
         lent = request.identity if is_local(spark) and view.storage is not None else {}
         if view.storage is not None and view.storage.access_key:
             lent = without_identity(lent)

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field
 import pyarrow as pa
 
 from lading.errors import ConfigError
-from lading.tables.storage import StorageOptions
+from lading.model.s3_access import S3Access
 
 REQUEST, HEAD, BATCH, DONE, ERROR = b"Q", b"H", b"B", b"D", b"E"
 READY, OUT_OF_MEMORY, SPARK_ENDED = b"R", b"M", b"J"
@@ -38,7 +38,7 @@ class View:
     """Columns that its files leave out: one row for each file."""
     is_plain: bool = True
     """Java can read it by itself: names of folders say what the constants say, and all of them are ASCII."""
-    storage: StorageOptions | None = field(default=None, repr=False)
+    storage: S3Access | None = field(default=None, repr=False)
     """How to reach a root that is not on this machine, keys among it."""
 
 

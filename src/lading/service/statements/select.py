@@ -14,6 +14,7 @@ from lading.errors import ConfigError, NotSupportedError
 from lading.jobs.record import JobKind
 from lading.jobs.routine_views import SCHEMA_COLUMNS
 from lading.jobs.views import JOB_COLUMNS, TASK_COLUMNS, render_jobs, render_tasks
+from lading.model.s3_access import S3Access
 from lading.pipeline.environment import cloud_identity, without_identity
 from lading.service.limits.cancellation import current_stop
 from lading.service.limits.sqlite_sandbox import SmallTables
@@ -28,7 +29,6 @@ from lading.sql.expressions.queries import SCHEMA, is_about_jobs, literal_row, r
 from lading.sql.statements.jobs import Query
 from lading.sql.statements.users import Privilege
 from lading.tables.base import LakeTable
-from lading.tables.storage import StorageOptions
 
 FUNCTIONS = {"JOBS": "jobs", "TASKS": "tasks"}
 ROUTINE_TABLE = "routine_load_jobs"
@@ -126,7 +126,7 @@ def _tables(session: Session, query: Query) -> Result:
         raise type(error)(_without_names(error.what, shown), left=error.left, todo=error.todo) from error
 
 
-def _lent(places: Sequence[StorageOptions]) -> Mapping[str, str]:
+def _lent(places: Sequence[S3Access]) -> Mapping[str, str]:
     """The identity of the service, where a table has no keys of its own."""
     if not places:
         return {}
@@ -144,7 +144,7 @@ def _without_names(text: str, names: Mapping[str, str]) -> str:
     return text
 
 
-def _view(name: str, lake: LakeTable, options: Callable[[], StorageOptions]) -> View:
+def _view(name: str, lake: LakeTable, options: Callable[[], S3Access]) -> View:
     """The current snapshot of a table."""
     root = lake.location.removeprefix("file://")
     is_remote, snapshot = not Path(root).is_dir(), lake.snapshot()

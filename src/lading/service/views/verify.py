@@ -17,9 +17,9 @@ from lading.jobs.record import JobRecord
 from lading.model.batch import StagedFile
 from lading.model.bill import Bill
 from lading.model.tally import Tally
+from lading.storage.store import open_store
 from lading.tables.base import LakeTable
 from lading.tables.removals import Removals
-from lading.tables.storage import open_storage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +125,7 @@ def _taken(gone: Mapping[str, StagedFile], removals: Removals, *, is_rewrite: bo
 
 
 def _content(named: list[StagedFile], there: Counter[str], table: LakeTable) -> list[str]:
-    filesystem, root = open_storage(table.location, table.writer_spec().options).arrow()
+    filesystem, root = open_store(table.location, table.writer_spec().options).arrow()
     found = []
     for file in named:
         if file.path in there:

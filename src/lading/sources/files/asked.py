@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 
 from lading.model.load import FileIntake
 from lading.model.row_formats import CsvOptions
+from lading.model.s3_access import S3Access
 from lading.net.addresses import EVERY_PRIVATE, AddressRules
 from lading.sources.files.place import parse_uri
 from lading.sources.files.spec import (
@@ -16,10 +19,8 @@ from lading.sources.files.spec import (
     Ingestion,
     LateFiles,
     MissingColumns,
-    S3Access,
 )
 from lading.sql.properties.files import FileProperties, S3Properties
-from lading.sql.properties.files import S3Access as AskedAccess
 
 _COMPRESSIONS = {"gzip": "gz", "none": "plain", "snappyblock": "snappy", "lz4frame": "lz4"}
 
@@ -36,7 +37,7 @@ def files_spec_of(
     return FilesSpec(
         place=parse_uri(source.uri),
         format=form,
-        s3=_access(source.access, addresses) if isinstance(source, S3Properties) else S3Access(),
+        s3=replace(source.access, addresses=addresses) if isinstance(source, S3Properties) else S3Access(),
         compression=Compression(_COMPRESSIONS.get(files.compress_type, files.compress_type)),
         csv=files.csv,
         json=files.json,
@@ -50,26 +51,6 @@ def files_spec_of(
         max_record_bytes=files.max_record_bytes or MAX_RECORD_BYTES,
         schema=_schema(files.csv) if form.is_csv else None,
     )
-
-
-def _access(asked: AskedAccess, addresses: AddressRules) -> S3Access:
-    return S3Access(
-        endpoint=_url(asked.endpoint),
-        region=asked.region,
-        access_key=asked.access_key,
-        secret_key=asked.secret_key,
-        session_token=asked.session_token,
-        role_arn=asked.role_arn,
-        external_id=asked.external_id,
-        sts_endpoint=_url(asked.sts_endpoint),
-        path_style=asked.use_path_style,
-        anonymous=asked.anonymous,
-        addresses=addresses,
-    )
-
-
-def _url(endpoint: str) -> str:
-    return f"https://{endpoint}" if endpoint and "://" not in endpoint else endpoint
 
 
 def _schema(asked: CsvOptions) -> pa.Schema | None:

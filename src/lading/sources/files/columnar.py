@@ -13,9 +13,9 @@ from lading.sources.files.errors import file_unreadable
 from lading.sources.files.payload import FilePart
 from lading.sources.files.rows import MAX_ROWS, RowShaper
 from lading.sources.files.spec import FilesSpec, Format, MissingColumns
-from lading.sources.files.store import ByteFile
 from lading.sources.files.text_files import check_columns
 from lading.sources.files.unpack import lend
+from lading.storage.store import ByteFile
 
 
 def columnar_batches(

@@ -8,7 +8,7 @@
         ├── PlaceMissingError      the folder is not there
         └── UnsortedListingError   the store does not list in the order of keys; the next listing is sorted here
 
-Foreign errors of pyarrow and the operating system are translated here and in the stores, nowhere else.
+What pyarrow, the disk and the store say is put into the words of jobs here, and nowhere else.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 
-from lading.errors import ConfigError, ListingError, SourceError, StorageError
+from lading.errors import ListingError, SourceError, StorageError
+from lading.storage.errors import cause_of, fault_of
+from lading.storage.store import ObjectInfo, ReadStore
 
 _NOTHING = "Nothing of this batch was committed; the position is unchanged."
 
@@ -68,14 +70,7 @@ def file_unreadable(uri: str, why: str) -> FileUnreadableError:
     return FileUnreadableError(msg, left=_NOTHING, todo=todo, file=uri)
 
 
-def file_of_home(path: str, home: str) -> ConfigError:
-    """The file is one of Lading's own."""
-    msg = f"File {path} belongs to Lading itself: it is in the home folder {home}, or leads into it"
-    todo = "Keep the files of jobs outside of the home folder, and write a uri that does not match files in it."
-    return ConfigError(msg, left="Nothing of it was read.", todo=todo, file=path)
-
-
-def store_failed(uri: str, why: object) -> StorageError:
+def file_not_fetched(uri: str, why: object) -> StorageError:
     """The store did not answer, or refused."""
     msg = f"File {uri} could not be fetched: {why}"
     return StorageError(msg, left=_NOTHING, todo="Check the network, the endpoint and the credentials.", file=uri)
@@ -103,8 +98,46 @@ def listing_unsorted(uri: str) -> UnsortedListingError:
 
 @contextmanager
 def translating(uri: str) -> Iterator[None]:
-    """Errors of pyarrow and of the disk become errors about a file. Arrow raises OSError for bad content too."""
+    """Errors of pyarrow, disk and store become errors about a file. Arrow raises OSError for bad content too."""
     try:
         yield
+    except StorageError as error:
+        raise _file_failed(uri, error) from error
     except (pa.ArrowException, OSError, EOFError) as error:
         raise file_unreadable(uri, " ".join(str(error).split())) from error
+
+
+def _file_failed(uri: str, error: StorageError) -> SourceError | StorageError:
+    match fault_of(error):
+        case "gone":
+            return file_gone(uri)
+        case "changed":
+            return file_changed(uri, error.facts["was"], error.facts["now"])
+        case _:
+            return file_not_fetched(uri, cause_of(error))
+
+
+def list_files(store: ReadStore, prefix: str, start_after: str, max_slashes: int | None) -> Iterator[ObjectInfo]:
+    """What the store lists. Raises ListingError."""
+    try:
+        yield from store.list(prefix, start_after, max_slashes=max_slashes)
+    except StorageError as error:
+        raise _listing_error(error, str(error.facts["place"])) from error
+
+
+def _listing_error(error: StorageError, place: str) -> ListingError:
+    why = cause_of(error)
+    match fault_of(error):
+        case "missing":
+            return place_missing(place)
+        case "unsorted":
+            return listing_unsorted(place)
+        case "role":
+            todo = "Check s3.role_arn and s3.external_id, the role's trust policy, and that the keys may assume it."
+            role = error.facts["role"]
+            return listing_failed(place, f"Can not build s3: the role {role} cannot be assumed: {why}", todo)
+        case "denied":
+            todo = "Check s3.access_key, s3.secret_key and s3.region, and that they may list the bucket."
+            return listing_failed(place, f"Can not build s3: {why}", todo)
+        case _:
+            return listing_failed(place, why)

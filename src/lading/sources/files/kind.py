@@ -9,10 +9,10 @@ from lading.errors import ConfigError
 from lading.model.file_offset import render_offset
 from lading.model.moves import Direction, PartitionMove, plain_way
 from lading.model.positions import PartitionState, Positions
-from lading.sources.aws_keys import has_keys
 from lading.sources.files.source import FileCount, FilesSource, Survey
 from lading.sql.properties.files import is_s3_uri
 from lading.status.lag import LagUnit
+from lading.storage.aws import has_keys
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

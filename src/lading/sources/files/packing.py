@@ -14,7 +14,7 @@ from itertools import pairwise
 from lading.sources.files.compression import compression_of
 from lading.sources.files.payload import FilePart
 from lading.sources.files.spec import Compression, FilesSpec, Format
-from lading.sources.files.store import ObjectInfo
+from lading.storage.store import ObjectInfo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,9 +15,9 @@ from lading.sources.files.json_reader import JsonReader
 from lading.sources.files.payload import FilePart, parse_payload
 from lading.sources.files.rows import RowShaper
 from lading.sources.files.spec import FilesSpec, Format
-from lading.sources.files.store import ByteFile, ObjectStore, open_store
 from lading.sources.files.text_files import csv_batches, open_text
 from lading.sources.hidden import HIDDEN
+from lading.storage.store import ByteFile, ReadStore, open_store
 
 _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 
@@ -34,16 +34,14 @@ def read_splits(spec: FilesSpec, splits: Sequence[Split]) -> Iterator[pa.RecordB
         yield from read_split(spec, split)
 
 
-def read_split(
-    spec: FilesSpec, split: Split, *, store: ObjectStore | None = None
-) -> Iterator[pa.RecordBatch | SplitEnd]:
+def read_split(spec: FilesSpec, split: Split, *, store: ReadStore | None = None) -> Iterator[pa.RecordBatch | SplitEnd]:
     """Every row of a split, good or bad, in batches; then one SplitEnd.
 
     Raises FileGoneError, FileChangedError, FileUnreadableError or StorageError, each with the name of the file. The
     rows before it must be thrown away then: no SplitEnd, no split. Memory is bounded by the block size and by
     `max_record_bytes`, for parquet and orc by one batch of one row group or one stripe.
     """
-    place = store or open_store(spec.place, spec.s3)
+    place = store or open_store(spec.place.root, spec.s3)
     payload = parse_payload(split.payload)
     count = _Count()
     for part in payload.parts:
@@ -69,8 +67,8 @@ class _Count:
         self.received = 0
 
 
-def _read_part(spec: FilesSpec, part: FilePart, store: ObjectStore, count: _Count) -> Iterator[pa.RecordBatch]:
-    uri = store.uri(part.key)
+def _read_part(spec: FilesSpec, part: FilePart, store: ReadStore, count: _Count) -> Iterator[pa.RecordBatch]:
+    uri = store.uri_of(part.key)
     shaper = RowShaper(_schema(spec), part.name, path_values(part.key, spec.path_partition_keys, uri))
     with translating(uri):
         file = store.open(part.key, if_match=part.etag, size=part.size, random=not spec.format.is_text)

@@ -18,25 +18,25 @@ from lading.sources.files.jsonpath import parse_jsonpath
 from lading.sources.files.payload import FilePart
 from lading.sources.files.source import FilesSource
 from lading.sources.files.spec import FilesSpec, Format
-from lading.sources.files.store import ByteFile, ObjectInfo, ObjectStore, open_store
 from lading.sources.files.text_files import OpenText, open_text
+from lading.storage.store import ByteFile, ObjectInfo, ReadStore, open_store
 
 _SAMPLE_BYTES = 1024 * 1024
 _SAMPLE_DOCUMENTS = 1000
 
 
-def infer_schema(spec: FilesSpec, *, store: ObjectStore | None = None, clock: Clock | None = None) -> FilesSpec | None:
+def infer_schema(spec: FilesSpec, *, store: ReadStore | None = None, clock: Clock | None = None) -> FilesSpec | None:
     """The spec with the columns of the first file, or as it is if it has some; None when there is no file yet.
 
     Columns of csv and json are strings: c1, c2, … for csv without names, the keys of the first documents for json.
     """
     if spec.schema is not None:
         return spec
-    place = store or open_store(spec.place, spec.s3)
+    place = store or open_store(spec.place.root, spec.s3)
     first = FilesSource(spec, store=place, clock=clock).first_file()
     if first is None:
         return None
-    uri = place.uri(first.key)
+    uri = place.uri_of(first.key)
     with translating(uri):
         file = place.open(first.key, if_match=first.etag, size=first.size, random=not spec.format.is_text)
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lading.clock import Clock
-from lading.sources.files.store import ObjectInfo
+from lading.storage.store import ObjectInfo
 
 _MOST_WATCHED = 10_000
 

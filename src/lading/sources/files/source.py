@@ -11,15 +11,15 @@ from lading.errors import ConfigError
 from lading.model.batch import Limits, Split
 from lading.model.file_offset import file_name_or_none
 from lading.model.positions import BEGINNING, ListedPartition, Listing, PartitionState, Positions
-from lading.sources.files.errors import PlaceMissingError, UnsortedListingError, file_of_home, listing_failed
+from lading.sources.files.errors import PlaceMissingError, UnsortedListingError, list_files, listing_failed
 from lading.sources.files.glob import compile_glob
 from lading.sources.files.packing import SplitSizing, end_of, pack_files
 from lading.sources.files.payload import FilePart, Payload, render_payload
 from lading.sources.files.settling import Settling
 from lading.sources.files.spec import FilesSpec, Ingestion, LateFiles
-from lading.sources.files.store import ObjectInfo, ObjectStore, open_store
 from lading.sources.files.window import FileStatus, Window, read_window, render_window
-from lading.sources.homes import Homes
+from lading.storage.homes import Homes, file_of_home
+from lading.storage.store import ObjectInfo, ReadStore, open_store
 
 _T = TypeVar("_T")
 _SAMPLE = 10
@@ -99,13 +99,13 @@ class FilesSource:
         self,
         spec: FilesSpec,
         *,
-        store: ObjectStore | None = None,
+        store: ReadStore | None = None,
         sizing: SplitSizing | None = None,
         clock: Clock | None = None,
     ) -> None:
         self._spec = spec
         self._glob = compile_glob(spec.place.pattern)
-        self._store = store or open_store(spec.place, spec.s3)
+        self._store = store or open_store(spec.place.root, spec.s3)
         self._sizing = sizing or SplitSizing()
         self._clock = clock or SystemClock()
         self._is_local = spec.place.scheme == "file"
@@ -285,7 +285,7 @@ class FilesSource:
         glob, homes = self._glob, Homes()
         if self._is_local and (home := homes.home_of(glob.literal_prefix)) is not None:
             raise file_of_home(glob.literal_prefix, home)
-        for file in self._store.list(glob.literal_prefix, start_after, max_slashes=glob.max_slashes):
+        for file in list_files(self._store, glob.literal_prefix, start_after, glob.max_slashes):
             if glob.matches(file.key):
                 if not _is_text(file.key):
                     raise listing_failed(self.partition, f"the name {file.key!r} is not UTF-8")

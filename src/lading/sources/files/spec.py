@@ -8,7 +8,7 @@ from enum import Enum
 import pyarrow as pa
 
 from lading.model.row_formats import CsvOptions, JsonOptions
-from lading.net.addresses import EVERY_PRIVATE, AddressRules
+from lading.model.s3_access import S3Access
 
 MAX_RECORD_BYTES = 16 * 1024 * 1024
 
@@ -73,26 +73,6 @@ class MissingColumns(Enum):
 
     ERROR = "error"
     NULL = "null"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class S3Access:
-    """How to reach an S3-compatible store. Empty values leave it to the default chain."""
-
-    endpoint: str = ""
-    region: str = ""
-    access_key: str = field(default="", repr=False)
-    secret_key: str = field(default="", repr=False)
-    session_token: str = field(default="", repr=False)
-    role_arn: str = ""
-    """Assumed with the keys above, or with those of the default chain."""
-    external_id: str = field(default="", repr=False)
-    sts_endpoint: str = ""
-    path_style: bool = False
-    anonymous: bool = False
-    """Requests are not signed."""
-    addresses: AddressRules = EVERY_PRIVATE
-    """What an endpoint may lead to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,8 +15,8 @@ from lading.sources.files.errors import file_unreadable
 from lading.sources.files.payload import FilePart
 from lading.sources.files.rows import RowShaper
 from lading.sources.files.spec import Compression, FilesSpec, MissingColumns
-from lading.sources.files.store import ByteFile
 from lading.sources.files.unpack import Read, check_is_text, unpack
+from lading.storage.store import ByteFile
 
 _HEAD_BYTES = 64 * 1024
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from lading.sources.files.errors import file_unreadable
 from lading.sources.files.spec import Compression
-from lading.sources.files.store import ByteFile
+from lading.storage.store import ByteFile
 
 Read = Callable[[int], bytes]
 """Up to so many bytes; none only at the end."""

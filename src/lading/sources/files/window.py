@@ -26,7 +26,7 @@ from datetime import datetime
 from enum import Enum
 
 from lading.model.positions import BEGINNING, PartitionState
-from lading.sources.files.store import ObjectInfo
+from lading.storage.store import ObjectInfo
 
 _FLOOR, _PASSED, _KEYS, _SEEN, _HORIZON = "late.floor", "late.passed", "late.keys", "late.seen", "late.horizon"
 _BETWEEN = "\0"

@@ -8,9 +8,9 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from lading.sources.homes import home_of
 from lading.sources.kafka.errors import bad_setting, closed_setting, owned_setting
 from lading.sources.kafka.spec import KafkaSpec
+from lading.storage.homes import home_of
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer

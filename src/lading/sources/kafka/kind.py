@@ -12,7 +12,6 @@ from lading.clock import Clock
 from lading.model.load import LoadSpec
 from lading.model.moves import Direction, PartitionMove, direction_of, given_up, plain_way
 from lading.model.positions import BEGINNING, PartitionState, Positions
-from lading.sources.aws_keys import has_keys
 from lading.sources.discovery import is_discovering
 from lading.sources.finished import with_finished
 from lading.sources.kafka.alter import KAFKA_STARTS, alter, begin_again
@@ -27,6 +26,7 @@ from lading.sql.properties.starts import OFFSET_BEGINNING, PARTITION_END, start_
 from lading.sql.statements.alter import AlteredSource
 from lading.sql.statements.definitions import check_format
 from lading.status.lag import LagUnit
+from lading.storage.aws import has_keys
 
 _NAMES, _PLACES = "kafka_partitions", "kafka_offsets"
 

@@ -10,9 +10,9 @@ from typing import Any, Protocol
 
 from lading.clock import Clock
 from lading.net.peers import guard_peers
-from lading.sources.aws import open_session
 from lading.sources.kinesis.errors import EXPIRED_ITERATOR, Foreign, code_of, is_passing, is_throttled, translated
 from lading.sources.kinesis.spec import KinesisSpec
+from lading.storage.aws import open_session
 
 MAX_TRIES = 6
 _FIRST_DELAY_S, _MAX_DELAY_S = 0.25, 10.0

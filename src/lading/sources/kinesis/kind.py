@@ -13,8 +13,6 @@ from lading.clock import Clock
 from lading.model.load import LoadSpec
 from lading.model.moves import Direction, PartitionMove, direction_of, given_up, plain_way
 from lading.model.positions import PartitionState, Positions, passed_partitions
-from lading.sources.aws import sts_endpoint_of
-from lading.sources.aws_keys import has_keys
 from lading.sources.discovery import is_discovering
 from lading.sources.finished import with_finished
 from lading.sources.kind import Stream, StreamContext, StreamSource
@@ -28,6 +26,7 @@ from lading.sql.properties.starts import SHARD_END, TRIM_HORIZON, start_time_or_
 from lading.sql.statements.alter import AlteredSource
 from lading.sql.statements.definitions import check_format
 from lading.status.lag import LagUnit
+from lading.storage.aws import has_keys, sts_endpoint_of
 
 _NAMES, _PLACES = "kinesis_shards", "kinesis_shards_pos"
 

@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from lading.net.addresses import EVERY_PRIVATE, AddressRules
-from lading.sources.aws import Credentials as Credentials
 from lading.sources.records.spec import RecordFormat
+from lading.storage.aws import Credentials as Credentials
 
 SHARD, SEQUENCE, SUB_SEQUENCE, ARRIVAL, PARTITION_KEY = (
     "_shard",

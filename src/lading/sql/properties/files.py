@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from lading.errors import NotSupportedError
 from lading.model.row_formats import CsvOptions, JsonOptions
+from lading.model.s3_access import S3Access
 from lading.sql.properties.row_formats import (
     CSV_RULES,
     JSON_RULES,
@@ -63,24 +64,6 @@ class FileOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class S3Access:
-    """How to reach the store. Empty: as the machine is set up."""
-
-    endpoint: str = ""
-    region: str = ""
-    access_key: str = field(default="", repr=False)
-    secret_key: str = field(default="", repr=False)
-    session_token: str = field(default="", repr=False)
-    role_arn: str = ""
-    external_id: str = ""
-    sts_endpoint: str = ""
-    """Who is asked for the role. Empty: the endpoint of the store, or AWS when the store is AWS's own."""
-    use_path_style: bool = False
-    anonymous: bool = False
-    """Requests are not signed: the bucket is open to everybody, and no identity is used."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class S3Properties:
     """Files in an object store."""
 
@@ -122,7 +105,7 @@ _ACCESS_RULES = (
     Rule(name="s3.role_arn", field="role_arn", read=needed),
     Rule(name="s3.external_id", field="external_id", read=text),
     Rule(name="s3.sts_endpoint", field="sts_endpoint", read=needed),
-    Rule(name="use_path_style", field="use_path_style", read=boolean),
+    Rule(name="use_path_style", field="path_style", read=boolean),
     Rule(name="s3.anonymous", field="anonymous", read=boolean, show=lambda value: "true" if value else None),
     Rule(name="resource", field="", read=never("Resource {} does not exist", "Give the keys or the role instead.")),
 )

@@ -10,22 +10,23 @@ from typing import Any
 import deltalake
 
 from lading.errors import ConfigError, TableExistsError
+from lading.model.s3_access import S3Access
 from lading.model.table import TableSpec
+from lading.storage.store import ObjectStore, open_store
 from lading.tables.delta.actions import LOG, entry_key
 from lading.tables.delta.library import library_uri, translated
 from lading.tables.delta.table import DeltaLakeTable
 from lading.tables.probe import check_put_if_absent
-from lading.tables.storage import Storage, StorageOptions, open_storage
 from lading.tables.types import arrow_schema
 
 NAMED_FEATURES = 7
 """The writer version from which on a protocol names its features."""
 
 
-def create_delta_table(location: str, spec: TableSpec, options: StorageOptions | None = None) -> DeltaLakeTable:
+def create_delta_table(location: str, spec: TableSpec, options: S3Access | None = None) -> DeltaLakeTable:
     """Make an empty table and open it. Raises TableExistsError when one is there."""
-    how = options or StorageOptions()
-    storage = open_storage(location, how)
+    how = options or S3Access()
+    storage = open_store(location, how)
     uri = library_uri(storage)
     if next(iter(storage.keys(f"{LOG}/")), None) is not None:
         raise _exists(storage)
@@ -37,7 +38,7 @@ def create_delta_table(location: str, spec: TableSpec, options: StorageOptions |
     return DeltaLakeTable(storage, how)
 
 
-def _first_entry(storage: Storage, uri: str, spec: TableSpec) -> bytes:
+def _first_entry(storage: ObjectStore, uri: str, spec: TableSpec) -> bytes:
     """The entry that makes the table: delta-rs' own, made elsewhere, with the protocol that the columns ask for."""
     with translated(storage), tempfile.TemporaryDirectory() as scratch:
         deltalake.DeltaTable.create(
@@ -64,15 +65,15 @@ def _name_invariants(protocol: dict[str, Any]) -> None:
         protocol["writerFeatures"] = sorted({*(protocol.get("writerFeatures") or ()), "invariants"})
 
 
-def _exists(storage: Storage) -> TableExistsError:
+def _exists(storage: ObjectStore) -> TableExistsError:
     msg = f"There is already a Delta table at {storage.uri}"
     return TableExistsError(msg, left="It was not touched.", todo="Open it, or choose another location.")
 
 
-def open_delta_table(location: str, options: StorageOptions | None = None) -> DeltaLakeTable:
+def open_delta_table(location: str, options: S3Access | None = None) -> DeltaLakeTable:
     """Open a table that is there."""
-    how = options or StorageOptions()
-    return DeltaLakeTable(open_storage(location, how), how)
+    how = options or S3Access()
+    return DeltaLakeTable(open_store(location, how), how)
 
 
 def _partition_columns(spec: TableSpec) -> list[str]:

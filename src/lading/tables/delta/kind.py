@@ -9,9 +9,9 @@ from dataclasses import replace
 import pyarrow as pa
 
 from lading.model.table import TableSpec
+from lading.storage.store import ObjectStore
 from lading.tables.base import LakeTable, Writer, WriterSpec
 from lading.tables.kind import FoundTable, TableKind, TablePlace
-from lading.tables.storage import Storage
 from lading.tables.types import arrow_schema
 
 
@@ -50,7 +50,7 @@ class DeltaKind:
     def find(self, place: TablePlace) -> Iterator[FoundTable]:
         yield FoundTable(sight=self.open(place))
 
-    def check_owned(self, storage: Storage) -> None:
+    def check_owned(self, storage: ObjectStore) -> None:
         """A Delta table belongs to nobody."""
 
     def schema_of(self, spec: TableSpec) -> pa.Schema:

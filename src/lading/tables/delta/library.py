@@ -1,4 +1,4 @@
-"""The door to delta-rs: its options, and its errors as Lading's."""
+"""The door to delta-rs, and its errors as Lading's."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from deltalake.exceptions import DeltaError, DeltaProtocolError
 from deltalake.exceptions import TableNotFoundError as DeltaTableNotFoundError
 
 from lading.errors import ConfigError, NotATableError, StorageError, TableNotFoundError, TableVersionError
-from lading.net.gate import gate_address
+from lading.model.s3_access import S3Access
+from lading.storage.libraries import delta_options
+from lading.storage.store import ObjectStore
 from lading.tables.delta.actions import LOG, Metadata, TableProtocol
-from lading.tables.storage import Storage, StorageOptions
 
 
-def library_uri(storage: Storage) -> str:
+def library_uri(storage: ObjectStore) -> str:
     """The table's place as delta-rs wants it."""
     uri = storage.uri
     if uri.startswith("s3://"):
@@ -27,28 +28,10 @@ def library_uri(storage: Storage) -> str:
     return f"file://{quote(uri)}"
 
 
-def library_options(options: StorageOptions) -> dict[str, str]:
-    """How delta-rs reaches the store."""
-    given = {
-        "AWS_ENDPOINT_URL": options.endpoint,
-        "AWS_REGION": options.region,
-        "AWS_ACCESS_KEY_ID": options.access_key,
-        "AWS_SECRET_ACCESS_KEY": options.secret_key,
-        "AWS_SESSION_TOKEN": options.session_token,
-        "AWS_ALLOW_HTTP": "true" if options.endpoint.startswith("http://") else "",
-        "AWS_VIRTUAL_HOSTED_STYLE_REQUEST": "false" if options.path_style else "",
-        "aws_conditional_put": "etag",
-    }
-    if options.endpoint:
-        # reqwest follows redirects, and looks names up by itself.
-        given["proxy_url"] = gate_address(options.endpoint, options.addresses).url
-    return {key: value for key, value in given.items() if value}
-
-
-def load_table(storage: Storage, options: StorageOptions, *, version: int | None = None) -> deltalake.DeltaTable:
+def load_table(storage: ObjectStore, options: S3Access, *, version: int | None = None) -> deltalake.DeltaTable:
     """The table at its newest version, or at an older one. Costs in proportion to its files."""
     with translated(storage):
-        return deltalake.DeltaTable(library_uri(storage), version, storage_options=library_options(options))
+        return deltalake.DeltaTable(library_uri(storage), version, storage_options=delta_options(options))
 
 
 def metadata_of(table: deltalake.DeltaTable) -> Metadata:
@@ -73,7 +56,7 @@ def protocol_of(table: deltalake.DeltaTable) -> TableProtocol:
 
 
 @contextmanager
-def translated(storage: Storage) -> Iterator[None]:
+def translated(storage: ObjectStore) -> Iterator[None]:
     """Turn errors of delta-rs into Lading's. Nothing of what is called in here writes to the log by itself."""
     try:
         yield
@@ -92,7 +75,7 @@ def translated(storage: Storage) -> Iterator[None]:
         ) from error
 
 
-def _nothing_there(storage: Storage) -> TableNotFoundError | NotATableError:
+def _nothing_there(storage: ObjectStore) -> TableNotFoundError | NotATableError:
     if next(iter(storage.keys("")), None) is None:
         msg = f"There is no table at {storage.uri}"
         return TableNotFoundError(msg, left="Nothing was changed.", todo="Create the table, or correct the path.")
@@ -100,7 +83,7 @@ def _nothing_there(storage: Storage) -> TableNotFoundError | NotATableError:
     return NotATableError(msg, left="Nothing was changed.", todo="Correct the path, or the format of the target.")
 
 
-def _too_new(storage: Storage, error: Exception) -> TableVersionError:
+def _too_new(storage: ObjectStore, error: Exception) -> TableVersionError:
     msg = f"The Delta table {storage.uri} needs abilities that delta-rs does not have: {error}"
     return TableVersionError(msg, left="Nothing was written.", todo="Use another target, or a newer Lading.")
 

@@ -16,9 +16,10 @@ from dataclasses import dataclass
 import deltalake
 
 from lading.errors import StorageError
+from lading.model.s3_access import S3Access
+from lading.storage.store import ObjectStore
 from lading.tables.delta.actions import LOG, Entry, Metadata, Restore, TableProtocol, entry_key, parse_entry
 from lading.tables.delta.library import load_table, metadata_of, protocol_of, translated
-from lading.tables.storage import Storage, StorageOptions
 
 _HINT = f"{LOG}/_last_checkpoint"
 _UNREADABLE_HINT = 2**63
@@ -36,7 +37,7 @@ class Applied:
 class LogTail:
     """What is known of a table at `version`, and how to learn more."""
 
-    def __init__(self, storage: Storage, options: StorageOptions) -> None:
+    def __init__(self, storage: ObjectStore, options: S3Access) -> None:
         self._storage = storage
         self._options = options
         self._txns: dict[str, Applied | None] = {}

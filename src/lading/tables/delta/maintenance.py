@@ -11,18 +11,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-import pyarrow.fs as pafs
-
+from lading.model.s3_access import S3Access
+from lading.storage.store import ObjectStore
 from lading.tables.delta.actions import LOG
 from lading.tables.delta.intervals import parse_interval
 from lading.tables.delta.library import load_table, metadata_of, protocol_of, translated
 from lading.tables.maintenance import CarePolicy
-from lading.tables.storage import Storage, StorageOptions
 
 CLEANS = "delta.enableExpiredLogCleanup"
 RETENTION = "delta.logRetentionDuration"
 _DEFAULT_RETENTION = "interval 30 days"
-_ENTRY = re.compile(r"(\d{20})\.(json|crc|checkpoint(?:\.\d{10}\.\d{10})?\.parquet)")
+_ENTRY = re.compile(LOG + r"/(\d{20})\.(json|crc|checkpoint(?:\.\d{10}\.\d{10})?\.parquet)")
 _CHECKPOINT = "checkpoint.parquet"
 """Of one part: of several, one may be missing."""
 
@@ -38,7 +37,7 @@ class LogRound:
 
 
 def look_after_log(
-    storage: Storage, options: StorageOptions, policy: CarePolicy, now: datetime, *, keeps_all: bool = False
+    storage: ObjectStore, options: S3Access, policy: CarePolicy, now: datetime, *, keeps_all: bool = False
 ) -> LogRound:
     """Make a checkpoint, then remove log entries that the table itself says are expired."""
     table = load_table(storage, options)
@@ -74,17 +73,15 @@ def _is_on(settings: Mapping[str, str]) -> bool:
     return settings.get(CLEANS, "true").strip().lower() == "true"
 
 
-def expired_files(storage: Storage, oldest: datetime) -> list[str]:
+def expired_files(storage: ObjectStore, oldest: datetime) -> list[str]:
     """Keys of log files that no version written since `oldest` is built on, lowest version first.
 
     Every such version is built on the newest checkpoint at or below it, and the entries from there on.
     """
-    filesystem, root = storage.arrow()
-    listed = filesystem.get_file_info(pafs.FileSelector(f"{root}/{LOG}", allow_not_found=True))
-    files = [(int(match[1]), match[2], info) for info in listed if (match := _ENTRY.fullmatch(info.base_name))]
-    entries = {version: info.mtime for version, kind, info in files if kind == "json"}
-    young = [version for version, written in entries.items() if written is None or written >= oldest]
+    listed = storage.list(f"{LOG}/")
+    files = [(int(match[1]), match[2], info) for info in listed if (match := _ENTRY.fullmatch(info.key))]
+    entries = {version: info.modified for version, kind, info in files if kind == "json"}
+    young = [version for version, written in entries.items() if written >= oldest]
     first = min(young, default=max(entries, default=-1))
     base = max((version for version, kind, _ in files if kind == _CHECKPOINT and version <= first), default=-1)
-    gone = sorted((version, info.base_name) for version, _, info in files if version < base)
-    return [f"{LOG}/{name}" for _, name in gone]
+    return [key for _, key in sorted((version, info.key) for version, _, info in files if version < base)]

@@ -6,14 +6,14 @@ import json
 from collections.abc import Collection
 from urllib.parse import unquote
 
+from lading.storage.store import ObjectStore
 from lading.tables.delta.actions import entry_key
 from lading.tables.removals import Removal, Removals
-from lading.tables.storage import Storage
 
 _INTERESTING = (b'{"remove":', b'{"commitInfo":')
 
 
-def find_removals(storage: Storage, version: int, paths: Collection[str]) -> Removals:
+def find_removals(storage: ObjectStore, version: int, paths: Collection[str]) -> Removals:
     """Read the log from its newest entry back, as far as it is kept."""
     found: dict[str, Removal] = {}
     at = version

@@ -10,8 +10,8 @@ from __future__ import annotations
 from lading.ids import JobId
 from lading.model.bill import Bill, Head, resume_copy
 from lading.model.codec import parse_bill, render_bill
+from lading.storage.store import ObjectStore
 from lading.tables.delta.actions import LOG
-from lading.tables.storage import Storage
 
 FOLDER = f"{LOG}/_lading"
 _ENDED = "ended"
@@ -20,7 +20,7 @@ _ENDED = "ended"
 class LogFolderCopies:
     """Implements ResumeCopies in the log folder."""
 
-    def __init__(self, storage: Storage) -> None:
+    def __init__(self, storage: ObjectStore) -> None:
         self._storage = storage
 
     def put(self, bill: Bill) -> None:

@@ -14,20 +14,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lading.errors import TableVersionError
+from lading.model.s3_access import S3Access
+from lading.storage.store import ObjectStore
 from lading.tables.delta.library import load_table, protocol_of, translated
 from lading.tables.snapshot import Snapshot
-from lading.tables.storage import Storage, StorageOptions
 
 _PARTITION = "partition."
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 
-def list_files(storage: Storage, options: StorageOptions) -> list[str]:
+def list_files(storage: ObjectStore, options: S3Access) -> list[str]:
     """Paths of the data files, relative to the table."""
     return [unquote(action["path"]) for action in _add_actions(storage, load_table(storage, options))]
 
 
-def scan_rows(storage: Storage, options: StorageOptions) -> pa.Table:
+def scan_rows(storage: ObjectStore, options: S3Access) -> pa.Table:
     """All rows of the newest version, with the columns of the table in its order."""
     table = load_table(storage, options)
     schema = pa.schema(table.schema().to_arrow())
@@ -42,7 +43,7 @@ def scan_rows(storage: Storage, options: StorageOptions) -> pa.Table:
     return pa.concat_tables(parts) if parts else schema.empty_table()
 
 
-def snapshot_of(storage: Storage, options: StorageOptions) -> Snapshot:
+def snapshot_of(storage: ObjectStore, options: S3Access) -> Snapshot:
     """The files of the newest version, and the values of their partitions as the log has them."""
     table = load_table(storage, options)
     _refuse_deletion_vectors(storage, table)
@@ -84,7 +85,7 @@ def _value(folder: str, kind: pa.DataType) -> object:
         return folder, kind  # Equal to no value.
 
 
-def _refuse_deletion_vectors(storage: Storage, table: deltalake.DeltaTable) -> None:
+def _refuse_deletion_vectors(storage: ObjectStore, table: deltalake.DeltaTable) -> None:
     with translated(storage):
         if "deletionVectors" in protocol_of(table).features and pa.table(table.deletion_vectors()).num_rows:
             msg = f"The Delta table {storage.uri} has deletion vectors, which Lading does not apply when it reads"
@@ -92,7 +93,7 @@ def _refuse_deletion_vectors(storage: Storage, table: deltalake.DeltaTable) -> N
             raise TableVersionError(msg, left="Nothing was changed.", todo=todo)
 
 
-def _add_actions(storage: Storage, table: deltalake.DeltaTable) -> list[dict[str, Any]]:
+def _add_actions(storage: ObjectStore, table: deltalake.DeltaTable) -> list[dict[str, Any]]:
     with translated(storage):
         found: list[dict[str, Any]] = pa.table(table.get_add_actions(flatten=True)).to_pylist()
     return found

@@ -13,6 +13,8 @@ from lading.ids import JobId, Token
 from lading.model.batch import StagedFile
 from lading.model.bill import Bill, Head
 from lading.model.outcome import Landed, NotLanded, Outcome, Unknown
+from lading.model.s3_access import S3Access
+from lading.storage.store import ObjectStore
 from lading.tables.base import WriterSpec
 from lading.tables.bills import StoredBills
 from lading.tables.delta.actions import entry_key, render_entry
@@ -30,7 +32,6 @@ from lading.tables.probe import check_put_if_absent
 from lading.tables.removals import Removals
 from lading.tables.snapshot import Snapshot
 from lading.tables.staged_files import check_present
-from lading.tables.storage import Storage, StorageOptions
 
 MAX_REBASES = 100
 """How often a commit steps behind unrelated commits that were faster."""
@@ -39,7 +40,7 @@ MAX_REBASES = 100
 class DeltaLakeTable:
     """A handle on a Delta table. Not shared between threads."""
 
-    def __init__(self, storage: Storage, options: StorageOptions) -> None:
+    def __init__(self, storage: ObjectStore, options: S3Access) -> None:
         self.storage = storage
         self._options = options
         self._copies = LogFolderCopies(storage)

@@ -11,13 +11,13 @@ import pyarrow.parquet as pq
 
 from lading.errors import SchemaMismatchError
 from lading.model.batch import StagedFile
+from lading.storage.store import open_store
 from lading.tables.base import WriterSpec
 from lading.tables.delta.actions import Metadata
 from lading.tables.delta.partitions import folder_of, render_values
 from lading.tables.delta.staged import StagedFacts, render_staged
 from lading.tables.delta.stats import render_stats
 from lading.tables.parquet import FileNotes, Layout, ParquetWriter
-from lading.tables.storage import open_storage
 
 _INDEXED = 32
 """How many columns get statistics when the table does not say."""
@@ -43,7 +43,7 @@ class DeltaWriter:
             stats=self._stats,
             target_bytes=spec.target_bytes,
         )
-        filesystem, root = open_storage(spec.location, spec.options).arrow()
+        filesystem, root = open_store(spec.location, spec.options).arrow()
         self._files = ParquetWriter(layout, filesystem, root, attempt)
 
     def write(self, batch: pa.RecordBatch) -> None:

@@ -15,11 +15,11 @@ from sqlalchemy import event
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import OperationalError
 
-from lading.net.gate import gate_address
+from lading.model.s3_access import S3Access
+from lading.storage.libraries import iceberg_properties
 from lading.tables.iceberg.errors import translated, wrong_setting
 from lading.tables.iceberg.fileio import WITHIN
 from lading.tables.iceberg.guard import guard_catalog
-from lading.tables.storage import StorageOptions
 
 BUSY_TIMEOUT_S = 60
 """How long SQLite waits for another writer's lock before it says `database is locked`."""
@@ -56,7 +56,7 @@ def _local_uri(folder: Path) -> str:
     return str(folder) if set("?#") & set(str(folder)) else f"file://{folder}"
 
 
-def open_catalog(spec: CatalogSpec, options: StorageOptions) -> Catalog:
+def open_catalog(spec: CatalogSpec, options: S3Access) -> Catalog:
     """Open a catalog whose files are reached with these options."""
     properties = {"py-io-impl": _FILE_IO, **file_io_properties(options), **spec.properties}
     with translated(what := f"catalog {spec.name}"):
@@ -105,28 +105,15 @@ def ensure_namespace(catalog: Catalog, identifier: str) -> None:
                 continue
 
 
-def file_io_properties(options: StorageOptions) -> dict[str, str]:
-    """The same place in PyIceberg's words. What is empty is left to its default chain."""
-    given = {
-        "s3.endpoint": options.endpoint,
-        "s3.region": options.region,
-        "s3.access-key-id": options.access_key,
-        "s3.secret-access-key": options.secret_key,
-        "s3.session-token": options.session_token,
-        "s3.force-virtual-addressing": "true" if options.endpoint and not options.path_style else "",
-    }
-    if options.path_style:
-        given["s3.force-virtual-addressing"] = "false"
-    given[WITHIN] = options.within
-    if options.endpoint:
-        # curl in pyarrow follows redirects, and looks names up by itself. The proxy is of this process.
-        given["s3.proxy-uri"] = gate_address(options.endpoint, options.addresses).url
-    return {key: value for key, value in given.items() if value}
+def file_io_properties(options: S3Access) -> dict[str, str]:
+    """How the files of a table are reached, and which it may name."""
+    limits = {WITHIN: options.within} if options.within else {}
+    return {**iceberg_properties(options), **limits}
 
 
 def drop_table(spec: CatalogSpec, identifier: str) -> None:
     """Take a table's name out of the catalog. Its files stay."""
-    catalog = open_catalog(spec, StorageOptions())
+    catalog = open_catalog(spec, S3Access())
     with translated(f"table {identifier}"):
         catalog.drop_table(identifier)
     catalog.close()

@@ -18,8 +18,9 @@ from pyiceberg.io import InputFile, OutputFile
 from pyiceberg.io.pyarrow import PyArrowFile, PyArrowFileIO
 
 from lading.errors import StorageError
-from lading.tables.storage import is_allowed, require_allowed
-from lading.tables.storage_local import sync_file
+from lading.model.s3_access import is_allowed
+from lading.storage.local import sync_file
+from lading.storage.store import require_allowed
 
 WITHIN = "lading.within"
 """The place of the table, among the properties of the catalog."""

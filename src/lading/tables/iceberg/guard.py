@@ -16,7 +16,8 @@ from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 
 from lading.errors import ConfigError, TableVersionError
-from lading.tables.storage import StorageOptions, require_allowed
+from lading.model.s3_access import S3Access
+from lading.storage.store import require_allowed
 
 _PLACES = frozenset(
     ("write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path")
@@ -32,7 +33,7 @@ def check_new_properties(properties: Mapping[str, str]) -> None:
             raise ConfigError(msg, left="Nothing was made.", todo="Leave it out. LOCATION says where a table is.")
 
 
-def guard_catalog(catalog: Catalog, options: StorageOptions) -> Catalog:
+def guard_catalog(catalog: Catalog, options: S3Access) -> Catalog:
     """The same catalog. Tables that it loads are checked each time, also by its own commits; files are reached as the
     options say, whatever a table says.
     """
@@ -53,7 +54,7 @@ def guard_catalog(catalog: Catalog, options: StorageOptions) -> Catalog:
     return catalog
 
 
-def _check(metadata: TableMetadata, options: StorageOptions) -> None:
+def _check(metadata: TableMetadata, options: S3Access) -> None:
     named = sorted(name for name in metadata.properties if _names_class(name))
     if named:
         msg = f"The Iceberg table at {metadata.location} names a Python class in its property {named[0]}"

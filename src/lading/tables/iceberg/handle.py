@@ -10,8 +10,8 @@ from pyiceberg.table.metadata import TableMetadata
 
 from lading.clock import Clock
 from lading.errors import TableVersionError
+from lading.model.s3_access import S3Access
 from lading.tables.iceberg.errors import translated
-from lading.tables.storage import StorageOptions
 
 FORMAT_VERSION = 2
 
@@ -22,7 +22,7 @@ class Handle:
 
     catalog: Catalog
     identifier: str
-    options: StorageOptions
+    options: S3Access
     clock: Clock
 
     @property

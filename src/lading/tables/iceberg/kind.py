@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from lading.errors import ConfigError, TableExistsError
 from lading.model.table import TableSpec
+from lading.storage.store import ObjectStore
 from lading.tables.base import LakeTable, Writer, WriterSpec
 from lading.tables.kind import FoundTable, TableKind, TablePlace
 from lading.tables.manifest import is_same_place
-from lading.tables.storage import Storage
 from lading.tables.types import arrow_schema
 
 _WIDER = {pa.int8(): pa.int32(), pa.int16(): pa.int32()}
@@ -81,7 +81,7 @@ class IcebergKind:
                 raise ConfigError(msg, left="Nothing was changed.", todo=todo)
             yield FoundTable(sight=lake)
 
-    def check_owned(self, storage: Storage) -> None:
+    def check_owned(self, storage: ObjectStore) -> None:
         from lading.tables.iceberg.owned import check_own_table
 
         check_own_table(storage)

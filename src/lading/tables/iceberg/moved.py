@@ -9,11 +9,12 @@ from pyiceberg.table.metadata import TableMetadata
 
 from lading.errors import SchemaMismatchError
 from lading.ids import JobId
+from lading.model.s3_access import S3Access
+from lading.storage.store import ObjectStore
 from lading.tables.bills import FOLDER, bill_key
 from lading.tables.iceberg.head import Anchor, all_anchors
 from lading.tables.iceberg.place import open_place
 from lading.tables.manifest import KEY as CARD
-from lading.tables.storage import Storage, StorageOptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +22,7 @@ class Place:
     """Where a table was when it was opened: its files and bills are written there."""
 
     location: str
-    storage: Storage
+    storage: ObjectStore
 
 
 def location_of(metadata: TableMetadata) -> str:
@@ -45,7 +46,7 @@ def check_not_moved(table: Table, place: Place, what: str) -> None:
         )
 
 
-def bring_bills(metadata: TableMetadata, place: Place, options: StorageOptions) -> None:
+def bring_bills(metadata: TableMetadata, place: Place, options: S3Access) -> None:
     """Copy bills that were left at an older location of the table. Nothing is deleted there."""
     for job_id, anchor in all_anchors(metadata).items():
         if anchor.location in ("", place.location):
@@ -54,7 +55,7 @@ def bring_bills(metadata: TableMetadata, place: Place, options: StorageOptions) 
             _copy_bills(open_place(anchor.location, options), place.storage, job_id, anchor)
 
 
-def _copy_bills(old: Storage, new: Storage, job_id: JobId, anchor: Anchor) -> None:
+def _copy_bills(old: ObjectStore, new: ObjectStore, job_id: JobId, anchor: Anchor) -> None:
     # The head's bill comes last. Dies before it: the next opening copies again, and finds copies of the others.
     last = bill_key(job_id, anchor.head)
     keys = [CARD, *(key for key in old.keys(f"{FOLDER}/{job_id}/") if key != last), last]

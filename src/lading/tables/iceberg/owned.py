@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from lading.errors import ConfigError
+from lading.storage.store import ObjectStore
 from lading.tables.bills import FOLDER
-from lading.tables.storage import Storage
 
 _METADATA = "metadata/"
 _SUFFIX = ".metadata.json"
@@ -13,7 +13,7 @@ _MARK = b'"lading.head.'
 _LOOKED_AT = 5
 
 
-def check_own_table(storage: Storage) -> None:
+def check_own_table(storage: ObjectStore) -> None:
     """Refuse a table that no job of Lading ever committed to, and one that another catalog keeps by its folder.
 
     Taken into Lading's catalog it would have two owners. Each would write its own newest state, and the clean-up of
@@ -28,7 +28,7 @@ def check_own_table(storage: Storage) -> None:
         raise _owned(storage, "no job of Lading ever committed to it")
 
 
-def _owned(storage: Storage, why: str) -> ConfigError:
+def _owned(storage: ObjectStore, why: str) -> ConfigError:
     msg = f"The Iceberg table at {storage.uri} belongs to another catalog: {why}"
     todo = (
         "Load into a table of Lading: CREATE TABLE makes one, and the other engine can read it by its metadata file. "

@@ -1,15 +1,16 @@
-"""A table's location as a Storage."""
+"""A table's location as an ObjectStore."""
 
 from __future__ import annotations
 
-from lading.tables.storage import Storage, StorageOptions, open_storage
+from lading.model.s3_access import S3Access
+from lading.storage.store import ObjectStore, open_store
 
 _LOCAL = ("file://", "file:")
 
 
-def open_place(location: str, options: StorageOptions) -> Storage:
+def open_place(location: str, options: S3Access) -> ObjectStore:
     """Open a location as PyIceberg understands it: a local path is taken letter by letter, nothing is unquoted."""
-    return open_storage(local_path(location), options)
+    return open_store(local_path(location), options)
 
 
 def local_path(location: str) -> str:

@@ -29,6 +29,8 @@ from pyiceberg.table.metadata import TableMetadata
 from lading.errors import ConfigError, TableNotFoundError
 from lading.ids import JobId
 from lading.model.bill import Head
+from lading.model.s3_access import S3Access
+from lading.storage.store import ObjectStore
 from lading.tables.bills import StoredBills
 from lading.tables.iceberg.catalog import CatalogSpec, ensure_namespace, file_io_properties, make_home, open_catalog
 from lading.tables.iceberg.errors import translated
@@ -37,7 +39,6 @@ from lading.tables.iceberg.head import SUMMARY_JOB, find_anchor, is_astray, roll
 from lading.tables.iceberg.place import local_path, open_place
 from lading.tables.iceberg.resume import PropertyCopies, job_ids
 from lading.tables.manifest import is_same_place
-from lading.tables.storage import Storage, StorageOptions
 
 _NUMBERED = re.compile(r"metadata/(\d+)-[^/]+\.metadata\.json")
 _MOST_TOLD = 5
@@ -70,7 +71,9 @@ class _Gap:
 class LostTable:
     """A table as its files show it, without a catalog. It can be read; to have it written to, give it back."""
 
-    def __init__(self, storage: Storage, chosen: _State, metadata: TableMetadata, skipped: Sequence[_State]) -> None:
+    def __init__(
+        self, storage: ObjectStore, chosen: _State, metadata: TableMetadata, skipped: Sequence[_State]
+    ) -> None:
         self.bills = StoredBills(storage, PropertyCopies(lambda: metadata))
         self.path = chosen.path
         """The metadata file."""
@@ -90,7 +93,7 @@ class LostTable:
         return job_ids(self._metadata)
 
 
-def is_in_catalog(spec: CatalogSpec, identifier: str, options: StorageOptions) -> bool:
+def is_in_catalog(spec: CatalogSpec, identifier: str, options: S3Access) -> bool:
     """Whether the catalog knows a table."""
     catalog = open_catalog(spec, options)
     try:
@@ -100,7 +103,7 @@ def is_in_catalog(spec: CatalogSpec, identifier: str, options: StorageOptions) -
         catalog.close()
 
 
-def register_iceberg_table(spec: CatalogSpec, identifier: str, lost: LostTable, options: StorageOptions) -> None:
+def register_iceberg_table(spec: CatalogSpec, identifier: str, lost: LostTable, options: S3Access) -> None:
     """Give a table back to the catalog."""
     make_home(spec)
     catalog = open_catalog(spec, options)
@@ -113,7 +116,7 @@ def register_iceberg_table(spec: CatalogSpec, identifier: str, lost: LostTable, 
         catalog.close()
 
 
-def find_lost_table(location: str, options: StorageOptions) -> LostTable:
+def find_lost_table(location: str, options: S3Access) -> LostTable:
     """The table at a place, by its newest metadata file. Reads only. Raises TableNotFoundError, ConfigError."""
     storage, io = open_place(location, options), DurableFileIO(file_io_properties(options))
     with translated(f"table at {location}"):

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
+from lading.storage.store import ObjectStore
 from lading.tables.iceberg.errors import translated
 from lading.tables.iceberg.place import relative_path
-from lading.tables.storage import Storage
 
 MAX_LISTS = 2000
 """More manifest lists than this are not read in one round; then manifests stay as orphans."""
@@ -22,7 +22,7 @@ MAX_LISTS = 2000
 class Sweeper:
     """Remembers which manifests a manifest list names: lists never change, so each is read once."""
 
-    def __init__(self, storage: Storage) -> None:
+    def __init__(self, storage: ObjectStore) -> None:
         self._storage = storage
         self._named: dict[str, frozenset[str]] = {}
         """Manifest list → manifests."""

@@ -15,7 +15,9 @@ from lading.ids import JobId, Token
 from lading.model.batch import StagedFile
 from lading.model.bill import Bill, Head
 from lading.model.outcome import Outcome
+from lading.model.s3_access import S3Access
 from lading.model.table import TableSpec
+from lading.storage.store import require_allowed
 from lading.tables.base import WriterSpec
 from lading.tables.bills import StoredBills
 from lading.tables.iceberg.catalog import CatalogSpec, ensure_namespace, make_home, open_catalog
@@ -44,7 +46,6 @@ from lading.tables.maintenance import CarePolicy, CareReport, told_astray
 from lading.tables.probe import check_put_if_absent
 from lading.tables.removals import Removals
 from lading.tables.snapshot import Snapshot
-from lading.tables.storage import StorageOptions, require_allowed
 
 _DELETES_METADATA = "write.metadata.delete-after-commit.enabled"
 _CREATION_DEFAULTS = {
@@ -193,7 +194,7 @@ class IcebergTable:
 def open_iceberg_table(
     catalog: CatalogSpec,
     identifier: str,
-    options: StorageOptions = StorageOptions(),
+    options: S3Access = S3Access(),
     *,
     clock: Clock | None = None,
 ) -> IcebergTable:
@@ -208,7 +209,7 @@ def create_iceberg_table(
     spec: TableSpec,
     *,
     location: str | None = None,
-    options: StorageOptions = StorageOptions(),
+    options: S3Access = S3Access(),
     clock: Clock | None = None,
 ) -> IcebergTable:
     """Make a table, and its namespace when that is missing, and open it."""
@@ -234,5 +235,5 @@ def create_iceberg_table(
     return IcebergTable(handle)
 
 
-def _handle(catalog: Catalog, identifier: str, options: StorageOptions, clock: Clock | None) -> Handle:
+def _handle(catalog: Catalog, identifier: str, options: S3Access, clock: Clock | None) -> Handle:
     return Handle(catalog=catalog, identifier=identifier, options=options, clock=clock or SystemClock())

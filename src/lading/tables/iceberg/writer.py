@@ -12,18 +12,18 @@ from pyiceberg.table.metadata import TableMetadata
 
 from lading.errors import SchemaMismatchError
 from lading.model.batch import StagedFile
+from lading.model.s3_access import S3Access
 from lading.tables.base import WriterSpec
 from lading.tables.iceberg.partition import partition_columns, partition_folder
 from lading.tables.iceberg.place import open_place
 from lading.tables.iceberg.schema import plain_arrow_schema
 from lading.tables.iceberg.stats import collect_stats
 from lading.tables.parquet import Layout, ParquetWriter
-from lading.tables.storage import StorageOptions
 
 _METRICS = "write.metadata.metrics."
 
 
-def iceberg_writer_spec(metadata: TableMetadata, options: StorageOptions) -> WriterSpec:
+def iceberg_writer_spec(metadata: TableMetadata, options: S3Access) -> WriterSpec:
     """What tasks need: the schema with its field ids, the partition spec and the metrics settings travel in `extra`."""
     schema, spec = metadata.schema(), metadata.spec()
     extra = {

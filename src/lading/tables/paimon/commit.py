@@ -15,6 +15,7 @@ from lading.errors import LadingError, StorageError
 from lading.model.batch import StagedFile
 from lading.model.bill import Bill, Head
 from lading.model.outcome import Landed, NotLanded, Outcome, Unknown
+from lading.storage.store import ObjectStore
 from lading.tables.bills import bill_key
 from lading.tables.paimon.heads import TOKEN, Heads, commit_user
 from lading.tables.paimon.manifests import Lists, Manifests
@@ -22,7 +23,6 @@ from lading.tables.paimon.resume import Anchor, SchemaFolderCopies
 from lading.tables.paimon.schema import PaimonSchema, Schemas, check_appendable
 from lading.tables.paimon.snapshots import Snapshot, SnapshotLine, parse_snapshot, snapshot_key
 from lading.tables.staged_files import check_present
-from lading.tables.storage import Storage
 
 MAX_REBASES = 100
 """How often a commit steps behind unrelated commits that were faster."""
@@ -34,7 +34,7 @@ class Committer:
     """Commits to one table."""
 
     def __init__(
-        self, storage: Storage, line: SnapshotLine, heads: Heads, schemas: Schemas, copies: SchemaFolderCopies
+        self, storage: ObjectStore, line: SnapshotLine, heads: Heads, schemas: Schemas, copies: SchemaFolderCopies
     ) -> None:
         self._storage = storage
         self._line = line

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from lading.errors import TableExistsError
+from lading.model.s3_access import S3Access
 from lading.model.table import TableSpec
+from lading.storage.store import ObjectStore, open_store
 from lading.tables.paimon.library import require_library
 from lading.tables.paimon.schema import SCHEMA, new_schema, schema_key
 from lading.tables.paimon.table import PaimonTable
 from lading.tables.probe import check_put_if_absent
-from lading.tables.storage import Storage, StorageOptions, open_storage
 
 
-def create_paimon_table(location: str, spec: TableSpec, options: StorageOptions | None = None) -> PaimonTable:
+def create_paimon_table(location: str, spec: TableSpec, options: S3Access | None = None) -> PaimonTable:
     """Make an empty table and open it. Raises TableExistsError when one is there."""
     require_library()
-    how = options or StorageOptions()
-    storage = open_storage(location, how)
+    how = options or S3Access()
+    storage = open_store(location, how)
     _, content = new_schema(spec)
     if next(iter(storage.keys(SCHEMA)), None) is not None:
         raise _exists(storage)
@@ -26,13 +27,13 @@ def create_paimon_table(location: str, spec: TableSpec, options: StorageOptions 
     return PaimonTable(storage, how)
 
 
-def open_paimon_table(location: str, options: StorageOptions | None = None) -> PaimonTable:
+def open_paimon_table(location: str, options: S3Access | None = None) -> PaimonTable:
     """Open a table that is there."""
     require_library()
-    how = options or StorageOptions()
-    return PaimonTable(open_storage(location, how), how)
+    how = options or S3Access()
+    return PaimonTable(open_store(location, how), how)
 
 
-def _exists(storage: Storage) -> TableExistsError:
+def _exists(storage: ObjectStore) -> TableExistsError:
     msg = f"There is already a Paimon table at {storage.uri}"
     return TableExistsError(msg, left="It was not touched.", todo="Open it, or choose another location.")

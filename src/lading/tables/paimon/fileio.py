@@ -5,13 +5,13 @@ from __future__ import annotations
 from io import BytesIO
 
 from lading.errors import StorageError
-from lading.tables.storage import Storage
+from lading.storage.store import ObjectStore
 
 
 class StorageFiles:
     """The few calls of pypaimon's FileIO that reading and writing manifests takes. Written files are durable."""
 
-    def __init__(self, storage: Storage) -> None:
+    def __init__(self, storage: ObjectStore) -> None:
         self._storage = storage
         self.written: list[str] = []
         """Keys of all files that were written here."""

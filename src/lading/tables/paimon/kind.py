@@ -8,9 +8,9 @@ from contextlib import contextmanager
 import pyarrow as pa
 
 from lading.model.table import TableSpec
+from lading.storage.store import ObjectStore
 from lading.tables.base import LakeTable, Writer, WriterSpec
 from lading.tables.kind import FoundTable, TableKind, TablePlace
-from lading.tables.storage import Storage
 from lading.tables.types import arrow_schema
 
 
@@ -48,7 +48,7 @@ class PaimonKind:
     def find(self, place: TablePlace) -> Iterator[FoundTable]:
         yield FoundTable(sight=self.open(place))
 
-    def check_owned(self, storage: Storage) -> None:
+    def check_owned(self, storage: ObjectStore) -> None:
         """A table belongs to who commits to it; heads keep jobs apart."""
 
     def schema_of(self, spec: TableSpec) -> pa.Schema:

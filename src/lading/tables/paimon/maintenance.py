@@ -13,12 +13,12 @@ from datetime import datetime, timedelta
 
 from lading.ids import JobId
 from lading.model.bill import Head
+from lading.storage.store import ObjectStore
 from lading.tables.maintenance import CarePolicy
 from lading.tables.paimon.heads import anchor_in, commit_user
 from lading.tables.paimon.manifests import Manifests
 from lading.tables.paimon.schema import PaimonSchema
 from lading.tables.paimon.snapshots import Snapshot, SnapshotLine, snapshot_key
-from lading.tables.storage import Storage
 
 KEPT_MIN, KEPT_TIME = "snapshot.num-retained.min", "snapshot.time-retained"
 OWN = commit_user(JobId(""))
@@ -45,7 +45,12 @@ class Expiry:
 
 
 def expire_own(
-    storage: Storage, line: SnapshotLine, manifests: Manifests, schema: PaimonSchema, policy: CarePolicy, now: datetime
+    storage: ObjectStore,
+    line: SnapshotLine,
+    manifests: Manifests,
+    schema: PaimonSchema,
+    policy: CarePolicy,
+    now: datetime,
 ) -> Expiry:
     """Expire Lading's own snapshots that neither the policy nor the table wants kept."""
     if holder := next((name for name in _HOLDERS if next(iter(storage.keys(name)), None) is not None), None):

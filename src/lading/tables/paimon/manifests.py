@@ -16,13 +16,13 @@ import pyarrow as pa
 
 from lading.errors import SchemaMismatchError
 from lading.model.batch import StagedFile
+from lading.storage.store import ObjectStore
 from lading.tables.paimon.fileio import StorageFiles
 from lading.tables.paimon.library import translated
 from lading.tables.paimon.partitions import parse_value
 from lading.tables.paimon.schema import PaimonSchema, Schemas
 from lading.tables.paimon.snapshots import Snapshot
 from lading.tables.paimon.stats import FileFacts, parse_stats
-from lading.tables.storage import Storage
 
 MERGE_AT = 30
 """So many small manifests are put together."""
@@ -55,7 +55,7 @@ class DataFile:
 class Manifests:
     """The manifests of one table, as of one of its schemas."""
 
-    def __init__(self, storage: Storage, schema: PaimonSchema, schemas: Schemas) -> None:
+    def __init__(self, storage: ObjectStore, schema: PaimonSchema, schemas: Schemas) -> None:
         from pypaimon.common.options import Options
         from pypaimon.common.options.core_options import CoreOptions
         from pypaimon.manifest.manifest_file_manager import ManifestFileManager

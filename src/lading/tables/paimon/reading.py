@@ -8,16 +8,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lading.errors import TableVersionError
+from lading.model.s3_access import S3Access
+from lading.storage.store import ObjectStore, require_allowed
 from lading.tables.paimon.manifests import DataFile
 from lading.tables.paimon.schema import PaimonSchema, Schemas
 from lading.tables.paimon.snapshots import Snapshot as PaimonSnapshot
 from lading.tables.snapshot import Snapshot
-from lading.tables.storage import Storage, StorageOptions, require_allowed
 
 
-def check_readable(
-    snapshot: PaimonSnapshot | None, files: Sequence[DataFile], where: str, options: StorageOptions
-) -> None:
+def check_readable(snapshot: PaimonSnapshot | None, files: Sequence[DataFile], where: str, options: S3Access) -> None:
     """Refuse what Lading's reader would read wrong, or may not read. Raises TableVersionError, StorageError."""
     if snapshot is not None and snapshot.body.get("indexManifest"):
         raise _unreadable(where, "deleted rows (deletion vectors) or indexes, which Lading does not apply")
@@ -29,7 +28,7 @@ def check_readable(
         require_allowed(f"{where}/{file.path}", options.within, has_own_keys=bool(options.access_key))
 
 
-def scan_rows(storage: Storage, files: Sequence[DataFile], schema: PaimonSchema, schemas: Schemas) -> pa.Table:
+def scan_rows(storage: ObjectStore, files: Sequence[DataFile], schema: PaimonSchema, schemas: Schemas) -> pa.Table:
     """All rows, with the columns of the table in its order. Columns go by their numbers: names may have changed."""
     filesystem, root = storage.arrow()
     parts = []
@@ -47,7 +46,7 @@ def scan_rows(storage: Storage, files: Sequence[DataFile], schema: PaimonSchema,
     return pa.concat_tables(parts) if parts else schema.arrow.empty_table()
 
 
-def snapshot_of(storage: Storage, files: Sequence[DataFile], schema: PaimonSchema, schemas: Schemas) -> Snapshot:
+def snapshot_of(storage: ObjectStore, files: Sequence[DataFile], schema: PaimonSchema, schemas: Schemas) -> Snapshot:
     """The files as they are read by the names of their columns. Raises TableVersionError when that would be wrong."""
     for number in {file.schema_id for file in files}:
         for name, known in schemas.get_schema(number).columns.items():

@@ -15,7 +15,7 @@ from lading.errors import RecordUnreadableError
 from lading.ids import JobId, Token
 from lading.model.bill import Bill, Head, resume_copy
 from lading.model.codec import parse_bill, render_bill
-from lading.tables.storage import Storage
+from lading.storage.store import ObjectStore
 
 FOLDER = "schema/_lading"
 _COPY, _LANDED, _ENDED = ".json", ".landed", "ended"
@@ -44,7 +44,7 @@ class Kept:
 class SchemaFolderCopies:
     """Implements ResumeCopies."""
 
-    def __init__(self, storage: Storage) -> None:
+    def __init__(self, storage: ObjectStore) -> None:
         self._storage = storage
 
     def put(self, bill: Bill) -> None:

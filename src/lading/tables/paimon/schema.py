@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from lading.errors import ConfigError, NotATableError, TableNotFoundError, TableVersionError
 from lading.model.table import TableSpec
+from lading.storage.store import ObjectStore
 from lading.tables.paimon.library import translated
 from lading.tables.paimon.partitions import DEFAULT_NAME, check_partition_type
-from lading.tables.storage import Storage
 from lading.tables.types import arrow_schema
 
 SCHEMA = "schema/schema-"
@@ -134,7 +134,7 @@ def check_appendable(schema: PaimonSchema, where: str) -> None:
 class Schemas:
     """The schemas of one table. Each file is read once: it never changes."""
 
-    def __init__(self, storage: Storage) -> None:
+    def __init__(self, storage: ObjectStore) -> None:
         self._storage = storage
         self._known: dict[int, PaimonSchema] = {}
         numbers = [key.removeprefix(SCHEMA) for key in storage.keys(SCHEMA)]

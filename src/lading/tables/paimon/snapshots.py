@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from lading.errors import NotATableError, StorageError
-from lading.tables.storage import Storage
+from lading.storage.store import ObjectStore
 
 SNAPSHOT = "snapshot/snapshot-"
 LATEST = "snapshot/LATEST"
@@ -81,7 +81,7 @@ def parse_snapshot(content: bytes, *, number: int, where: str) -> Snapshot:
 class SnapshotLine:
     """All snapshots there are, up to the newest."""
 
-    def __init__(self, storage: Storage) -> None:
+    def __init__(self, storage: ObjectStore) -> None:
         self._storage = storage
         self.newest: Snapshot | None = None
         self.earliest = 1
@@ -123,9 +123,8 @@ class SnapshotLine:
 
     def hint(self) -> None:
         """Tell other engines which one is the newest. It is only a hint: that it could not be written harms nobody."""
-        filesystem, root = self._storage.arrow()
-        with suppress(OSError, StorageError), filesystem.open_output_stream(f"{root}/{LATEST}") as file:
-            file.write(str(self.version).encode())
+        with suppress(StorageError):
+            self._storage.put(LATEST, str(self.version).encode())
 
     def _follow(self) -> Iterator[Snapshot]:
         while (found := self.read(self.version + 1)) is not None:

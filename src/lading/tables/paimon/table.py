@@ -13,6 +13,8 @@ from lading.ids import JobId, Token
 from lading.model.batch import StagedFile
 from lading.model.bill import Bill, Head
 from lading.model.outcome import Outcome
+from lading.model.s3_access import S3Access
+from lading.storage.store import ObjectStore
 from lading.tables.base import WriterSpec
 from lading.tables.bills import StoredBills
 from lading.tables.maintenance import CarePolicy, CareReport, told_astray
@@ -28,7 +30,6 @@ from lading.tables.paimon.snapshots import SnapshotLine
 from lading.tables.probe import check_put_if_absent
 from lading.tables.removals import Removal, Removals
 from lading.tables.snapshot import Snapshot
-from lading.tables.storage import Storage, StorageOptions
 
 _REWRITE = "COMPACT"
 
@@ -36,7 +37,7 @@ _REWRITE = "COMPACT"
 class PaimonTable:
     """A handle on a Paimon append table. Not shared between threads."""
 
-    def __init__(self, storage: Storage, options: StorageOptions) -> None:
+    def __init__(self, storage: ObjectStore, options: S3Access) -> None:
         require_library()
         self.storage = storage
         self._options = options

@@ -11,11 +11,11 @@ import pyarrow.parquet as pq
 
 from lading.errors import SchemaMismatchError
 from lading.model.batch import StagedFile
+from lading.storage.store import open_store
 from lading.tables.base import WriterSpec
 from lading.tables.paimon.partitions import folder_of, render_values
 from lading.tables.paimon.stats import render_stats
 from lading.tables.parquet import FileNotes, Layout, ParquetWriter
-from lading.tables.storage import open_storage
 
 _NUMBER = b"PARQUET:field_id"
 
@@ -43,7 +43,7 @@ class PaimonWriter:
             stats=self._stats,
             target_bytes=spec.target_bytes,
         )
-        filesystem, root = open_storage(spec.location, spec.options).arrow()
+        filesystem, root = open_store(spec.location, spec.options).arrow()
         self._files = ParquetWriter(layout, filesystem, root, f"data-{attempt}")
 
     def write(self, batch: pa.RecordBatch) -> None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 
+from lading.errors import ConfigError
+
 LOCK_NAME = "lading.lock"
 """As the store names it."""
 
@@ -39,3 +41,10 @@ class Homes:
         if folder not in self._folders:
             self._folders[folder] = home_of(folder)
         return self._folders[folder]
+
+
+def file_of_home(path: str, home: str) -> ConfigError:
+    """The file is one of Lading's own."""
+    msg = f"File {path} belongs to Lading itself: it is in the home folder {home}, or leads into it"
+    todo = "Keep the files of jobs outside of the home folder, and write a uri that does not match files in it."
+    return ConfigError(msg, left="Nothing of it was read.", todo=todo, file=path)

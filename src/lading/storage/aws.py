@@ -6,7 +6,7 @@ boto3 takes a quarter of a second to import, so it is imported by the first call
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -148,3 +148,9 @@ def _assume(credentials: Credentials, source: Any, region: str, now: Callable[[]
 def role_refused(error: Exception) -> bool:
     """Whether it was the role that could not be had, and not what was asked for with it."""
     return getattr(error, "operation_name", "") == "AssumeRole"
+
+
+def has_keys(properties: Mapping[str, str], prefix: str) -> bool:
+    """Whether properties have keys of their own: both, and not empty. Libraries take an empty key for none and sign
+    with the identity of the machine."""
+    return all(properties.get(f"{prefix}.{name}", "").strip() for name in ("access_key", "secret_key"))
