@@ -8,7 +8,7 @@ import pytest
 
 from lading.errors import ConfigError, PropertyError
 from lading.model.s3_access import S3Access
-from lading.sources.files.asked import files_spec_of
+from lading.sources.files.kind import files_spec_of
 from lading.sources.files.spec import Compression, FilesSpec, Format, Ingestion, LateFiles, MissingColumns
 from lading.sql.properties.files import COMPRESSIONS, FORMATS
 from lading.sql.statements.definitions import define_streaming_job

@@ -17,7 +17,7 @@ import pyarrow as pa
 from lading.model.batch import Limits, Split
 from lading.model.positions import PartitionState, Positions
 from lading.model.rows import SplitEnd
-from lading.sources.files.asked import files_spec_of
+from lading.sources.files.kind import files_spec_of
 from lading.sources.files.reader import output_schema, read_split
 from lading.sources.files.schema import infer_schema
 from lading.sources.files.source import FilesSource

@@ -13,7 +13,7 @@ import pytest
 from lading.clock import SystemClock
 from lading.errors import ConfigError, ListingError
 from lading.model.s3_access import S3Access
-from lading.sources.files.errors import list_files
+from lading.sources.files.listing import list_files
 from lading.storage.aws import Credentials, open_session, sts_endpoint_of
 from lading.storage.s3 import S3Store
 from lading.storage.s3_client import client_of

@@ -13,7 +13,7 @@ from lading.model.bill import Bill
 from lading.model.job import Job
 from lading.model.outcome import Landed
 from lading.tables.iceberg.ended import live_anchors
-from lading.tables.iceberg.head import SUMMARY_JOB, summary_of
+from lading.tables.iceberg.heads import SUMMARY_JOB, summary_of
 from lading.tables.iceberg.maintenance import choose_expired
 from lading.tables.iceberg.table import IcebergTable
 from lading.tables.maintenance import CarePolicy

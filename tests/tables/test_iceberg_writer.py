@@ -31,7 +31,7 @@ from lading.model.bill import Bill
 from lading.model.job import Job
 from lading.model.outcome import Landed
 from lading.model.table import Column, PartitionField, TableSpec
-from lading.tables.iceberg.partition import parse_value, render_value
+from lading.tables.iceberg.partitions import parse_value, render_value
 from lading.tables.iceberg.table import IcebergTable
 from lading.tables.iceberg.writer import IcebergWriter
 from tests.tables.drive import SPEC, load, new_job, opening, put_and_commit, some_rows

@@ -16,8 +16,41 @@ from lading.model.bill import Head
 from lading.model.s3_access import S3Access
 from lading.tables.bills import StoredBills
 from lading.tables.maintenance import CarePolicy, CareReport
-from lading.tables.removals import Removals
-from lading.tables.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Removal:
+    """A commit that took a file out."""
+
+    by: str
+    """For people: "DELETE in version 7"."""
+    is_rewrite: bool
+    """The same rows were written into other files."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Removals:
+    """What is known of files that are gone."""
+
+    found: Mapping[str, Removal] = field(default_factory=dict)
+    """By path, relative to the table."""
+    is_complete: bool
+    """Whether the history goes back far enough: then a file that is not among them was taken out by nobody."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """The files of one state of a table, for readers of parts of it. Everything is in them, but for constants."""
+
+    files: tuple[str, ...]
+    """Relative to the table."""
+    schema: pa.Schema
+    """Of the table. Where its fields have a FIELD_ID, columns of files go by that and not by their names."""
+    constants: pa.Table | None = None
+    """Columns that the files leave out: one row for each file, in their order."""
+    is_plain: bool = True
+    """Spark reads it right by itself: the names of folders say the same as the constants, and no column has the name
+    that another one had (its quick reader takes the old one for it, whatever their numbers)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

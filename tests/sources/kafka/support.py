@@ -16,7 +16,7 @@ from lading.model.batch import Limits, Split
 from lading.model.positions import Positions
 from lading.model.rows import SplitEnd
 from lading.plan.planner import Planner
-from lading.sources.kafka.cluster import Cluster
+from lading.sources.kafka.listing import Cluster
 from lading.sources.kafka.payload import Payload, render_payload
 from lading.sources.kafka.reader import read_splits
 from lading.sources.kafka.source import KafkaSource

@@ -7,7 +7,7 @@ import pytest
 from lading.clock import SystemClock
 from lading.errors import ConfigError
 from lading.net.addresses import AddressRules
-from lading.sources.kafka.cluster import Cluster
+from lading.sources.kafka.listing import Cluster
 from tests.sources.kafka.support import Topic
 
 

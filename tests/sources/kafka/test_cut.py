@@ -10,9 +10,9 @@ from lading.clock import SystemClock
 from lading.errors import TrimmedError
 from lading.model.batch import Limits
 from lading.model.positions import PartitionState
-from lading.sources.kafka.cluster import Bounds, Cluster, Topic
 from lading.sources.kafka.epochs import check_not_cut
 from lading.sources.kafka.errors import LogCutError, log_cut
+from lading.sources.kafka.listing import Bounds, Cluster, Topic
 from lading.sources.kafka.payload import parse_payload
 from lading.sources.kafka.source import KafkaSource
 from lading.sources.kafka.spec import KafkaSpec

@@ -11,7 +11,7 @@ SCRIPT = """
 import gc, sys, threading
 from confluent_kafka import TopicCollection
 from lading.clock import SystemClock
-from lading.sources.kafka.cluster import Cluster
+from lading.sources.kafka.listing import Cluster
 from lading.sources.kafka.spec import KafkaSpec
 from lading.sources.records.spec import RecordFormat
 

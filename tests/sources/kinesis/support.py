@@ -18,7 +18,7 @@ from lading.model.rows import SplitEnd
 from lading.model.tally import RowCounts
 from lading.plan.planner import Planner
 from lading.sources.kinesis.client import Client
-from lading.sources.kinesis.marks import Payload, render_payload
+from lading.sources.kinesis.payload import Payload, render_payload
 from lading.sources.kinesis.reader import read_splits
 from lading.sources.kinesis.source import KinesisSource
 from lading.sources.kinesis.spec import META, KinesisSpec, Pace

@@ -14,7 +14,7 @@ from lading.clock import SystemClock
 from lading.errors import ConfigError, StageError
 from lading.model.batch import Limits
 from lading.model.rows import SplitEnd
-from lading.sources.kinesis import fetch
+from lading.sources.kinesis import fetcher
 from lading.sources.kinesis.position import after_sequence, at_sequence, render_position
 from lading.sources.kinesis.reader import output_schema, read_splits
 from lading.sources.kinesis.spec import Kpl, Pace
@@ -308,7 +308,7 @@ def test_splits_end_one_after_the_other_and_shards_are_fetched_side_by_side() ->
 
 
 def test_no_more_is_fetched_than_the_buffer_takes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fetch, "BUFFER_BYTES", 1_000)
+    monkeypatch.setattr(fetcher, "BUFFER_BYTES", 1_000)
     fake = FakeKinesis(ManualClock(), shards=2)
     for n in range(50):
         for number in range(2):

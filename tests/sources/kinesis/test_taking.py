@@ -14,7 +14,7 @@ from lading.model.batch import Limits
 from lading.model.row_formats import JsonOptions
 from lading.model.rows import SplitEnd
 from lading.sources.kinesis import split_reader as module
-from lading.sources.kinesis.fetch import Page
+from lading.sources.kinesis.fetcher import Page
 from lading.sources.kinesis.position import HORIZON, render_position
 from lading.sources.kinesis.split_reader import Taking
 from lading.sources.records.parser import RecordParser

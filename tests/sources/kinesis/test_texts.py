@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from lading.errors import ConfigError
 from lading.sources.kinesis.kpl import MAGIC, UserRecord, all_belong, user_records_or_none
-from lading.sources.kinesis.marks import Payload, parse_payload, render_payload
+from lading.sources.kinesis.payload import Payload, parse_payload, render_payload
 from lading.sources.kinesis.position import (
     BEGINNING,
     HORIZON,

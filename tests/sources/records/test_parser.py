@@ -12,8 +12,8 @@ import pytest
 from lading.errors import ConfigError
 from lading.sources.files.rows import MAX_ROWS
 from lading.sources.hidden import HIDDEN
+from lading.sources.records.parsed import runs
 from lading.sources.records.parser import RecordBlock, RecordParser
-from lading.sources.records.runs import runs
 from lading.sources.records.spec import RecordFormat, RecordKind, RegistryAccess
 from tests.sources.records.support import META, bad, good, parse
 

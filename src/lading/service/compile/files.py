@@ -29,8 +29,7 @@ from lading.service.compile.file_surveys import told_survey
 from lading.service.compile.mapping import zoned
 from lading.service.compile.partition_nulls import with_partition_nulls
 from lading.service.compile.source_types import source_type
-from lading.sources.files.asked import files_spec_of
-from lading.sources.files.kind import plan_file_moves
+from lading.sources.files.kind import files_spec_of, plan_file_moves
 from lading.sources.files.packing import SplitSizing
 from lading.sources.files.payload import parse_payload
 from lading.sources.files.reader import output_schema, read_splits

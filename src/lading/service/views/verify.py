@@ -18,8 +18,7 @@ from lading.model.batch import StagedFile
 from lading.model.bill import Bill
 from lading.model.tally import Tally
 from lading.storage.store import open_store
-from lading.tables.base import LakeTable
-from lading.tables.removals import Removals
+from lading.tables.base import LakeTable, Removals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,8 +19,7 @@ from contextlib import contextmanager
 import pyarrow as pa
 
 from lading.errors import ListingError, SourceError, StorageError
-from lading.storage.errors import cause_of, fault_of
-from lading.storage.store import ObjectInfo, ReadStore
+from lading.storage.errors import CHANGED, GONE, cause_of, fault_of
 
 _NOTHING = "Nothing of this batch was committed; the position is unchanged."
 
@@ -108,36 +107,9 @@ def translating(uri: str) -> Iterator[None]:
 
 
 def _file_failed(uri: str, error: StorageError) -> SourceError | StorageError:
-    match fault_of(error):
-        case "gone":
-            return file_gone(uri)
-        case "changed":
-            return file_changed(uri, error.facts["was"], error.facts["now"])
-        case _:
-            return file_not_fetched(uri, cause_of(error))
-
-
-def list_files(store: ReadStore, prefix: str, start_after: str, max_slashes: int | None) -> Iterator[ObjectInfo]:
-    """What the store lists. Raises ListingError."""
-    try:
-        yield from store.list(prefix, start_after, max_slashes=max_slashes)
-    except StorageError as error:
-        raise _listing_error(error, str(error.facts["place"])) from error
-
-
-def _listing_error(error: StorageError, place: str) -> ListingError:
-    why = cause_of(error)
-    match fault_of(error):
-        case "missing":
-            return place_missing(place)
-        case "unsorted":
-            return listing_unsorted(place)
-        case "role":
-            todo = "Check s3.role_arn and s3.external_id, the role's trust policy, and that the keys may assume it."
-            role = error.facts["role"]
-            return listing_failed(place, f"Can not build s3: the role {role} cannot be assumed: {why}", todo)
-        case "denied":
-            todo = "Check s3.access_key, s3.secret_key and s3.region, and that they may list the bucket."
-            return listing_failed(place, f"Can not build s3: {why}", todo)
-        case _:
-            return listing_failed(place, why)
+    fault = fault_of(error)
+    if fault == GONE:
+        return file_gone(uri)
+    if fault == CHANGED:
+        return file_changed(uri, error.facts["was"], error.facts["now"])
+    return file_not_fetched(uri, cause_of(error))

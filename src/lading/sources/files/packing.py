@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from lading.sources.files.compression import compression_of
 from lading.sources.files.payload import FilePart
-from lading.sources.files.spec import Compression, FilesSpec, Format
+from lading.sources.files.spec import Compression, FilesSpec, Format, compression_of
 from lading.storage.store import ObjectInfo
 
 

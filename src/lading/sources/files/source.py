@@ -11,8 +11,9 @@ from lading.errors import ConfigError
 from lading.model.batch import Limits, Split
 from lading.model.file_offset import file_name_or_none
 from lading.model.positions import BEGINNING, ListedPartition, Listing, PartitionState, Positions
-from lading.sources.files.errors import PlaceMissingError, UnsortedListingError, list_files, listing_failed
+from lading.sources.files.errors import PlaceMissingError, UnsortedListingError, listing_failed
 from lading.sources.files.glob import compile_glob
+from lading.sources.files.listing import list_files
 from lading.sources.files.packing import SplitSizing, end_of, pack_files
 from lading.sources.files.payload import FilePart, Payload, render_payload
 from lading.sources.files.settling import Settling

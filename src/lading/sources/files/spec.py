@@ -120,3 +120,25 @@ class FilesSpec:
     @property
     def remembered_keys(self) -> int:
         return self.late_window or (10_000 if self.late_files is LateFiles.LOAD else 1_000)
+
+
+_SUFFIXES = {
+    ".gz": Compression.GZIP,
+    ".gzip": Compression.GZIP,
+    ".zst": Compression.ZSTD,
+    ".zstd": Compression.ZSTD,
+    ".bz2": Compression.BZ2,
+    ".lz4": Compression.LZ4,
+    ".snappy": Compression.SNAPPY,
+    ".deflate": Compression.DEFLATE,
+}
+
+
+def compression_of(key: str, spec: FilesSpec) -> Compression:
+    """The compression of a whole file. Parquet and ORC compress inside and have none."""
+    if not spec.format.is_text:
+        return Compression.PLAIN
+    if spec.compression is not Compression.AUTO:
+        return spec.compression
+    name = key.lower()
+    return next((kind for suffix, kind in _SUFFIXES.items() if name.endswith(suffix)), Compression.PLAIN)

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from lading.sources.files.blocks import BOM, Lines, first_line_offset, until
-from lading.sources.files.compression import compression_of
 from lading.sources.files.csv_reader import CsvReader
 from lading.sources.files.csv_reference import CsvText
 from lading.sources.files.errors import file_unreadable
 from lading.sources.files.payload import FilePart
 from lading.sources.files.rows import RowShaper
-from lading.sources.files.spec import Compression, FilesSpec, MissingColumns
+from lading.sources.files.spec import Compression, FilesSpec, MissingColumns, compression_of
 from lading.sources.files.unpack import Read, check_is_text, unpack
 from lading.storage.store import ByteFile
 

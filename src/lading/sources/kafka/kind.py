@@ -18,7 +18,7 @@ from lading.sources.kafka.alter import KAFKA_STARTS, alter, begin_again
 from lading.sources.kafka.spec import METADATA, KafkaSpec
 from lading.sources.kafka.words import by_number, progress, words
 from lading.sources.kind import Stream, StreamContext, StreamSource
-from lading.sources.records.formats import REGISTRY, record_format
+from lading.sources.records.spec import REGISTRY, record_format
 from lading.sources.streams import StreamSight
 from lading.sql.properties.kafka import KafkaProperties, read_kafka_properties
 from lading.sql.properties.kafka_settings import settings_for_admins

@@ -12,10 +12,10 @@ from lading.clock import Clock, SystemClock
 from lading.model.batch import Split
 from lading.model.rows import SplitEnd
 from lading.sources.hidden import HIDDEN
-from lading.sources.kafka.cluster import Cluster
 from lading.sources.kafka.epochs import epoch_marks
 from lading.sources.kafka.errors import read_failed, replaced_while_reading
 from lading.sources.kafka.fetcher import Fetcher, Run
+from lading.sources.kafka.listing import Cluster
 from lading.sources.kafka.payload import Payload, parse_payload
 from lading.sources.kafka.spec import KafkaSpec
 from lading.sources.records.parser import RecordBlock, RecordParser

@@ -9,9 +9,9 @@ from lading.clock import Clock
 from lading.model.batch import Limits, Split
 from lading.model.positions import BEGINNING, ListedPartition, Listing, PartitionState, Positions
 from lading.sources.kafka.client import check_settings
-from lading.sources.kafka.cluster import Bounds, Cluster, Topic
 from lading.sources.kafka.epochs import epoch_marks, epoch_or_none
 from lading.sources.kafka.errors import beyond_end, not_an_offset, partition_missing, trimmed
+from lading.sources.kafka.listing import Bounds, Cluster, Topic
 from lading.sources.kafka.payload import Payload, render_payload
 from lading.sources.kafka.shares import share_bytes, share_rows
 from lading.sources.kafka.spec import KafkaSpec

@@ -19,7 +19,7 @@ from lading.sources.kind import Stream, StreamContext, StreamSource
 from lading.sources.kinesis.alter import KINESIS_STARTS, alter, begin_again
 from lading.sources.kinesis.spec import META, Credentials, KinesisSpec, Kpl
 from lading.sources.kinesis.words import NUMBER, is_horizon, progress, words
-from lading.sources.records.formats import record_format
+from lading.sources.records.spec import record_format
 from lading.sources.streams import StreamSight
 from lading.sql.properties.kinesis import KinesisProperties, read_kinesis_properties
 from lading.sql.properties.starts import SHARD_END, TRIM_HORIZON, start_time_or_none

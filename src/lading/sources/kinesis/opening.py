@@ -26,7 +26,7 @@ from datetime import datetime
 from lading.model.positions import PartitionState
 from lading.sources.kinesis.errors import start_refused
 from lading.sources.kinesis.listing import Lister, StreamView
-from lading.sources.kinesis.marks import render_marks
+from lading.sources.kinesis.payload import render_marks
 from lading.sources.kinesis.peek import Scout
 from lading.sources.kinesis.position import (
     BEGINNING,

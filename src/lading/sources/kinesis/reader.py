@@ -13,8 +13,8 @@ from lading.clock import Clock, SystemClock
 from lading.model.batch import Split
 from lading.model.rows import SplitEnd
 from lading.sources.kinesis.client import Client, open_client
-from lading.sources.kinesis.fetch import ShardFetch
-from lading.sources.kinesis.marks import parse_payload
+from lading.sources.kinesis.fetcher import ShardFetch
+from lading.sources.kinesis.payload import parse_payload
 from lading.sources.kinesis.position import HORIZON, Kind, Position, at_sequence, parse_position
 from lading.sources.kinesis.spec import KinesisSpec
 from lading.sources.kinesis.split_reader import Taking

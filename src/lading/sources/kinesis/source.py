@@ -13,12 +13,12 @@ from lading.model.batch import Limits, Split
 from lading.model.positions import BEGINNING, ListedPartition, Listing, PartitionState, Positions
 from lading.sources.kinesis.client import Client, open_client
 from lading.sources.kinesis.errors import start_refused
+from lading.sources.kinesis.lag import stream_sight
 from lading.sources.kinesis.listing import Lister, StreamView
-from lading.sources.kinesis.marks import Payload, is_known_behind, known_until_or_none, render_payload
 from lading.sources.kinesis.opening import Opener
+from lading.sources.kinesis.payload import Payload, is_known_behind, known_until_or_none, render_payload
 from lading.sources.kinesis.peek import Peek, Scout
 from lading.sources.kinesis.shards import open_shards
-from lading.sources.kinesis.sight import stream_sight
 from lading.sources.kinesis.spec import KinesisSpec
 from lading.sources.kinesis.starts import parse_start
 from lading.sources.kinesis.trim import Standing, TrimSight, Way, find_way

@@ -13,9 +13,9 @@ import pyarrow as pa
 from lading.errors import StageError
 from lading.model.batch import Split
 from lading.model.rows import SplitEnd
-from lading.sources.kinesis.fetch import Page
+from lading.sources.kinesis.fetcher import Page
 from lading.sources.kinesis.kpl import MAGIC, UserRecord, all_belong, user_records_or_none
-from lading.sources.kinesis.marks import parse_payload, render_marks
+from lading.sources.kinesis.payload import parse_payload, render_marks
 from lading.sources.kinesis.position import Kind, after_sequence, at_sequence, parse_position, render_position
 from lading.sources.kinesis.spec import (
     ARRIVAL,

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from lading.errors import TrimmedError
 from lading.model.positions import PartitionState
 from lading.sources.kinesis.errors import trimmed
-from lading.sources.kinesis.marks import arrival_or_none, known_until_or_none
+from lading.sources.kinesis.payload import arrival_or_none, known_until_or_none
 from lading.sources.kinesis.peek import Peek
 from lading.sources.kinesis.position import Kind, Position, from_horizon, parse_position, render_position
 

@@ -15,8 +15,7 @@ from lading.sources.files.arrays import strings, whole_numbers
 from lading.sources.files.blocks import Lines
 from lading.sources.files.csv_fast import FastBlock, FastCsv
 from lading.sources.files.csv_reference import NOT_CLOSED, NOT_UTF8, CsvText, count_mismatch
-from lading.sources.records.parsed import Flaw, Taken
-from lading.sources.records.runs import runs
+from lading.sources.records.parsed import Flaw, Taken, runs
 
 _RUN_BYTES = 1024 * 1024
 _SMALL_BYTES = 16 * 1024

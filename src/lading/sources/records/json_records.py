@@ -19,8 +19,7 @@ from lading.sources.files.jsonpath import MISSING, Step, follow, parse_jsonpath
 from lading.sources.records.arrow_json import MINUS_ZERO, FlatJson
 from lading.sources.records.columns import text_column
 from lading.sources.records.documents import SPACE, UNREAD, Documents, dumps_or_none, leave_unread, load
-from lading.sources.records.parsed import Flaw, Taken
-from lading.sources.records.runs import runs
+from lading.sources.records.parsed import Flaw, Taken, runs
 
 _RUN_BYTES = 512 * 1024
 """Documents as Python objects take much memory, and more of them do not fit the processor's caches."""

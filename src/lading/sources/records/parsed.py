@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Protocol
 
 import pyarrow as pa
@@ -42,3 +44,13 @@ class Decoder(Protocol):
     def take(self, values: Sequence[bytes]) -> Iterator[Taken]:
         """The rows of some records. No value is empty."""
         ...
+
+
+def runs(values: Sequence[bytes], size_bytes: int) -> Iterator[Sequence[bytes]]:
+    """All values in order, in runs of about that size; a longer value is a run of its own."""
+    ends = list(accumulate(map(len, values)))
+    first, before = 0, 0
+    while first < len(values):
+        after = max(first + 1, bisect_right(ends, before + size_bytes, first))
+        yield values[first:after]
+        first, before = after, ends[after - 1]

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from lading.errors import ConfigError
 from lading.sources.records.columns import text_column
 from lading.sources.records.errors import NoSuchSchemaError
-from lading.sources.records.parsed import Flaw, Taken
-from lading.sources.records.runs import runs
+from lading.sources.records.parsed import Flaw, Taken, runs
 from lading.sources.records.spec import RecordFormat, RecordKind, RegistryAccess
 from lading.sources.records.value_text import Scalar, text_of
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+from lading.model.load import LoadSpec
 from lading.model.row_formats import CsvOptions, JsonOptions
 from lading.sources.files.spec import MAX_RECORD_BYTES
 
@@ -45,3 +46,16 @@ class RecordFormat:
     """For avro and protobuf; the others need none."""
     max_record_bytes: int = MAX_RECORD_BYTES
     """A longer record is a bad row. Bounds memory."""
+
+
+REGISTRY = "schema.registry."
+"""Settings of a registry begin with this."""
+
+
+def record_format(load: LoadSpec, columns: tuple[str, ...], settings: Mapping[str, str] | None = None) -> RecordFormat:
+    """How rows stand in a record. `settings` are those of a client, among which a registry may have its own."""
+    kind, registry = RecordKind(load.records.format), None
+    if kind.needs_registry and settings is not None:
+        own = {name.removeprefix(REGISTRY): value for name, value in settings.items() if name.startswith(REGISTRY)}
+        registry = RegistryAccess(url=own.pop("url"), settings=own)
+    return RecordFormat(kind=kind, columns=columns, csv=load.records.csv, json=load.records.json, registry=registry)

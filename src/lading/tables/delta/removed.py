@@ -7,8 +7,8 @@ from collections.abc import Collection
 from urllib.parse import unquote
 
 from lading.storage.store import ObjectStore
+from lading.tables.base import Removal, Removals
 from lading.tables.delta.actions import entry_key
-from lading.tables.removals import Removal, Removals
 
 _INTERESTING = (b'{"remove":', b'{"commitInfo":')
 

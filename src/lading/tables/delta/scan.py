@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 from lading.errors import TableVersionError
 from lading.model.s3_access import S3Access
 from lading.storage.store import ObjectStore
+from lading.tables.base import Snapshot
 from lading.tables.delta.library import load_table, protocol_of, translated
-from lading.tables.snapshot import Snapshot
 
 _PARTITION = "partition."
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"

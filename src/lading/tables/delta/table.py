@@ -15,7 +15,7 @@ from lading.model.bill import Bill, Head
 from lading.model.outcome import Landed, NotLanded, Outcome, Unknown
 from lading.model.s3_access import S3Access
 from lading.storage.store import ObjectStore
-from lading.tables.base import WriterSpec
+from lading.tables.base import Removals, Snapshot, WriterSpec
 from lading.tables.bills import StoredBills
 from lading.tables.delta.actions import entry_key, render_entry
 from lading.tables.delta.features import check_appendable
@@ -29,8 +29,6 @@ from lading.tables.delta.schema_check import check_fit
 from lading.tables.delta.writer import column_defaults, writer_extra
 from lading.tables.maintenance import CarePolicy, CareReport, told_astray
 from lading.tables.probe import check_put_if_absent
-from lading.tables.removals import Removals
-from lading.tables.snapshot import Snapshot
 from lading.tables.staged_files import check_present
 
 MAX_REBASES = 100

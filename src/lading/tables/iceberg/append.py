@@ -14,7 +14,7 @@ from pyiceberg.table.update import AssertTableUUID, SetPropertiesUpdate, TableRe
 from lading.errors import SchemaMismatchError
 from lading.model.batch import StagedFile
 from lading.model.bill import Bill
-from lading.tables.iceberg.head import Anchor, head_property, render_anchor, summary_for
+from lading.tables.iceberg.heads import Anchor, head_property, render_anchor, summary_for
 from lading.tables.iceberg.merge import TieredAppend
 from lading.tables.iceberg.resume import resume_properties
 from lading.tables.iceberg.schema import check_fits

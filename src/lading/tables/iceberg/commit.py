@@ -22,7 +22,7 @@ from lading.model.outcome import Landed, NotLanded, Outcome, Unknown
 from lading.tables.iceberg.append import PreparedAppend, prepare_append
 from lading.tables.iceberg.errors import is_before_commit, is_locked, translated
 from lading.tables.iceberg.handle import Handle, version_of
-from lading.tables.iceberg.head import Anchor, find_anchor, is_astray, rolled_back
+from lading.tables.iceberg.heads import Anchor, find_anchor, is_astray, rolled_back
 from lading.tables.iceberg.moved import Place, check_not_moved
 from lading.tables.staged_files import check_present
 

@@ -14,7 +14,7 @@ from lading.errors import StorageError
 from lading.ids import JobId
 from lading.tables.iceberg.errors import is_locked, translated
 from lading.tables.iceberg.handle import Handle
-from lading.tables.iceberg.head import Anchor, all_anchors, find_anchor, is_astray
+from lading.tables.iceberg.heads import Anchor, all_anchors, find_anchor, is_astray
 
 PREFIX = "lading.ended."
 MAX_ATTEMPTS = 10

@@ -23,7 +23,7 @@ from pyiceberg.table.update import AssertTableUUID, RemoveSnapshotsUpdate, Table
 from lading.tables.iceberg.ended import astray_jobs
 from lading.tables.iceberg.errors import is_locked, translated
 from lading.tables.iceberg.handle import Handle
-from lading.tables.iceberg.head import SUMMARY_JOB, all_anchors, summary_of
+from lading.tables.iceberg.heads import SUMMARY_JOB, all_anchors, summary_of
 from lading.tables.iceberg.retention import kept_by_settings, why_not
 from lading.tables.maintenance import CarePolicy
 

@@ -12,7 +12,7 @@ from lading.ids import JobId
 from lading.model.s3_access import S3Access
 from lading.storage.store import ObjectStore
 from lading.tables.bills import FOLDER, bill_key
-from lading.tables.iceberg.head import Anchor, all_anchors
+from lading.tables.iceberg.heads import Anchor, all_anchors
 from lading.tables.iceberg.place import open_place
 from lading.tables.manifest import KEY as CARD
 

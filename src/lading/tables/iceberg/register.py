@@ -35,7 +35,7 @@ from lading.tables.bills import StoredBills
 from lading.tables.iceberg.catalog import CatalogSpec, ensure_namespace, file_io_properties, make_home, open_catalog
 from lading.tables.iceberg.errors import translated
 from lading.tables.iceberg.fileio import DurableFileIO
-from lading.tables.iceberg.head import SUMMARY_JOB, find_anchor, is_astray, rolled_back, summary_of
+from lading.tables.iceberg.heads import SUMMARY_JOB, find_anchor, is_astray, rolled_back, summary_of
 from lading.tables.iceberg.place import local_path, open_place
 from lading.tables.iceberg.resume import PropertyCopies, job_ids
 from lading.tables.manifest import is_same_place

@@ -8,8 +8,8 @@ from pyiceberg.manifest import ManifestEntryStatus
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Operation, Snapshot
 
+from lading.tables.base import Removal, Removals
 from lading.tables.iceberg.place import relative_path
-from lading.tables.removals import Removal, Removals
 
 
 def find_removals(table: Table, location: str, paths: Collection[str]) -> Removals:

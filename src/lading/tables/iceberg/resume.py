@@ -17,7 +17,7 @@ from lading.errors import RecordUnreadableError
 from lading.ids import JobId
 from lading.model.bill import Bill, Head, resume_copy
 from lading.model.codec import parse_bill, render_bill
-from lading.tables.iceberg.head import PREFIX as HEAD_PREFIX
+from lading.tables.iceberg.heads import PREFIX as HEAD_PREFIX
 
 PREFIX = "lading.resume."
 

@@ -23,7 +23,7 @@ from pyiceberg.schema import Schema
 
 from lading.errors import RecordUnreadableError
 from lading.model.batch import StagedFile
-from lading.tables.iceberg.partition import partition_record
+from lading.tables.iceberg.partitions import partition_record
 from lading.tables.parquet import FileNotes
 
 VERSION = 1

@@ -18,7 +18,7 @@ from lading.model.outcome import Outcome
 from lading.model.s3_access import S3Access
 from lading.model.table import TableSpec
 from lading.storage.store import require_allowed
-from lading.tables.base import WriterSpec
+from lading.tables.base import Removals, Snapshot, WriterSpec
 from lading.tables.bills import StoredBills
 from lading.tables.iceberg.catalog import CatalogSpec, ensure_namespace, make_home, open_catalog
 from lading.tables.iceberg.commit import commit_append
@@ -26,7 +26,7 @@ from lading.tables.iceberg.ended import astray_jobs, end_job
 from lading.tables.iceberg.errors import translated
 from lading.tables.iceberg.guard import check_new_properties
 from lading.tables.iceberg.handle import FORMAT_VERSION, Handle, version_of
-from lading.tables.iceberg.head import end_of, find_anchor, has_token, is_astray, rolled_back
+from lading.tables.iceberg.heads import end_of, find_anchor, has_token, is_astray, rolled_back
 from lading.tables.iceberg.maintenance import expire_snapshots, oldest_snapshot
 from lading.tables.iceberg.moved import Place, bring_bills, location_of
 from lading.tables.iceberg.place import open_place, relative_path
@@ -44,8 +44,6 @@ from lading.tables.iceberg.sweep import Sweeper
 from lading.tables.iceberg.writer import iceberg_writer_spec
 from lading.tables.maintenance import CarePolicy, CareReport, told_astray
 from lading.tables.probe import check_put_if_absent
-from lading.tables.removals import Removals
-from lading.tables.snapshot import Snapshot
 
 _DELETES_METADATA = "write.metadata.delete-after-commit.enabled"
 _CREATION_DEFAULTS = {

@@ -14,7 +14,7 @@ from lading.errors import SchemaMismatchError
 from lading.model.batch import StagedFile
 from lading.model.s3_access import S3Access
 from lading.tables.base import WriterSpec
-from lading.tables.iceberg.partition import partition_columns, partition_folder
+from lading.tables.iceberg.partitions import partition_columns, partition_folder
 from lading.tables.iceberg.place import open_place
 from lading.tables.iceberg.schema import plain_arrow_schema
 from lading.tables.iceberg.stats import collect_stats

@@ -15,7 +15,7 @@ from lading.model.bill import Bill, Head
 from lading.model.outcome import Outcome
 from lading.model.s3_access import S3Access
 from lading.storage.store import ObjectStore
-from lading.tables.base import WriterSpec
+from lading.tables.base import Removal, Removals, Snapshot, WriterSpec
 from lading.tables.bills import StoredBills
 from lading.tables.maintenance import CarePolicy, CareReport, told_astray
 from lading.tables.paimon.commit import Committer
@@ -23,13 +23,11 @@ from lading.tables.paimon.heads import Heads
 from lading.tables.paimon.library import require_library
 from lading.tables.paimon.maintenance import bills_kept, expire_own
 from lading.tables.paimon.manifests import DataFile, Manifests
-from lading.tables.paimon.reading import check_readable, scan_rows, snapshot_of
 from lading.tables.paimon.resume import SchemaFolderCopies
+from lading.tables.paimon.scan import check_readable, scan_rows, snapshot_of
 from lading.tables.paimon.schema import Schemas, check_appendable
 from lading.tables.paimon.snapshots import SnapshotLine
 from lading.tables.probe import check_put_if_absent
-from lading.tables.removals import Removal, Removals
-from lading.tables.snapshot import Snapshot
 
 _REWRITE = "COMPACT"
 

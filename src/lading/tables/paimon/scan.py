@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 from lading.errors import TableVersionError
 from lading.model.s3_access import S3Access
 from lading.storage.store import ObjectStore, require_allowed
+from lading.tables.base import Snapshot
 from lading.tables.paimon.manifests import DataFile
 from lading.tables.paimon.schema import PaimonSchema, Schemas
 from lading.tables.paimon.snapshots import Snapshot as PaimonSnapshot
-from lading.tables.snapshot import Snapshot
 
 
 def check_readable(snapshot: PaimonSnapshot | None, files: Sequence[DataFile], where: str, options: S3Access) -> None:
