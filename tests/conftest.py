@@ -86,7 +86,7 @@ def s3() -> Iterator[S3Server]:
     """One S3-compatible store for the whole run."""
     with serve_s3() as server:
         yield server
-        look_at_buckets(server.endpoint, WATCH)
+        look_at_buckets(server, WATCH)
 
 
 @pytest.fixture(scope="session")
