@@ -54,7 +54,7 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With `make test JOBS=2` one process has the one Spark session; the other takes file after file beside it."""
+    """With `pytest -n 2 --dist loadgroup` one process has Spark, the other all other files."""
     is_shared = getattr(config.option, "dist", "no") == "loadgroup" or getattr(config.option, "loadgroup", False)
     if not is_shared:
         return

@@ -54,6 +54,7 @@ DOOR = {
     "telemetry",
 }
 """What the faces may use of it. `cli` starts the threads of a service and may use all."""
+FROM = re.compile(r"^\s*from (lading[\w.]*) import ([\w, ]+)$", re.MULTILINE)
 MAY_IMPORT_TESTING = {"cli/simulate.py", "cli/demo_kinesis.py"}
 
 
@@ -165,6 +166,26 @@ def test_only_the_clock_asks_for_the_time(path: Path) -> None:
     text = path.read_text()
     for word in ("import time\n", "datetime.now(", "datetime.utcnow("):
         assert word not in text or path.name == "clock.py", f"{path.name} uses {word!r}; take a Clock"
+
+
+def test_the_package_has_no_module_that_only_tests_use() -> None:
+    """From the commands and the names that `lading` exports, every module is reached. Others are in tests/support."""
+    modules = {".".join(("lading", *path.relative_to(SRC).with_suffix("").parts)): path for path in files()}
+    modules = {name.removesuffix(".__init__"): path for name, path in modules.items()}
+    reached, to_do = set[str](), ["lading", "lading.cli.main"]
+    while to_do:
+        name = to_do.pop()
+        if name in reached:
+            continue
+        reached.add(name)
+        named = set(re.findall(r"\blading(?:\.\w+)+", modules[name].read_text()))
+        beside = {
+            f"{package}.{word}"
+            for package, words in FROM.findall(modules[name].read_text())
+            for word in words.split(", ")
+        }
+        to_do += [each for each in named | beside | {name.rpartition(".")[0]} if each in modules]
+    assert modules.keys() - reached == set()
 
 
 def test_only_the_settings_read_the_environment() -> None:
