@@ -14,8 +14,6 @@ from lading.sql.properties.row_formats import (
     JSON_RULES,
     read_csv_options,
     read_json_options,
-    show_csv_options,
-    show_json_options,
 )
 from lading.sql.properties.values import (
     Rule,
@@ -25,7 +23,6 @@ from lading.sql.properties.values import (
     never,
     read_fields,
     refuse,
-    show_fields,
     text,
     whole,
     word,
@@ -106,7 +103,7 @@ _ACCESS_RULES = (
     Rule(name="s3.external_id", field="external_id", read=text),
     Rule(name="s3.sts_endpoint", field="sts_endpoint", read=needed),
     Rule(name="use_path_style", field="path_style", read=boolean),
-    Rule(name="s3.anonymous", field="anonymous", read=boolean, show=lambda value: "true" if value else None),
+    Rule(name="s3.anonymous", field="anonymous", read=boolean),
     Rule(name="resource", field="", read=never("Resource {} does not exist", "Give the keys or the role instead.")),
 )
 _COMMON_NAMES = frozenset(("uri", *(rule.name for rule in (*_FILE_RULES, *CSV_RULES, *JSON_RULES))))
@@ -196,17 +193,3 @@ def _files(properties: Mapping[str, str]) -> FileOptions:
         msg = f"skip_lines cannot go with {files.format}"
         raise refuse(msg, property="skip_lines", todo="The lines with names are left out without it.")
     return files
-
-
-def show_s3_properties(record: S3Properties) -> dict[str, str]:
-    """The properties that make this record."""
-    return {"uri": record.uri, **show_fields(_ACCESS_RULES, record.access), **_show_files(record.files)}
-
-
-def show_file_properties(record: FileProperties) -> dict[str, str]:
-    """The properties that make this record."""
-    return {"uri": record.uri, **_show_files(record.files)}
-
-
-def _show_files(files: FileOptions) -> dict[str, str]:
-    return {**show_fields(_FILE_RULES, files), **show_csv_options(files.csv), **show_json_options(files.json)}

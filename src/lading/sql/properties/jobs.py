@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lading.errors import PropertyError
-from lading.model.file_offset import file_name_or_none, render_offset
-from lading.sql.properties.values import Rule, boolean, ratio, read_fields, refuse, show_fields, timezone, whole, word
+from lading.model.file_offset import file_name_or_none
+from lading.sql.properties.values import Rule, boolean, ratio, read_fields, refuse, timezone, whole, word
 
 MIN_BATCH_BYTES = 100 * 1024 * 1024
 MAX_BATCH_BYTES = 10 * 1024 * 1024 * 1024
@@ -71,10 +71,6 @@ def _offset(name: str, text: str) -> str:
     return file_name
 
 
-def _show_offset(file_name: str | None) -> str | None:
-    return None if file_name is None else render_offset(file_name)
-
-
 def _file_names(name: str, text: str) -> tuple[str, ...]:
     try:
         found = json.loads(text)
@@ -89,10 +85,6 @@ def _file_names(name: str, text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _show_file_names(names: tuple[str, ...]) -> str | None:
-    return json.dumps(list(names), ensure_ascii=False) if names else None
-
-
 _RULES = (
     Rule(name="max_interval", field="max_interval_s", read=whole(lambda n: n >= 1, "should > 1 (1 is allowed)")),
     Rule(name="s3.max_batch_files", field="max_batch_files", read=whole(lambda n: n >= 1, "should >=1")),
@@ -101,11 +93,11 @@ _RULES = (
         field="max_batch_bytes",
         read=whole(lambda n: MIN_BATCH_BYTES <= n <= MAX_BATCH_BYTES, "should between 100MB and 10GB"),
     ),
-    Rule(name="offset", field="offset", read=_offset, show=_show_offset),
+    Rule(name="offset", field="offset", read=_offset),
     Rule(name="s3.ingestion_mode", field="ingestion_mode", read=word("ONCE", "CONTINUOUS")),
     Rule(name="s3.late_files", field="late_files", read=word("LOAD", "SHOW")),
     Rule(name="s3.late_window", field="late_window", read=whole(lambda n: n >= 1, "should >= 1")),
-    Rule(name="s3.also_load", field="also_load", read=_file_names, show=_show_file_names),
+    Rule(name="s3.also_load", field="also_load", read=_file_names),
     Rule(name="file.settle_seconds", field="settle_s", read=whole(lambda n: n >= 0, "should >= 0")),
 )
 
@@ -161,9 +153,3 @@ def _as_boolean(name: str, value: str) -> str:
     """SET also takes 0 and 1 for false and true."""
     is_switch = name.startswith("enable_")
     return {"0": "false", "1": "true"}.get(value.strip(), value) if is_switch else value
-
-
-def show_job_properties(record: StreamingJobProperties) -> dict[str, str]:
-    """The properties that make this record."""
-    session = {_SESSION + name: text for name, text in show_fields(_SESSION_RULES, record.session).items()}
-    return {**show_fields(_RULES, record), **session, **record.kept}

@@ -194,18 +194,3 @@ def _check_msk(properties: Mapping[str, str]) -> None:
     if "-public." in properties.get("kafka_broker_list", "") and not all(keys):
         msg = "Public brokers of MSK need aws.access_key and aws.secret_key, which must also be set"
         raise refuse(msg, property="aws.access_key")
-
-
-def show_kafka_properties(record: KafkaProperties) -> dict[str, str]:
-    """The properties that make this record."""
-    shown = {"kafka_broker_list": record.broker_list, "kafka_topic": record.topic}
-    if record.partitions:
-        shown["kafka_partitions"] = ",".join(str(number) for number in record.partitions)
-    if record.offsets:
-        shown["kafka_offsets"] = ",".join(record.offsets)
-    else:
-        shown[f"{_PREFIX}{_DEFAULT}"] = record.default_offset
-    if record.discovery:
-        shown[_DISCOVERY] = record.discovery
-    client = {f"{_PREFIX}{name}": value for name, value in record.client.items()}
-    return {**shown, _ON_DATA_LOSS: record.on_data_loss, **client, **record.aws}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 
 from lading.sql.properties.starts import LATEST, SHARD_END, kinesis_start, read_discovery
-from lading.sql.properties.values import Rule, names, needed, read_fields, refuse, show_fields, whole, word
+from lading.sql.properties.values import Rule, names, needed, read_fields, refuse, whole, word
 
 _REGION = re.compile(r"[a-z]{2}(-[a-z]+)?-[a-z]+-\d")
 _ALIAS = {"kinesis_endpoint": "aws.endpoint"}
@@ -170,11 +170,3 @@ def _check_together(record: KinesisProperties, given: Mapping[str, str]) -> None
     if len(set(record.shards)) != len(record.shards):
         msg = "kinesis_shards names a shard twice"
         raise refuse(msg, property="kinesis_shards")
-
-
-def show_kinesis_properties(record: KinesisProperties) -> dict[str, str]:
-    """The properties that make this record."""
-    shown = show_fields(_RULES, record)
-    if record.shard_positions:
-        del shown[_DEFAULT]
-    return shown

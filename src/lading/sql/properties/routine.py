@@ -22,7 +22,6 @@ from lading.sql.properties.values import (
     ratio,
     read_fields,
     refuse,
-    show_fields,
     timezone,
     whole,
     word,
@@ -173,9 +172,3 @@ def _check_update_mode(record: RoutineLoadProperties) -> None:
     if record.partial_columns or record.unique_key_update_mode != "UPSERT":
         msg = "Updating some columns of a row is only supported in unique table MoW, which Lading's tables are not"
         raise NotSupportedError(msg, todo="Leave out partial_columns and unique_key_update_mode.")
-
-
-def show_routine_properties(record: RoutineLoadProperties) -> dict[str, str]:
-    """The properties that make this record, but for the separator, which is a clause."""
-    form = (RECORD_JSON_RULES, record.json) if record.format == "json" else (ENCLOSE_RULES, record.csv)
-    return {**show_fields(_RULES, record), **show_fields(*form)}

@@ -17,11 +17,9 @@ from lading.sql.properties.values import (
     only,
     read_fields,
     refuse,
-    show_fields,
-    show_json_paths,
     whole,
 )
-from lading.sql.syntax.separators import parse_separator, show_separator
+from lading.sql.syntax.separators import parse_separator
 
 _FIELD = re.compile(r"\s*([^:;]+?)\s*:\s*([^;]+?)\s*")
 
@@ -39,10 +37,6 @@ def _schema(name: str, text: str) -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
-def _show_schema(schema: tuple[tuple[str, str], ...]) -> str | None:
-    return ";".join(f"{name}:{kind}" for name, kind in schema) or None
-
-
 ENCLOSE_RULES = (
     Rule(name="enclose", field="enclose", read=at_most_one_byte),
     Rule(name="escape", field="escape", read=one_byte),
@@ -50,12 +44,12 @@ ENCLOSE_RULES = (
 )
 """CSV options of files and of records."""
 CSV_RULES = (
-    Rule(name="column_separator", field="column_separator", read=parse_separator, show=show_separator),
-    Rule(name="line_delimiter", field="line_delimiter", read=parse_separator, show=show_separator),
+    Rule(name="column_separator", field="column_separator", read=parse_separator),
+    Rule(name="line_delimiter", field="line_delimiter", read=parse_separator),
     *ENCLOSE_RULES,
     Rule(name="trim_double_quotes", field="trim_double_quotes", read=boolean),
     Rule(name="skip_lines", field="skip_lines", read=whole(lambda n: n >= 0, "should >= 0")),
-    Rule(name="csv_schema", field="schema", read=_schema, show=_show_schema),
+    Rule(name="csv_schema", field="schema", read=_schema),
     Rule(
         name="enable_text_validate_utf8",
         field="",
@@ -67,7 +61,7 @@ CSV_RULES = (
     ),
 )
 RECORD_JSON_RULES = (
-    Rule(name="jsonpaths", field="jsonpaths", read=json_paths, show=show_json_paths),
+    Rule(name="jsonpaths", field="jsonpaths", read=json_paths),
     Rule(name="json_root", field="json_root", read=json_root),
     Rule(name="strip_outer_array", field="strip_outer_array", read=boolean),
     Rule(name="num_as_string", field="num_as_string", read=boolean),
@@ -114,13 +108,3 @@ def read_record_csv_options(properties: Mapping[str, str], column_separator: str
 def read_record_json_options(properties: Mapping[str, str]) -> JsonOptions:
     """The JSON options of a record."""
     return JsonOptions(**read_fields(RECORD_JSON_RULES, properties))
-
-
-def show_csv_options(options: CsvOptions) -> dict[str, str]:
-    """The properties that make these options."""
-    return show_fields(CSV_RULES, options)
-
-
-def show_json_options(options: JsonOptions) -> dict[str, str]:
-    """The properties that make these options."""
-    return show_fields(JSON_RULES, options)

@@ -20,17 +20,6 @@ Read = Callable[[str, str], Any]
 """Name and text to the value; raises PropertyError."""
 
 
-def show_plain(value: object) -> str | None:
-    """Text of a value whose text is plain."""
-    if value is None or value == "":
-        return None
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, tuple):
-        return ",".join(str(item) for item in value) or None
-    return str(value)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
     """One property."""
@@ -39,8 +28,6 @@ class Rule:
     field: str
     """The field of the record that holds the value. Empty: it is checked, and what it may say is so anyway."""
     read: Read
-    show: Callable[[Any], str | None] = show_plain
-    """The value as text; None: it is not set, so it is not printed."""
 
 
 def refuse(message: str, *, todo: str = "", **facts: Any) -> PropertyError:
@@ -52,12 +39,6 @@ def read_fields(rules: Sequence[Rule], properties: Mapping[str, str]) -> dict[st
     """The values of those rules whose property is there, by field."""
     read = {rule.field: rule.read(rule.name, properties[rule.name]) for rule in rules if rule.name in properties}
     return {field: value for field, value in read.items() if field}
-
-
-def show_fields(rules: Sequence[Rule], record: object) -> dict[str, str]:
-    """The properties that make this record."""
-    shown = {rule.name: rule.show(getattr(record, rule.field)) for rule in rules if rule.field}
-    return {name: text for name, text in shown.items() if text is not None}
 
 
 def whole(accept: Callable[[int], bool], fragment: str) -> Read:
@@ -161,11 +142,6 @@ def json_paths(name: str, given: str) -> tuple[str, ...]:
         msg = f"Invalid json path: {name} must be a list of paths such as $.a.b, and it is {given!r}"
         raise refuse(msg, property=name, value=given)
     return tuple(found)
-
-
-def show_json_paths(paths: tuple[str, ...]) -> str | None:
-    """A JSON list of paths."""
-    return json.dumps(list(paths)) if paths else None
 
 
 _PATH = re.compile(r"""\$(\.|(\.[^.\[\]"]+|\."[^"]+"|\[(\d+|\*|"[^"]+"|'[^']+')\])*)""")
