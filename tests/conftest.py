@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from sqlalchemy import URL, Engine, create_engine
 
+from lading.errors import ConfigError
 from lading.store import database
 from lading.testing.kinesis.server import KinesisServer, serve_kinesis
-from lading.testing.npm import NoNodeError
 from tests.guarded_s3 import GuardedStore, serve_guarded_s3
 from tests.secret_leaks.buckets import look_at_buckets
 from tests.secret_leaks.files import look_at_files
@@ -105,7 +105,7 @@ def kinesis() -> Iterator[KinesisServer]:
     try:
         with serve_kinesis() as server:
             yield server
-    except NoNodeError as error:
+    except ConfigError as error:
         pytest.skip(f"NOT PROVED, no Kinesis: {error}")
 
 

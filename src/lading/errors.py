@@ -1,7 +1,11 @@
-"""The error family. docs/errors.md has all of it in one table."""
+"""The error family: a class for each thing that somebody catches, a code for each that a client tells apart.
+
+FACES says what the faces make of them. docs/errors.md shows all of it.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 
@@ -21,38 +25,119 @@ class Place(Protocol):
     def excerpt(self) -> tuple[str, str, str]: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Face:
+    """What an error is at the doors of the service."""
+
+    http_status: int
+    errno: int = 1105
+    """Of MySQL, as is `sqlstate`."""
+    sqlstate: str = "HY000"
+
+
+FACES: dict[str, Face] = {
+    # Classes, by their names without `Error`.
+    "Lading": Face(500),
+    "Config": Face(400),
+    "Sql": Face(400, 1064, "42000"),
+    "NotSupported": Face(400, 1235, "42000"),
+    "Auth": Face(401, 1045, "28000"),
+    "Denied": Face(403, 1227, "42000"),
+    "NotFound": Face(404),
+    "JobNotFound": Face(404),
+    "Conflict": Face(409),
+    "JobState": Face(409),
+    "JobChanged": Face(409),
+    "Secret": Face(500),
+    "Store": Face(503),
+    "Storage": Face(503),
+    "Record": Face(500),
+    "Table": Face(409),
+    "TableNotFound": Face(404, 1146, "42S02"),
+    "SchemaMismatch": Face(409),
+    "Budget": Face(409),
+    "CommitRefused": Face(409),
+    "UnknownOutcome": Face(409),
+    "Fenced": Face(409),
+    "RolledBack": Face(409),
+    "HeadLost": Face(409),
+    "Source": Face(502),
+    "Trimmed": Face(502),
+    "Listing": Face(502),
+    "Stage": Face(502),
+    "Request": Face(400),
+    "Unavailable": Face(503),
+    # Finer codes of some of them.
+    "Alter": Face(409, 1064, "42000"),
+    "RefusedPlan": Face(400, 1235, "42000"),
+    "QueryLimit": Face(400),
+    "QueryTimeout": Face(400, 3024),
+    "QueryMemory": Face(400, 1041),
+    "NoNode": Face(400),
+    "UserNotFound": Face(404, 1396),
+    "DatabaseNotFound": Face(404, 1049, "42000"),
+    "UserExists": Face(409, 1396),
+    "JobExists": Face(409),
+    "DatabaseExists": Face(409, 1007),
+    "TableExists": Face(409, 1050, "42S01"),
+    "DatabaseInUse": Face(409),
+    "HomeLocked": Face(409),
+    "NoSuchSchema": Face(502),
+    "PlaceMissing": Face(502),
+    "UnsortedListing": Face(502),
+    "NotJson": Face(400),
+    "NotHttp": Face(400),
+    "CrossSite": Face(403),
+    "NoSuchPath": Face(404),
+    "Method": Face(405),
+    "SlowBody": Face(408),
+    "SlowHead": Face(408),
+    "BodyTooLarge": Face(413),
+    "StatementTooLarge": Face(413),
+    "MediaType": Face(415),
+    "WrongHost": Face(421),
+    "InvalidRequest": Face(422),
+    "HeadTooLarge": Face(431),
+    "Internal": Face(500),
+    "Crowded": Face(503),
+    "NotReady": Face(503),
+}
+"""HTTP status and MySQL number of every code."""
+DENIED_ON = {"table": Face(403, 1142, "42000"), "database": Face(403, 1044, "42000")}
+"""MySQL has other numbers for a privilege on less than everything."""
+
+
 class LadingError(Exception):
     """Root of everything Lading raises on purpose: what failed, what it left, what to do, and whether to try again."""
 
     retry: ClassVar[bool] = False
     exit_code: ClassVar[int] = 1
-    http_status: ClassVar[int] = 500
 
-    def __init__(self, what: str, *, left: str = "", todo: str = "", **facts: Any) -> None:
+    def __init__(self, what: str, *, left: str = "", todo: str = "", code: str = "", **facts: Any) -> None:
         self.what = what
         self.left = left
         self.todo = todo
+        self.code = code or type(self).__name__.removesuffix("Error")
+        """A stable name for machines: that of the class without `Error`, or a finer one."""
         self.facts = facts
         super().__init__(" ".join(part for part in (f"{what}.", left, todo) if part))
 
     @property
-    def code(self) -> str:
-        """A stable name for machines: the class without `Error`."""
-        return type(self).__name__.removesuffix("Error")
+    def face(self) -> Face:
+        """What HTTP and MySQL answer."""
+        return FACES.get(self.code) or FACES[type(self).__name__.removesuffix("Error")]
 
 
 class ConfigError(LadingError):
-    """A setting or argument is wrong."""
+    """A setting, an argument or what a query asks for is wrong."""
 
     exit_code = 2
-    http_status = 400
 
 
 class SqlError(LadingError):
     """A statement cannot be run as it is written."""
 
     exit_code = 2
-    http_status = 400
 
     def __init__(
         self,
@@ -61,7 +146,7 @@ class SqlError(LadingError):
         place: Place | None = None,
         hint: str = "",
         left: str = "Nothing was changed.",
-        todo: str = "",
+        todo: str = "Correct the statement.",
         **facts: Any,
     ) -> None:
         super().__init__(what, left=left, todo=todo, **facts)
@@ -98,175 +183,73 @@ class SqlError(LadingError):
         return f"Line {self.line}, column {self.column}: {told}\n{self.pretty()}" if self.place else told
 
 
-class ParseError(SqlError):
-    """The text is not a statement of Lading's SQL."""
-
-
-class InvalidNameError(SqlError):
-    """A name that no job, table or column can have."""
-
-
-class PropertyError(SqlError):
-    """A property is unknown, missing or out of range."""
-
-
 class NotSupportedError(SqlError):
-    """Understood, but it would not do what it says."""
+    """Understood, but it would not do what it says, or must not be run."""
 
-
-class RefusedPlanError(SqlError):
-    """Spark would run something that it may not run."""
-
-
-class AlterError(SqlError):
-    """ALTER asks for a change that is not allowed."""
-
-    http_status = 409
+    def __init__(self, what: str, *, todo: str = "Write it in another way; see docs/sql.md.", **more: Any) -> None:
+        super().__init__(what, todo=todo, **more)
 
 
 class AuthError(LadingError):
     """Authentication failed."""
 
-    http_status = 401
-
 
 class DeniedError(LadingError):
     """The user lacks the privilege."""
 
-    http_status = 403
+    @property
+    def face(self) -> Face:
+        return DENIED_ON.get(self.facts.get("on", ""), super().face)
 
 
-class UserNotFoundError(LadingError):
-    """No user has this name, or no token this id."""
-
-    http_status = 404
+class NotFoundError(LadingError):
+    """No user, role, token or database has this name."""
 
 
-class UserExistsError(LadingError):
-    """The name belongs to another user."""
+class JobNotFoundError(NotFoundError):
+    """No job has this name."""
 
-    http_status = 409
+
+class ConflictError(LadingError):
+    """What is there already is in the way: a name is taken, a database is not empty, a home is in use."""
+
+
+class JobStateError(LadingError):
+    """The state of the job does not allow it."""
+
+
+class JobChangedError(LadingError):
+    """Another process changed the job meanwhile."""
+
+    retry = True
 
 
 class SecretError(LadingError):
     """A secret that is needed cannot be read."""
 
 
-class JobError(LadingError):
-    """Something asked of a job cannot be done."""
-
-    http_status = 409
-
-
-class JobNotFoundError(JobError):
-    """No job has this name."""
-
-    http_status = 404
-
-
-class JobExistsError(JobError):
-    """The name belongs to another job."""
-
-
-class JobStateError(JobError):
-    """The state of the job does not allow it."""
-
-
-class JobChangedError(JobError):
-    """Another process changed the job meanwhile."""
-
-    retry = True
-
-
-class DatabaseError(LadingError):
-    """Something is wrong with a database of the catalog."""
-
-    http_status = 409
-
-
-class DatabaseNotFoundError(DatabaseError):
-    """No database has this name."""
-
-    http_status = 404
-
-
-class DatabaseExistsError(DatabaseError):
-    """The name belongs to another database."""
-
-
-class DatabaseInUseError(DatabaseError):
-    """The database still has tables or jobs."""
-
-
 class StoreError(LadingError):
     """The metadata store did not do what was asked."""
 
     retry = True
-    http_status = 503
-
-
-class StoreVersionError(StoreError):
-    """The metadata store was written by a newer Lading, or by something else."""
-
-    retry = False
-
-
-class HomeLockedError(StoreError):
-    """Another service runs in the same home folder."""
-
-    retry = False
-    http_status = 409
 
 
 class StorageError(LadingError):
     """The object store or disk did not do what was asked."""
 
     retry = True
-    http_status = 503
 
 
 class RecordError(LadingError):
-    """A stored record cannot be used."""
-
-
-class RecordUnreadableError(RecordError):
-    """Not JSON, or not a record of this kind."""
-
-
-class RecordVersionError(RecordError):
-    """Written by a newer Lading."""
-
-
-class RecordInconsistentError(RecordError):
-    """Readable, but its parts contradict each other."""
+    """A stored record cannot be used: it is broken, contradicts itself, or was written by a newer Lading."""
 
 
 class TableError(LadingError):
-    """Something is wrong with the target table."""
-
-    http_status = 409
+    """The target is not a table of the stated format, or one that Lading cannot read or write."""
 
 
 class TableNotFoundError(TableError):
     """Nothing is at the place where the table should be."""
-
-    http_status = 404
-
-
-class NotATableError(TableError):
-    """Something is there, but it is not a table of the stated format."""
-
-
-class TableVersionError(TableError):
-    """The table needs abilities that this version of Lading does not have."""
-
-
-class TableExistsError(TableError):
-    """A table is already there."""
-
-
-class TableNotWritableError(TableError):
-    """The table can be read but not written."""
 
 
 class SchemaMismatchError(TableError):
@@ -275,72 +258,46 @@ class SchemaMismatchError(TableError):
     retry = True
 
 
-class CommitError(LadingError):
-    """A commit did not go as planned."""
-
-    http_status = 409
-
-
-class ReportError(CommitError):
-    """Reports are missing, doubled or do not fit the plan."""
-
-    retry = True
-
-
-class BudgetError(CommitError):
+class BudgetError(LadingError):
     """More bad rows than the job allows."""
 
 
-class CommitRefusedError(CommitError):
-    """Certain: the commit did not land. Its files are gone and the head stands."""
+class CommitRefusedError(LadingError):
+    """Certain: the commit did not land. Its files are gone and the head is unchanged."""
 
     retry = True
 
 
-class UnknownOutcomeError(CommitError):
+class UnknownOutcomeError(LadingError):
     """It is not known whether the commit landed. Its files are kept."""
 
     retry = True
 
 
-class FencedError(CommitError):
+class FencedError(LadingError):
     """Another incarnation has committed for this job."""
 
 
-class RolledBackError(CommitError):
-    """Somebody put the table back to an earlier state."""
+class RolledBackError(LadingError):
+    """The table was rolled back to an earlier state."""
 
 
-class HeadLostError(CommitError):
+class HeadLostError(LadingError):
     """The head of the job names a bill that is gone."""
 
 
-class NotOpenError(CommitError):
-    """The job has no head in this table yet."""
-
-
 class SourceError(LadingError):
-    """The source did not keep, or could not keep, its promises."""
-
-    http_status = 502
+    """The source does not have, or no longer has, what the job reads."""
 
 
 class TrimmedError(SourceError):
-    """Rows that were not read yet are gone from the source."""
-
-
-class PartitionLostError(SourceError):
-    """A partition vanished from the source before it was finished."""
+    """Rows, or a partition, that were not read yet are gone from the source."""
 
 
 class ListingError(SourceError):
-    """The source's list of partitions is not complete."""
+    """The source could not be listed completely."""
 
     retry = True
-
-
-class SourceReplacedError(SourceError):
-    """The source was deleted and made again under the same name."""
 
 
 class StageError(SourceError):
@@ -349,7 +306,11 @@ class StageError(SourceError):
     retry = True
 
 
-class BadBatchError(StageError):
-    """What a batch reads cannot be loaded as it is."""
+class RequestError(LadingError):
+    """The request itself is wrong, or a running service refused it."""
 
-    retry = False
+
+class UnavailableError(LadingError):
+    """Something that is needed does not answer, or has too much to do."""
+
+    retry = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lading.commit.check import check_reports
-from lading.errors import ReportError
+from lading.errors import StageError
 from lading.model.batch import BatchPlan, Report, Split
 from lading.model.positions import PartitionState, Positions
 
@@ -22,5 +22,5 @@ def test_a_range_may_be_cut_off_by_a_limit(end: str) -> None:
 
 @pytest.mark.parametrize("end", ["9", "51", "500"])
 def test_no_report_ends_outside_of_its_range(end: str) -> None:
-    with pytest.raises(ReportError, match="ends outside of the planned range"):
+    with pytest.raises(StageError, match="ends outside of the planned range"):
         check_reports(PLAN, [Report(split=0, partition="0", start="10", end=end)])

@@ -15,11 +15,11 @@ from lading.errors import (
     FencedError,
     HeadLostError,
     JobChangedError,
+    JobStateError,
     LadingError,
-    NotOpenError,
-    ReportError,
     RolledBackError,
     SchemaMismatchError,
+    StageError,
     UnknownOutcomeError,
 )
 from lading.failpoints import arm, disarm_all
@@ -44,7 +44,7 @@ def test_a_start_is_pinned_before_the_first_row_is_read(bench: Bench) -> None:
 
 
 def test_nothing_can_be_done_before_the_start(bench: Bench) -> None:
-    with pytest.raises(NotOpenError, match="Start the job first"):
+    with pytest.raises(JobStateError, match="Start the job first"):
         run_steps(bench.incarnation().run_batch())
 
 
@@ -84,7 +84,7 @@ def test_reports_that_do_not_fit_the_plan_commit_nothing(
     coordinator = bench.started()
     before = bench.head()
     bench.stager.change = change
-    with pytest.raises(ReportError, match=word):
+    with pytest.raises(StageError, match=word):
         run_steps(coordinator.run_batch())
     assert (bench.head(), bench.loaded()) == (before, 0)
     bench.stager.change = lambda reports: reports

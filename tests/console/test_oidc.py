@@ -17,12 +17,12 @@ from playwright.sync_api import Browser, expect
 
 from lading.clock import SystemClock
 from lading.console.visits import Visits
+from lading.errors import ConfigError
 from lading.service.facade import Lading
 from lading.service.oidc_open import open_oidc
 from lading.service.security.privileges import Identity
 from lading.settings import load_settings
 from lading.testing.clock import ManualClock
-from lading.testing.npm import NoNodeError
 from tests.console.oidc_rig import Rig, Signer, run_rig
 from tests.support.oidc_server import AUDIENCE, CLIENT, CLIENT_SECRET, OTHER_CLIENT
 
@@ -33,7 +33,7 @@ def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
         with run_rig(tmp_path_factory.mktemp("oidc")) as made:
             made.sql("CREATE USER alice; CREATE DATABASE shop; GRANT SELECT ON shop TO alice")
             yield made
-    except NoNodeError as error:
+    except ConfigError as error:
         pytest.skip(f"NOT PROVED, no identity provider was tried: {error}")
 
 

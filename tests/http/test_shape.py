@@ -68,8 +68,8 @@ SHAPE = {"code", "message", "left", "todo", "facts"}
         ("POST", "/api/sql", b'{"sql": "x", "\\ud800": 1}', JSON, 422, "InvalidRequest"),
         ("POST", "/api/sql", b"SHOW TABLES", {"content-type": "text/plain"}, 415, "MediaType"),
         ("POST", "/api/sql", b"SHOW TABLES", {"authorization": "Bearer x"}, 415, "MediaType"),
-        ("POST", "/api/sql", b'{"sql": "SELEC 1"}', JSON, 400, "Parse"),
-        ("POST", "/api/sql", b'{"sql": "USE nowhere"}', JSON, 404, "TableNotFound"),
+        ("POST", "/api/sql", b'{"sql": "SELEC 1"}', JSON, 400, "Sql"),
+        ("POST", "/api/sql", b'{"sql": "USE nowhere"}', JSON, 404, "DatabaseNotFound"),
         ("POST", "/api/sql", b'{"sql": "DESC nothing"}', JSON, 404, "TableNotFound"),
     ],
 )

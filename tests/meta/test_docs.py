@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 import shlex
 from pathlib import Path
@@ -12,7 +11,6 @@ from _pytest.mark.structures import ParameterSet
 from typer.testing import CliRunner
 
 import lading
-from lading import errors
 from lading.cli.main import app
 from tests.meta import api_page, settings_page
 
@@ -52,15 +50,6 @@ def test_every_file_that_the_page_for_newcomers_names_is_there() -> None:
     named = re.findall(r"`((?:src|tests|docs)/[^`]+)`", (ROOT / "docs" / "architecture.md").read_text())
     assert len(named) > 40
     assert [path for path in named if not (ROOT / path).exists()] == []
-
-
-def test_every_error_is_documented_as_it_is() -> None:
-    page = (ROOT / "docs" / "errors.md").read_text()
-    kinds = [kind for kind in vars(errors).values() if inspect.isclass(kind) and issubclass(kind, errors.LadingError)]
-    for kind in kinds:
-        meaning = (kind.__doc__ or "").strip().splitlines()[0]
-        row = f"| {kind.__name__} | {meaning} | {'yes' if kind.retry else 'no'} | {kind.exit_code} |"
-        assert row in page, f"docs/errors.md lacks: {row}"
 
 
 def test_the_page_of_the_api_is_what_the_package_exports() -> None:

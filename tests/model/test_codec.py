@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading.errors import RecordInconsistentError, RecordUnreadableError, RecordVersionError
+from lading.errors import RecordError
 from lading.ids import Token
 from lading.model.bill import Bill, Head
 from lading.model.codec import VERSION, parse_bill, render_bill
@@ -58,7 +58,7 @@ def test_every_field_is_in_the_file() -> None:
 def test_a_bill_without_one_of_its_fields_is_refused(name: str) -> None:
     envelope = json.loads(render_bill(FULL_BILL))
     del envelope["bill"][name]
-    with pytest.raises((RecordUnreadableError, RecordInconsistentError)):
+    with pytest.raises((RecordError, RecordError)):
         parse_bill(json.dumps(envelope).encode(), where="here")
 
 
@@ -83,20 +83,20 @@ def test_the_recorded_bill_of_this_version_is_read() -> None:
 
 def test_a_newer_form_is_refused_with_what_to_do() -> None:
     envelope = json.loads(render_bill(FULL_BILL)) | {"version": VERSION + 1}
-    with pytest.raises(RecordVersionError, match="newer Lading"):
+    with pytest.raises(RecordError, match="newer Lading"):
         parse_bill(json.dumps(envelope).encode(), where="s3://lake/t/_lading/j/1-2.json")
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"{}", b"\xff\xfe", b'{"lading": "bill"}', b"null"])
 def test_what_is_not_a_bill_is_refused_and_named(content: bytes) -> None:
-    with pytest.raises(RecordUnreadableError, match="here"):
+    with pytest.raises(RecordError, match="here"):
         parse_bill(content, where="here")
 
 
 def test_a_bill_that_was_changed_by_hand_is_refused() -> None:
     envelope = json.loads(render_bill(FULL_BILL))
     envelope["bill"]["totals"]["rows"]["loaded"] += 1
-    with pytest.raises(RecordInconsistentError, match="inconsistent"):
+    with pytest.raises(RecordError, match="inconsistent"):
         parse_bill(json.dumps(envelope).encode(), where="here")
 
 
@@ -118,7 +118,7 @@ def test_a_bill_that_was_changed_by_hand_is_refused() -> None:
     ],
 )
 def test_a_bill_that_contradicts_itself_is_neither_written_nor_read(changes: dict[str, Any]) -> None:
-    with pytest.raises(RecordInconsistentError):
+    with pytest.raises(RecordError):
         render_bill(replace(FULL_BILL, **changes))
 
 

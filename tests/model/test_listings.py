@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from lading.errors import ListingError, PartitionLostError
+from lading.errors import ListingError, TrimmedError
 from lading.model.batch import Limits, Split
 from lading.model.positions import ListedPartition, Listing, PartitionState, Positions
 from lading.plan.planner import Planner
@@ -58,7 +58,7 @@ def test_partitions_that_never_go_are_listed_again_for_as_long_as_it_takes(on_da
 
 
 def test_a_shard_that_several_listings_lack_is_lost() -> None:
-    with pytest.raises(PartitionLostError, match="Partition 2 is gone"):
+    with pytest.raises(TrimmedError, match="Partition 2 is gone"):
         planned(Topic(can_shrink=True, old=99))
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from lading.errors import PartitionLostError, SourceReplacedError
+from lading.errors import SourceError, TrimmedError
 from lading.model.positions import (
     BEGINNING,
     ListedPartition,
@@ -58,19 +58,19 @@ def test_a_partition_that_was_given_up_stays_known_for_ever() -> None:
 
 
 def test_a_partition_that_vanishes_unfinished_is_an_error_with_its_position() -> None:
-    with pytest.raises(PartitionLostError, match="read only up to '5'"):
+    with pytest.raises(TrimmedError, match="read only up to '5'"):
         merge_listing(positions(a=PartitionState(at="5")), listing(), NOW)
 
 
 def test_a_source_made_again_under_the_same_name_stops_the_job() -> None:
-    with pytest.raises(SourceReplacedError, match="made again"):
+    with pytest.raises(SourceError, match="made again"):
         merge_listing(Positions(incarnation="monday"), Listing(incarnation="tuesday"), NOW)
 
 
 def test_a_source_that_learns_who_it_is_stays_the_same_and_one_that_forgets_does_not() -> None:
     merged = merge_listing(Positions(), Listing(incarnation="tuesday"), NOW)
     assert merged.incarnation == "tuesday"
-    with pytest.raises(SourceReplacedError, match="made again"):
+    with pytest.raises(SourceError, match="made again"):
         merge_listing(merged, Listing(), NOW)
 
 
@@ -99,7 +99,7 @@ def test_a_partition_given_up_counts_as_finished_where_it_stands() -> None:
 
 
 def test_moving_a_partition_that_is_not_read_is_refused_and_says_which_are() -> None:
-    with pytest.raises(PartitionLostError, match=r"does not read partition z.*It reads: a"):
+    with pytest.raises(TrimmedError, match=r"does not read partition z.*It reads: a"):
         move_positions(positions(a=PartitionState(at="3")), {"z": "1"})
 
 

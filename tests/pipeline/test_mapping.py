@@ -55,7 +55,7 @@ def test_names_with_quotes_and_backquotes_stay_names() -> None:
 @pytest.mark.parametrize(
     ("text", "cause"),
     [
-        ("a\nlading.sources.files.faults.FileGoneError: b.csv is gone.\n\n at org.apache", "b.csv is gone"),
+        ("a\nlading.sources.files.faults.StageError: b.csv is gone.\n\n at org.apache", "b.csv is gone"),
         ("x\nValueError: no such thing\n", "ValueError: no such thing"),
         ("Job aborted", "Job aborted"),
         ("", "RuntimeError"),

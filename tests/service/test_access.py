@@ -92,7 +92,7 @@ def test_a_wrong_password_and_a_wrong_name_look_the_same(access: Access, waits: 
         with pytest.raises(AuthError) as caught:
             access.check_password(name, "wrong", peer="10.1.2.3")
         told.append(str(caught.value).replace(name, "x"))
-        assert caught.value.http_status == 401
+        assert caught.value.face.http_status == 401
     assert told[0] == told[1]
     assert "Access denied for user 'x'@'10.1.2.3' (using password: YES)" in told[0]
     assert waits.delays[0] == waits.delays[1]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lading.errors import DeniedError, ParseError, SqlError
+from lading.errors import DeniedError, SqlError
 from lading.service.facade import Lading
 from lading.service.limits.statement_size import SHORT
 from lading.service.security.redaction import redact
@@ -54,7 +54,7 @@ def test_a_long_text_of_somebody_without_any_privilege_is_not_even_cut_into_word
     for text in (f"SELECT {OPEN_STRING}", f"GRANT {OPEN_STRING}", f"information_schema {OPEN_STRING}"):
         with pytest.raises(DeniedError, match="denied to user 'eve'"):
             home.session("eve").sql(text)
-        with pytest.raises(ParseError):
+        with pytest.raises(SqlError):
             home.session("ann").sql(text.replace("SELECT", "SHOW"))
 
 
@@ -78,7 +78,7 @@ def test_advice_with_a_place_for_a_password_can_be_read() -> None:
 
 def test_the_place_of_a_password_is_no_password(home: Lading) -> None:
     for place in PLACEHOLDERS:
-        with pytest.raises(ParseError, match="not a password"):
+        with pytest.raises(SqlError, match="not a password"):
             home.sql(f"CREATE USER joe IDENTIFIED BY '{place}'")
 
 

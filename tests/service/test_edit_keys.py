@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lading.errors import JobStateError, LadingError, PropertyError, SecretError
+from lading.errors import JobStateError, LadingError, SecretError, SqlError
 from lading.service.installation import secret_key
 from lading.service.security.vault import Vault
 from lading.testing.marked import secret
@@ -37,7 +37,7 @@ def test_a_key_alone_can_be_changed_and_put_back(job: Desk) -> None:
 
 def test_a_refused_alter_does_not_touch_the_keys_of_before(job: Desk) -> None:
     job.sql(f'{ALTER} PROPERTIES("max_batch_interval"="7") FROM KAFKA("property.sasl.password"="{NEW}")')
-    with pytest.raises(PropertyError):
+    with pytest.raises(SqlError):
         job.sql(f'{ALTER} PROPERTIES("max_batch_interval"="8") FROM KAFKA("property.sasl.password"="******")')
     with pytest.raises(LadingError):
         job.sql(f'{ALTER} WHERE nosuch = 1 FROM KAFKA("property.sasl.password"="{NEW}er")')

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from lading.cli.main import app
-from lading.errors import PropertyError
+from lading.errors import SqlError
 from lading.model.batch import StagedFile
 from lading.model.bill import Bill, Head
 from lading.model.outcome import Outcome, Unknown
@@ -146,7 +146,7 @@ def test_columns_are_not_learned_from_a_file_that_is_still_being_written(desk: D
 
 def test_create_is_checked_against_a_file_that_has_just_come(desk: Desk) -> None:
     desk.put("a.csv", 1)
-    with pytest.raises(PropertyError, match="Unknown column 'nosuch' in the source"):
+    with pytest.raises(SqlError, match="Unknown column 'nosuch' in the source"):
         desk.sql(
             'CREATE JOB k PROPERTIES ("file.settle_seconds" = "30") ON STREAMING DO INSERT INTO t SELECT id, nosuch '
             f'FROM FILE("uri"="{desk.inbox}/*.csv", "format"="csv_with_names", "column_separator"=",")'

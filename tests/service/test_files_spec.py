@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 
-from lading.errors import ConfigError, PropertyError
+from lading.errors import ConfigError, SqlError
 from lading.model.s3_access import S3Access
 from lading.sources.files.kind import files_spec_of
 from lading.sources.files.spec import Compression, FilesSpec, Format, Ingestion, LateFiles, MissingColumns
@@ -101,7 +101,7 @@ def test_every_format_that_is_accepted_is_known_to_the_source(form: str) -> None
 @pytest.mark.parametrize("uri", ["in/*.csv", "/data/in/*.csv", "file:///data/in/*.csv"])
 def test_files_on_a_disk_need_no_store_and_take_none(uri: str) -> None:
     assert spec({"uri": uri, "format": "csv"}, function="FILE").place.scheme == "file"
-    with pytest.raises(PropertyError, match=r"s3.region is invalid property of FILE\(…\) for files on a disk"):
+    with pytest.raises(SqlError, match=r"s3.region is invalid property of FILE\(…\) for files on a disk"):
         spec({"uri": uri, "format": "csv", "s3.region": "eu-west-1"}, function="FILE")
 
 
@@ -143,7 +143,7 @@ def test_a_glob_that_is_none_is_refused(uri: str) -> None:
     ],
 )
 def test_what_is_wrong_is_refused_with_its_place(properties: dict[str, str], message: str) -> None:
-    with pytest.raises(PropertyError, match=message) as caught:
+    with pytest.raises(SqlError, match=message) as caught:
         spec({**S3, **properties})
     assert caught.value.line == 1
     assert any(f'"{name}"=' in caught.value.offending for name in properties)

@@ -14,13 +14,12 @@ import pytest
 from fastapi.testclient import TestClient
 
 from lading.clock import Clock, SystemClock
-from lading.errors import AuthError, ConfigError
+from lading.errors import AuthError, ConfigError, UnavailableError
 from lading.http.app import create_app
 from lading.mysql.protocol.options import MysqlOptions
 from lading.mysql.server import MysqlServer
 from lading.service.facade import Lading
 from lading.service.security.certificates import CertificateFiles
-from lading.service.security.ldap_client import DirectoryError
 from lading.service.security.ldap_directory import LdapDirectory, open_ldap
 from lading.service.security.ldap_settings import LdapSettings, load_ldap_settings
 from lading.service.security.mysql_users import MysqlUsers
@@ -263,13 +262,13 @@ def test_a_directory_that_cannot_prove_its_name_gets_no_password(slapd: Slapd, t
         ({"URL": given["URL"].replace("127.0.0.1", "127.0.0.2")}, "127.0.0.2"),
     ):
         directory = directory_of({**given, **change})
-        with pytest.raises(DirectoryError, match=why):
+        with pytest.raises(UnavailableError, match=why):
             directory.check("alice", secret("alice"))
 
 
 def test_a_wrong_service_account_is_told(slapd: Slapd) -> None:
     directory = directory_of({**by_search(slapd), "SERVICE_PASSWORD": secret("wrong")})
-    with pytest.raises(DirectoryError, match="refuses LADING_LDAP_SERVICE_DN"):
+    with pytest.raises(UnavailableError, match="refuses LADING_LDAP_SERVICE_DN"):
         directory.check("alice", secret("alice"))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lading.errors import ConfigError, LadingError, ParseError
+from lading.errors import ConfigError, LadingError, SqlError
 from lading.service.recover import recover
 from lading.tables.paimon.kind import KIND
 from lading.testing.marked import secret
@@ -126,7 +126,7 @@ def test_the_statements_of_the_page_run(tmp_path: Path, s3: S3Server) -> None:
 
 def test_a_primary_key_is_refused_by_name(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    with pytest.raises(ParseError, match="PRIMARY KEY"):
+    with pytest.raises(SqlError, match="PRIMARY KEY"):
         desk.sql("CREATE TABLE t (id BIGINT NOT NULL, city STRING, PRIMARY KEY (id)) USING paimon")
     with pytest.raises(ConfigError, match="cannot have a PRIMARY KEY"):
         desk.sql("CREATE TABLE t (id BIGINT NOT NULL) USING paimon TBLPROPERTIES('primary-key'='id')")

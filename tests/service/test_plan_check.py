@@ -13,7 +13,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from lading.errors import RefusedPlanError
+from lading.errors import NotSupportedError
 from lading.pipeline.checked import CheckedSelect, all_parts, checked_query, checked_select
 from lading.pipeline.java_stream import JavaLiteral, JavaObject, Part
 from lading.pipeline.mapping import RowMapping, TargetColumn, select_lists
@@ -177,7 +177,7 @@ def test_a_mapping_that_does_more_never_runs(spark: SparkSession, view: str, tmp
         with pytest.raises(Exception) as caught:  # noqa: PT011 - Spark's own error, when it cannot even read it
             checked_select(source(spark), lists)
         is_syntax = "PARSE_SYNTAX_ERROR" in str(caught.value)
-        assert isinstance(caught.value, RefusedPlanError) or (is_syntax and "=>" in text), str(caught.value)[:300]
+        assert isinstance(caught.value, NotSupportedError) or (is_syntax and "=>" in text), str(caught.value)[:300]
     assert not was_run(spark)
     assert not made.exists()
 
@@ -200,7 +200,7 @@ def test_an_honest_mapping_passes_and_is_checked_once(spark: SparkSession) -> No
     select = CheckedSelect()
     assert select(source(spark), lists).columns == ["it's `odd`", "__note"]
     assert select(source(spark), lists).columns == ["it's `odd`", "__note"]
-    with pytest.raises(RefusedPlanError):
+    with pytest.raises(NotSupportedError):
         CheckedSelect()(source(spark), lists_of("max(a)"))
 
 
@@ -283,7 +283,7 @@ QUERIES = [
 def test_a_query_that_does_more_never_runs(spark: SparkSession, view: str, tmp_path: Path, text: str) -> None:
     made = tmp_path / "made"
     spark.udf.register("ours", lambda value: value)
-    with pytest.raises(RefusedPlanError, match="was refused before it ran"):
+    with pytest.raises(NotSupportedError, match="was refused before it ran"):
         checked_query(spark, text.replace(MARK, str(made)), [view])
     assert not was_run(spark)
     assert not made.exists()
@@ -324,7 +324,7 @@ def _read_all(parse: Callable[[str], Any], texts: Iterable[str]) -> list[Any]:
 def _check_harmless(parts: list[Part], rules: Rules, number: int) -> None:
     try:
         check_plan(parts, rules)
-    except RefusedPlanError as error:
+    except NotSupportedError as error:
         pytest.fail(f"number {number}: {error}")
 
 
@@ -351,6 +351,6 @@ def test_a_job_whose_plan_is_refused_is_paused_and_runs_nothing(desk: Desk, monk
 def test_a_query_whose_plan_is_refused_runs_nothing(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     desk.table()
     monkeypatch.setattr("lading.sql.expressions.queries._call_problem", lambda node: "")
-    with pytest.raises(RefusedPlanError, match="the function JAVA_METHOD"):
+    with pytest.raises(NotSupportedError, match="the function JAVA_METHOD"):
         desk.sql(f"SELECT {EVIL} FROM orders")
     assert not was_run(desk.lading.spark())

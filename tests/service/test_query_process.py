@@ -21,13 +21,12 @@ from pymysql.cursors import SSCursor
 from pyspark.sql import SparkSession
 
 from lading.clock import SystemClock
-from lading.errors import ConfigError
+from lading.errors import ConfigError, UnavailableError
 from lading.http.app import create_app
 from lading.mysql.protocol.options import MysqlOptions
 from lading.mysql.server import MysqlServer
 from lading.service.home import Home
 from lading.service.limits.cancellation import CancelToken
-from lading.service.limits.query_errors import BusyError
 from lading.service.security.mysql_users import MysqlUsers
 from lading.service.spark_queries.asking import Queries
 from lading.service.spark_queries.limits import MIB, QueryLimits, parse_limits
@@ -255,7 +254,7 @@ def test_turns_are_shared_between_users() -> None:
     turns = QueryTurns(replace(QueryLimits(), at_once=2, each=1, waiting=4), SystemClock())
     bob = turns.take("bob", CancelToken(), 1)
     carl = turns.take("carl", CancelToken(), 1)
-    with pytest.raises(BusyError, match="waited"):
+    with pytest.raises(UnavailableError, match="waited"):
         turns.take("bob", CancelToken(), 0.01)
     went: list[str] = []
 
@@ -266,7 +265,7 @@ def test_turns_are_shared_between_users() -> None:
     second = threading.Thread(target=take_second)
     second.start()
     wait_until(lambda: len(turns._waiting) == 1)
-    with pytest.raises(BusyError, match="1 queries of user 'bob' wait"):
+    with pytest.raises(UnavailableError, match="1 queries of user 'bob' wait"):
         turns.take("bob", CancelToken(), 30)
     carl()  # Bob has one already.
     turns.take("dora", CancelToken(), 30)

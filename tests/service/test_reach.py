@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from lading.errors import ConfigError, DeniedError, LadingError, PropertyError
+from lading.errors import ConfigError, DeniedError, LadingError, SqlError
 from lading.service.facade import Lading
 from lading.sources.kafka import kind as kafka_kind
 from lading.sources.kinesis import kind as kinesis_kind
@@ -106,7 +106,7 @@ def test_metadata_addresses_are_refused_for_everybody(home: Lading, names: Names
     names.known["rebound.example"] = ("8.8.8.8", "169.254.169.254")
     for text in every_form(host):
         for user in ("ann", "root"):
-            with pytest.raises(PropertyError, match="always refused"):
+            with pytest.raises(SqlError, match="always refused"):
                 home.session(user, "shop").sql(text)
     assert home.store.list_jobs() == []
 
@@ -121,7 +121,7 @@ def test_private_addresses_need_admin_or_the_setting(home: Lading, names: Names)
 
 def test_an_endpoint_that_is_no_host_is_refused(home: Lading) -> None:
     for odd in ("http://a\\@127.0.0.1", "http://x@y@127.0.0.1", "http://a b", "http://", "ⓔxample.com/@x"):
-        with pytest.raises(PropertyError, match="is not a host"):
+        with pytest.raises(SqlError, match="is not a host"):
             home.session("ann", "shop").sql(s3(f'{KEYS}, "s3.endpoint"="{odd}"'.replace("\\", "\\\\")))
 
 
@@ -132,7 +132,7 @@ def test_an_admin_and_the_setting_open_private_addresses(home: Lading, names: Na
     for networks in ("true", "10.0.0.0/8, 127.0.0.1"):
         with Lading(tmp_path / "home", resolver=names, allow_private_endpoints=networks) as lading:
             lading.session("ann", "shop").sql(f"{kafka('127.0.0.1:9092')}; STOP ROUTINE LOAD FOR r")
-            with pytest.raises(PropertyError, match="always refused"):
+            with pytest.raises(SqlError, match="always refused"):
                 lading.session("ann", "shop").sql(kafka("169.254.1.1:9092"))
     with (
         Lading(tmp_path / "home", resolver=names, allow_private_endpoints="10.0.0.0/8") as lading,
@@ -193,14 +193,14 @@ def test_alter_and_undo_cannot_lead_to_a_private_address(home: Lading, names: Na
 )
 def test_a_setting_that_is_not_on_the_list_is_refused_for_everybody(home: Lading, setting: str, value: str) -> None:
     text = kafka(more=f', "property.{setting}"="{value}"')
-    with pytest.raises((PropertyError, DeniedError)):
+    with pytest.raises((SqlError, DeniedError)):
         home.session("ann", "shop").sql(text)
-    with pytest.raises(PropertyError):
+    with pytest.raises(SqlError):
         home.session("root", "shop").sql(text)
 
 
 def test_a_refusal_says_what_was_meant_and_what_is_allowed(home: Lading) -> None:
-    with pytest.raises(PropertyError, match=r"Did you mean property\.sasl\.username\?.*security\.protocol"):
+    with pytest.raises(SqlError, match=r"Did you mean property\.sasl\.username\?.*security\.protocol"):
         home.sql("USE shop;" + kafka(more=', "property.sasl.usrname"="x"'))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lading.errors import TableExistsError
+from lading.errors import ConflictError
 from lading.model.bill import Bill
 from lading.service.recover import Finding, recover
 from lading.storage.store import open_store
@@ -107,7 +107,7 @@ def test_who_makes_the_table_again_is_told_of_it(desk: Desk, form: str) -> None:
     desk.put_orders("a.csv", 0, 10)
     desk.run()
     lose_store(desk)
-    with pytest.raises(TableExistsError, match="lading recover gives tables and jobs back"):
+    with pytest.raises(ConflictError, match="lading recover gives tables and jobs back"):
         desk.sql("CREATE DATABASE shop; USE shop; CREATE TABLE orders (id BIGINT) USING " + form)
 
 

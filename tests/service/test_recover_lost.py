@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
-from lading.errors import StoreError, TableExistsError
+from lading.errors import ConflictError, StoreError
 from lading.jobs.record import JobRecord
 from lading.model.codec import render_bill
 from lading.service.catalog.lost_home import Opening
@@ -161,7 +161,7 @@ def test_a_copy_without_jobs_gets_no_name(desk: Desk, tmp_path: Path) -> None:
 def test_to_make_a_table_whose_catalog_is_lost_is_refused(desk: Desk) -> None:
     loaded(desk, "iceberg")
     lose_store(desk, also=("catalog.db",))
-    with pytest.raises(TableExistsError, match="lading recover gives tables and jobs back"):
+    with pytest.raises(ConflictError, match="lading recover gives tables and jobs back"):
         desk.sql("CREATE DATABASE shop; USE shop; CREATE TABLE orders (id BIGINT) USING iceberg")
     assert fates(recover(desk.lading)) == BOTH
 
@@ -217,7 +217,7 @@ def test_a_delta_table_is_not_made_where_another_one_was(desk: Desk, tmp_path: P
     desk.table(more=f"LOCATION '{place}'")
     desk.sql("DROP TABLE orders")
     card = (place / KEY).read_text()
-    with pytest.raises(TableExistsError, match="already a Delta table"):
+    with pytest.raises(ConflictError, match="already a Delta table"):
         desk.table("later", more=f"LOCATION '{place}'")
     assert (place / KEY).read_text() == card
 
@@ -225,7 +225,7 @@ def test_a_delta_table_is_not_made_where_another_one_was(desk: Desk, tmp_path: P
 @pytest.mark.parametrize("form", ["delta", "iceberg"])
 def test_two_tables_do_not_share_a_place(desk: Desk, tmp_path: Path, form: str) -> None:
     desk.table(form=form, more=f"LOCATION '{tmp_path / 'lake'}'")
-    with pytest.raises(TableExistsError, match="is already another table"):
+    with pytest.raises(ConflictError, match="is already another table"):
         desk.table("later", form, f"LOCATION '{tmp_path}/x/../lake'")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pymysql
 import pytest
 
-from lading.errors import ConfigError, DeniedError, UserExistsError, UserNotFoundError
+from lading.errors import ConfigError, ConflictError, DeniedError, NotFoundError
 from lading.mysql.protocol.options import MysqlOptions
 from lading.mysql.server import MysqlServer
 from lading.service.facade import Lading
@@ -87,16 +87,16 @@ def test_a_role_that_is_made_again_is_empty_and_nobodys(people: Access) -> None:
 
 def test_mistakes_are_told_and_change_nothing(people: Access) -> None:
     for text, error, what in (
-        ("CREATE ROLE loader", UserExistsError, "Role 'loader' exists already"),
-        ("DROP ROLE nothing", UserNotFoundError, "no role 'nothing'"),
-        ("GRANT loader, nothing TO anna", UserNotFoundError, "no role 'nothing'"),
-        ("GRANT loader TO nobody", UserNotFoundError, "no user 'nobody'"),
+        ("CREATE ROLE loader", ConflictError, "Role 'loader' exists already"),
+        ("DROP ROLE nothing", NotFoundError, "no role 'nothing'"),
+        ("GRANT loader, nothing TO anna", NotFoundError, "no role 'nothing'"),
+        ("GRANT loader TO nobody", NotFoundError, "no user 'nobody'"),
         ("GRANT loader TO root", ConfigError, "'root' has every privilege"),
         ("REVOKE loader FROM anna", ConfigError, "was not granted the role 'loader'"),
-        ("REVOKE loader FROM nobody", UserNotFoundError, "no user 'nobody'"),
-        ("GRANT LOAD ON shop.* TO ROLE nothing", UserNotFoundError, "no role 'nothing'"),
+        ("REVOKE loader FROM nobody", NotFoundError, "no user 'nobody'"),
+        ("GRANT LOAD ON shop.* TO ROLE nothing", NotFoundError, "no role 'nothing'"),
         ("REVOKE LOAD ON shop.* FROM ROLE loader", ConfigError, "was not granted LOAD on exactly this"),
-        ("REVOKE LOAD ON shop.* FROM ROLE nothing", UserNotFoundError, "no role 'nothing'"),
+        ("REVOKE LOAD ON shop.* FROM ROLE nothing", NotFoundError, "no role 'nothing'"),
         ("REVOKE LOAD ON shop.orders FROM jack", ConfigError, "was not granted LOAD on exactly this"),
     ):
         with pytest.raises(error, match=what):

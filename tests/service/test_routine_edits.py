@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from lading.errors import AlterError, JobNotFoundError, JobStateError, LadingError
+from lading.errors import JobNotFoundError, JobStateError, LadingError, SqlError
 from lading.service.statements.positions import edit_positions, plan_edit
 from tests.service.routine_fakes import Desk, bench
 from tests.service.routine_words import KAFKA, KINESIS, SECRET1, SECRET2, create, paused, progress
@@ -179,9 +179,9 @@ def test_shards_in_alter_become_the_only_ones(bench: Desk) -> None:
     assert rows[0][:6] == ("partition b", "AFTER 900", "TRIM_HORIZON", "BACK", "unknown", "0")
     bench.sql('ALTER ROUTINE LOAD FOR j FROM KINESIS("kinesis_shards"="b", "kinesis_shards_pos"="TRIM_HORIZON")')
     assert progress(bench) == {"b": "TRIM_HORIZON"}
-    with pytest.raises(AlterError, match="is not in the consumed shards"):
+    with pytest.raises(SqlError, match="is not in the consumed shards"):
         bench.sql('ALTER ROUTINE LOAD FOR j FROM KINESIS("kinesis_shards"="z", "kinesis_shards_pos"="LATEST")')
-    with pytest.raises(AlterError, match=r"property.discovery cannot be changed"):
+    with pytest.raises(SqlError, match=r"property.discovery cannot be changed"):
         bench.sql('ALTER ROUTINE LOAD FOR j FROM KINESIS("property.discovery"="ON")')
     bench.sql("RESUME ROUTINE LOAD FOR j")
     bench.run()

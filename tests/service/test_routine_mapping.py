@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from lading.errors import PropertyError, SqlError
+from lading.errors import SqlError
 from lading.service.compile.mapping import Mapped, map_rows, zoned
 from lading.sql.statements.jobs import CreateRoutineLoad
 from lading.sql.statements.load_specs import load_spec
@@ -65,7 +65,7 @@ def test_a_filter_that_is_false_decides_whatever_the_other_one_cannot_read() -> 
 def test_a_derived_column_may_be_made_from_another_one() -> None:
     found = mapped("COLUMNS (id, a, twice = a * 2, amount = twice + 1)")
     assert expressions(found)["amount"] == f"({double('a')} * 2) + 1"
-    with pytest.raises(PropertyError, match="derives amount from x from y from x"):
+    with pytest.raises(SqlError, match="derives amount from x from y from x"):
         mapped("COLUMNS (id, amount = x, x = y + 1, y = x + 1)")
 
 

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from lading.errors import JobExistsError, JobNotFoundError, JobStateError, LadingError, SqlError
+from lading.errors import ConflictError, JobNotFoundError, JobStateError, LadingError, SqlError
 from lading.jobs.routine_views import ROUTINE_COLUMNS
 from lading.service.views.routine import views_of
 from lading.tables.base import LakeTable
@@ -80,7 +80,7 @@ def test_everything_is_checked_before_the_job_exists(bench: Desk) -> None:
 
 def test_a_name_is_used_once_in_a_database_until_its_job_has_ended(bench: Desk) -> None:
     create(bench)
-    with pytest.raises(JobExistsError, match="already used in db"):
+    with pytest.raises(ConflictError, match="already used in db"):
         create(bench)
     bench.sql("CREATE DATABASE other; CREATE TABLE other.t (id BIGINT) USING delta")
     create(bench, name="other.j")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pymysql
 import pytest
 
-from lading.errors import ConfigError, DeniedError, InvalidNameError, LadingError
+from lading.errors import ConfigError, DeniedError, LadingError, SqlError
 from lading.mysql.protocol.options import MysqlOptions
 from lading.mysql.server import MysqlServer
 from lading.service.facade import Lading
@@ -79,7 +79,7 @@ def test_another_port_of_a_host_that_somebody_else_named_is_another_place(home: 
 
 def test_a_dot_in_a_name_cannot_make_two_tables_one(home: Lading) -> None:
     for text in ("CREATE DATABASE `sales.eu`", "CREATE TABLE hr.`a.b` (id BIGINT) USING delta"):
-        with pytest.raises(InvalidNameError, match="cannot be the name of a"):
+        with pytest.raises(SqlError, match="cannot be the name of a"):
             home.sql(text)
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lading.errors import ConfigError, PropertyError, SecretError
+from lading.errors import ConfigError, SecretError, SqlError
 from lading.service.security.vault import (
     KEY_FILE,
     KEY_VARIABLE,
@@ -103,7 +103,7 @@ def test_a_vault_shows_no_key() -> None:
 
 
 def test_a_mask_is_not_kept_as_a_secret() -> None:
-    with pytest.raises(PropertyError, match=r"The value of s3.secret_key is \*\*\*\*\*\*"):
+    with pytest.raises(SqlError, match=r"The value of s3.secret_key is \*\*\*\*\*\*"):
         seal_secrets(Vault([OLD]), {"s3.secret_key": "******"})
 
 

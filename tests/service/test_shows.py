@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from lading.errors import JobExistsError
+from lading.errors import ConflictError
 from lading.failpoints import arm, disarm_all
 from lading.jobs.events import Tick
 from lading.jobs.record import JobState
@@ -159,7 +159,7 @@ def test_a_restart_in_any_state_shows_the_same_and_loads_nothing_twice(desk: Des
     loaded = {name: desk.ids(f"t_{name}") for name in ("running", "paused", "finished", "stopped", "pending")}
     all_of, first = list(range(10)), list(range(5))
     assert loaded == {"running": all_of, "paused": first, "finished": first, "stopped": first, "pending": all_of}
-    with pytest.raises(JobExistsError):
+    with pytest.raises(ConflictError):
         desk.create("paused", "t_paused")
     desk.create("stopped", "t_stopped")
     assert job(desk, "stopped")["Status"] == "PENDING"

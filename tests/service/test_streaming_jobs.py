@@ -7,15 +7,12 @@ import json
 import pytest
 
 from lading.errors import (
-    AlterError,
-    HomeLockedError,
-    JobExistsError,
+    ConflictError,
     JobNotFoundError,
     JobStateError,
     LadingError,
     NotSupportedError,
-    ParseError,
-    PropertyError,
+    SqlError,
     TableNotFoundError,
 )
 from lading.service.facade import Lading
@@ -305,14 +302,14 @@ def test_the_printed_definition_makes_the_same_job(desk: Desk) -> None:
 
 
 def test_a_second_process_is_refused_with_the_pid_of_the_first(desk: Desk) -> None:
-    with pytest.raises(HomeLockedError, match=r"in use by process \d+"):
+    with pytest.raises(ConflictError, match=r"in use by process \d+"):
         Lading(desk.path / "home")
 
 
 @pytest.mark.parametrize(
     ("text", "error", "word"),
     [
-        ("CREATE JOB x ON STREAMIN DO INSERT INTO t SELECT 1 FROM FILE('uri'='a')", ParseError, "STREAMING"),
+        ("CREATE JOB x ON STREAMIN DO INSERT INTO t SELECT 1 FROM FILE('uri'='a')", SqlError, "STREAMING"),
         ("PAUSE JOB WHERE jobName='nope'", JobNotFoundError, "job not exist"),
         ("SELECT * FROM nowhere", TableNotFoundError, "nowhere"),
         ("DESCRIBE nowhere", TableNotFoundError, "Unknown table"),
@@ -328,15 +325,15 @@ def test_bad_statements_get_a_clear_answer(desk: Desk, text: str, error: type[Ex
 def test_a_job_is_checked_before_it_exists(desk: Desk) -> None:
     desk.table()
     desk.put_orders("a.csv", 0, 3)
-    with pytest.raises(PropertyError, match="Unknown column 'nope'"):
+    with pytest.raises(SqlError, match="Unknown column 'nope'"):
         desk.create(select="id, nope, amount")
-    with pytest.raises(PropertyError, match="insert into cols should be corresponding"):
+    with pytest.raises(SqlError, match="insert into cols should be corresponding"):
         desk.create(select="id, city")
     with pytest.raises(NotSupportedError, match="frobnicate"):
         desk.create(select="frobnicate(id), city, amount")
     assert desk.sql('SELECT * FROM jobs("type"="insert")') == []
     desk.create()
-    with pytest.raises(JobExistsError, match="job name exist"):
+    with pytest.raises(ConflictError, match="job name exist"):
         desk.create()
 
 
@@ -348,7 +345,7 @@ def test_states_change_only_as_they_may(desk: Desk) -> None:
     desk.sql("PAUSE JOB WHERE jobname='j'")
     with pytest.raises(JobStateError, match="Can't change job status to the same status"):
         desk.sql("PAUSE JOB WHERE jobName='j'")
-    with pytest.raises(AlterError, match="uri property cannot be modified"):
+    with pytest.raises(SqlError, match="uri property cannot be modified"):
         desk.sql('ALTER JOB j INSERT INTO orders SELECT * FROM FILE("uri"="other/*.csv", "format"="csv_with_names")')
     desk.sql("DROP JOB WHERE jobName='j'")
     with pytest.raises(JobNotFoundError):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lading.console.statement_check import check_text
-from lading.errors import ParseError, TableExistsError
+from lading.errors import ConflictError, SqlError
 from lading.tables.registry import NAMES, kind_of
 from tests.service.conftest import Desk
 from tests.tables.optional import skip_without
@@ -21,7 +21,7 @@ def desk(tmp_path: Path) -> Desk:
 
 
 def test_an_unknown_format_is_refused_by_name_at_its_place(desk: Desk) -> None:
-    with pytest.raises(ParseError, match=EXPECTED) as caught:
+    with pytest.raises(SqlError, match=EXPECTED) as caught:
         desk.sql("CREATE TABLE t (a int) USING hudi")
     assert (caught.value.line, caught.value.column) == (1, 30)
     assert desk.sql("SHOW TABLES") == []
@@ -39,7 +39,7 @@ def test_the_console_marks_an_unknown_format_while_it_is_typed() -> None:
 def test_a_table_of_every_format_is_made_shown_and_dropped(desk: Desk, form: str) -> None:
     skip_without(kind_of(form))
     desk.table(form=form.upper(), more="PARTITIONED BY (city)")
-    with pytest.raises(TableExistsError):
+    with pytest.raises(ConflictError):
         desk.table(form=form)
     entry = desk.lading.catalog.entry("shop", "orders")
     assert entry.format == form

@@ -11,7 +11,7 @@ from typing import Any
 import boto3
 import pytest
 
-from lading.errors import ConfigError, LadingError, StorageError, TableVersionError
+from lading.errors import ConfigError, LadingError, StorageError, TableError
 from lading.model.s3_access import is_allowed
 from lading.testing.marked import secret
 from tests.console.local import LocalLading
@@ -106,7 +106,7 @@ def test_metadata_names_no_classes(scene: Scene) -> None:
     CALLED.clear()
     scene.tamper(lambda metadata: metadata["properties"].update({"write.py-location-provider.impl": HERE}))
     scene.run("2")
-    with pytest.raises(TableVersionError, match="names a Python class"):
+    with pytest.raises(TableError, match="names a Python class"):
         scene.lading.catalog.open_table("shop", "t")
     assert CALLED == []
 

@@ -9,10 +9,9 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from lading.errors import ConfigError, LadingError, StorageError
+from lading.errors import ConfigError, LadingError, SourceError, StageError, StorageError
 from lading.model.batch import Split
 from lading.model.rows import SplitEnd
-from lading.sources.files.errors import FileChangedError, FileGoneError, FileUnreadableError
 from lading.sources.files.reader import read_split
 from lading.sources.files.source import FilesSource
 from lading.sources.files.spec import FilesSpec
@@ -49,29 +48,29 @@ def test_a_packed_file_that_is_cut_off(folder: Place, compression: str) -> None:
     named = compression.removesuffix("_framed")
     for size in (len(whole) - 1, len(whole) // 2, 0):
         folder.put("a", whole[:size])
-        refuse(csv(folder, compress_type=named), FileUnreadableError, "cannot be read")
+        refuse(csv(folder, compress_type=named), SourceError, "cannot be read")
 
 
 def test_a_packed_file_in_a_bucket_that_is_cut_off(place: Place) -> None:
     place.put("a.gz", pack(TEXT, "gz")[:-9])
-    refuse(csv(place), FileUnreadableError, "Truncated")
+    refuse(csv(place), SourceError, "Truncated")
 
 
 @pytest.mark.parametrize("compression", ["gz", "zstd", "bz2", "lz4", "snappy", "lz4block", "deflate"])
 def test_text_where_packed_bytes_should_be(folder: Place, compression: str) -> None:
     folder.put("a", TEXT[:1000])
-    refuse(csv(folder, compress_type=compression), FileUnreadableError, "cannot be read")
+    refuse(csv(folder, compress_type=compression), SourceError, "cannot be read")
 
 
 @pytest.mark.parametrize("compression", ["gz", "zstd", "bz2", "lz4", "snappy_framed"])
 def test_packed_bytes_where_text_should_be(folder: Place, compression: str) -> None:
     folder.put("a", pack(TEXT, compression))
-    refuse(csv(folder), FileUnreadableError, "starts like")
+    refuse(csv(folder), SourceError, "starts like")
 
 
 def test_parquet_where_text_should_be(folder: Place) -> None:
     folder.put("a", parquet(table()))
-    refuse(csv(folder, format="json"), FileUnreadableError, "starts like parquet")
+    refuse(csv(folder, format="json"), SourceError, "starts like parquet")
 
 
 @pytest.mark.parametrize("kind", ["parquet", "orc"])
@@ -82,7 +81,7 @@ def test_a_columnar_file_that_is_none(place: Place, kind: str, damage: Callable[
     spec = place.spec("good", format=kind)
     place.put("a", damage(content))
     bad = replace(place.bare("a", format=kind), schema=spec.schema)
-    refuse(bad, FileUnreadableError, "cannot be read")
+    refuse(bad, SourceError, "cannot be read")
 
 
 def test_a_damaged_page_is_noticed(folder: Place) -> None:
@@ -91,7 +90,7 @@ def test_a_damaged_page_is_noticed(folder: Place) -> None:
     spec = folder.spec("good", format="parquet")
     content[2_000] ^= 0xFF
     folder.put("good", bytes(content))
-    refuse(spec, FileUnreadableError, "cannot be read")
+    refuse(spec, SourceError, "cannot be read")
 
 
 @pytest.mark.parametrize("size", [0, 10, len(TEXT)])
@@ -100,7 +99,7 @@ def test_a_file_that_was_deleted_after_it_was_planned(place: Place, size: int) -
     spec = csv(place)
     split = plan(spec)
     place.delete("a")
-    refuse(spec, FileGoneError, "was deleted", split)
+    refuse(spec, StageError, "was deleted", split)
 
 
 @pytest.mark.parametrize(("old", "new"), [(b"1\tx\n", b"2\ty\n"), (b"", b"2\ty\n"), (b"1\tx\n", b"")])
@@ -111,7 +110,7 @@ def test_a_file_that_was_replaced_after_it_was_planned(place: Place, old: bytes,
     place.delete("a")
     place.put("b", b"takes the place on the disk\n")
     place.put("a", new)
-    refuse(spec, FileChangedError, "was replaced", split)
+    refuse(spec, StageError, "was replaced", split)
 
 
 def test_a_parquet_file_that_was_replaced_after_it_was_planned(place: Place) -> None:
@@ -119,7 +118,7 @@ def test_a_parquet_file_that_was_replaced_after_it_was_planned(place: Place) -> 
     spec = place.spec("a", format="parquet")
     split = plan(spec)
     place.put("a", parquet(table().slice(0, 10)))
-    refuse(spec, FileChangedError, "was replaced", split)
+    refuse(spec, StageError, "was replaced", split)
 
 
 def test_a_file_that_grows_while_it_is_read(folder: Place) -> None:
@@ -129,7 +128,7 @@ def test_a_file_that_grows_while_it_is_read(folder: Place) -> None:
     next(items)
     with open(folder.uri.removeprefix("file://") + "/a", "ab") as file:
         file.write(b"1\tlate\n")
-    with pytest.raises(FileChangedError, match="was replaced"):
+    with pytest.raises(StageError, match="was replaced"):
         list(items)
 
 
@@ -160,22 +159,22 @@ def test_a_broken_connection_is_resumed_where_it_broke(place: Place) -> None:
 
 def test_a_row_that_is_longer_than_allowed(folder: Place) -> None:
     folder.put("a", b"1\tx\n" + b"y" * 3_000_000)
-    refuse(csv(folder, max_record_bytes="100000"), FileUnreadableError, "longer than 100000 bytes")
-    refuse(csv(folder, max_record_bytes="100000", enclose='"'), FileUnreadableError, "longer than 100000 bytes")
+    refuse(csv(folder, max_record_bytes="100000"), SourceError, "longer than 100000 bytes")
+    refuse(csv(folder, max_record_bytes="100000", enclose='"'), SourceError, "longer than 100000 bytes")
     folder.put("b.json", b'[{"a": "' + b"y" * 9_000_000 + b'"}]')
     spec = csv(folder, "b.json", format="json", strip_outer_array="true", max_record_bytes="100000")
-    refuse(spec, FileUnreadableError, "longer than 100000 bytes")
+    refuse(spec, SourceError, "longer than 100000 bytes")
 
 
 def test_a_file_without_an_expected_column(folder: Place) -> None:
     folder.put("a", b"id\tother\n1\t2\n")
     spec = with_columns(folder.bare("a", format="csv_with_names"), "id", "name")
-    refuse(spec, FileUnreadableError, "no column name")
+    refuse(spec, SourceError, "no column name")
     nulls = with_columns(folder.bare("a", format="csv_with_names", missing_columns="null"), "id", "name")
     assert values(load(nulls)) == [("1", None)]
     folder.put("b", parquet(table().select(["id"])))
     typed = replace(folder.bare("b", format="parquet"), schema=table().schema)
-    refuse(typed, FileUnreadableError, "no column name")
+    refuse(typed, SourceError, "no column name")
     lenient = replace(folder.bare("b", format="parquet", missing_columns="null"), schema=table().schema)
     assert load(lenient)[0]["name"] is None
 
@@ -183,24 +182,24 @@ def test_a_file_without_an_expected_column(folder: Place) -> None:
 def test_a_column_of_another_type(folder: Place) -> None:
     folder.put("a", parquet(pa.table({"id": ["1", "x"]})))
     spec = replace(folder.bare("a", format="parquet"), schema=pa.schema([("id", pa.int64())]))
-    refuse(spec, FileUnreadableError, "column id is string and the job expects int64")
+    refuse(spec, SourceError, "column id is string and the job expects int64")
     folder.put("a", parquet(pa.table({"id": pa.array([1, 2], pa.int32())})))
     assert [row["id"] for row in load(spec)] == [1, 2]
 
 
 def test_names_that_stand_twice(folder: Place) -> None:
     folder.put("a", b"id\tid\n1\t2\n")
-    refuse(with_columns(folder.bare("a", format="csv_with_names"), "id"), FileUnreadableError, "different column names")
+    refuse(with_columns(folder.bare("a", format="csv_with_names"), "id"), SourceError, "different column names")
     doubled = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["id", "id"])
     folder.put("b", parquet(doubled))
     spec = replace(folder.bare("b", format="parquet"), schema=pa.schema([("id", pa.int64())]))
-    with pytest.raises(FileUnreadableError):
+    with pytest.raises(SourceError):
         load(spec)
 
 
 def test_a_path_without_the_expected_folders(folder: Place) -> None:
     folder.put("a", b"1\t2\n")
-    refuse(csv(folder, path_partition_keys="year"), FileUnreadableError, "no folder year=")
+    refuse(csv(folder, path_partition_keys="year"), SourceError, "no folder year=")
 
 
 def test_columns_must_be_known(folder: Place) -> None:
@@ -223,7 +222,7 @@ def test_empty_files_have_no_rows(place: Place) -> None:
 def test_an_error_in_the_second_file_of_a_split_gives_no_end(folder: Place) -> None:
     folder.put("a.gz", pack(TEXT, "gz"))
     folder.put("b.gz", pack(TEXT, "gz")[:-4])
-    refuse(csv(folder, "*.gz"), FileUnreadableError, r"b\.gz")
+    refuse(csv(folder, "*.gz"), SourceError, r"b\.gz")
 
 
 def test_bad_rows_carry_their_text_and_good_ones_do_not(place: Place) -> None:

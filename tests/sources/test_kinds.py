@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lading.errors import NotSupportedError, PropertyError
+from lading.errors import NotSupportedError, SqlError
 from lading.model.load import LoadSpec
 from lading.model.moves import Direction
 from lading.model.positions import PartitionState, Positions
@@ -164,7 +164,7 @@ def test_what_makes_no_stream_is_refused(name: str) -> None:
     broken = replace(load, source=replace(load.source, properties={"no such property": "1"}))
     avro = replace(load, records=replace(load.records, format="avro"))
     for each in (broken, avro):
-        with pytest.raises(PropertyError):
+        with pytest.raises(SqlError):
             STREAMS[name].check(each)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import TypeVar
 
-from lading.errors import PropertyError
+from lading.errors import SqlError
 
 Record = TypeVar("Record")
 
@@ -18,7 +18,7 @@ def check_each_is_kept(
     for name in given.keys() - one_value:
         try:
             without = read({other: value for other, value in given.items() if other != name})
-        except PropertyError:
+        except SqlError:
             continue  # It is needed.
         assert without != record, f"{name} is read and not kept"
     return record

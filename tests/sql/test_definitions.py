@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lading.errors import NotSupportedError, PropertyError, SqlError
+from lading.errors import NotSupportedError, SqlError
 from lading.model.table import PartitionField
 from lading.sql.properties.files import FileProperties, S3Properties
 from lading.sql.properties.kafka import KafkaProperties
@@ -91,7 +91,7 @@ def test_the_number_of_columns_must_fit() -> None:
     statement = job(
         'CREATE JOB j ON STREAMING DO INSERT INTO t (a, b) SELECT x FROM S3("uri"="s3://b/k", "format"="csv")'
     )
-    with pytest.raises(PropertyError, match="insert into cols should be corresponding to the query output"):
+    with pytest.raises(SqlError, match="insert into cols should be corresponding to the query output"):
         define_streaming_job(statement)
 
 
@@ -113,13 +113,13 @@ def test_a_wrong_property_is_underlined_in_the_statement(property_text: str, col
     insert = 'INSERT INTO t SELECT a FROM S3("uri"="s3://b/k", "format"="csv", "s3.secret_key"="sesame")'
     statements = parse_statements(f"{first}{insert};\n{text}{insert}")
     assert isinstance(statements[2], CreateJob)
-    with pytest.raises(PropertyError) as caught:
+    with pytest.raises(SqlError) as caught:
         define_streaming_job(statements[2])
     assert (caught.value.line, caught.value.column, caught.value.offending) == (2, column, property_text)
 
 
 def test_a_wrong_property_of_the_source_is_underlined() -> None:
-    with pytest.raises(PropertyError) as caught:
+    with pytest.raises(SqlError) as caught:
         define_routine_load(
             routine('CREATE ROUTINE LOAD j ON t\nFROM KINESIS("aws.region"="Mars", "kinesis_stream"="s")')
         )

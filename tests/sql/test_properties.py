@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lading.errors import NotSupportedError, PropertyError, SqlError
+from lading.errors import NotSupportedError, SqlError
 from lading.sql.properties.files import (
     FILE_NAMES,
     S3_NAMES,
@@ -167,7 +167,7 @@ def test_the_defaults_of_a_streaming_job() -> None:
     ],
 )
 def test_a_wrong_property_of_a_streaming_job_is_refused(name: str, value: str, fragment: str) -> None:
-    with pytest.raises(PropertyError) as caught:
+    with pytest.raises(SqlError) as caught:
         read_job_properties({name: value})
     assert fragment in str(caught.value)
 

@@ -6,7 +6,7 @@ import sqlite3
 
 import pytest
 
-from lading.errors import NotSupportedError, ParseError
+from lading.errors import NotSupportedError, SqlError
 from lading.sql.expressions.queries import rewrite_query
 from lading.sql.statements.jobs import Query
 from lading.sql.statements.parts import SourceFunction
@@ -44,10 +44,10 @@ def test_an_unknown_function_is_refused() -> None:
 
 
 def test_two_statements_are_not_one() -> None:
-    with pytest.raises(ParseError, match="more than one statement"):
+    with pytest.raises(SqlError, match="more than one statement"):
         parse_statement("SELECT 1; SELECT 2")
 
 
 def test_no_statement_is_an_error() -> None:
-    with pytest.raises(ParseError, match="ends too early"):
+    with pytest.raises(SqlError, match="ends too early"):
         parse_statement(" -- nothing\n")

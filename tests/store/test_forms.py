@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import insert, inspect, select
 
-from lading.errors import ConfigError, RecordUnreadableError, RecordVersionError, StoreError, StoreVersionError
+from lading.errors import ConfigError, RecordError, StoreError
 from lading.jobs.record import JobRecord
 from lading.service.security.users import Access
 from lading.service.security.vault import Vault
@@ -116,7 +116,7 @@ def test_a_newer_store_is_refused_untouched(store: Store, url: str, database: Da
     with database.write("Pretending") as connection:
         connection.execute(insert(MIGRATIONS).values(version=99, name="future", applied_at=START))
     database.close()
-    with pytest.raises(StoreVersionError, match="has form 99; this Lading knows forms up to") as caught:
+    with pytest.raises(RecordError, match="has form 99; this Lading knows forms up to") as caught:
         open_store(url, clock)
     assert (caught.value.retry, caught.value.facts["version"]) == (False, 99)
 
@@ -127,9 +127,9 @@ def test_the_file_of_something_else_is_refused(tmp_path: Path, clock: ManualCloc
     with sqlite3.connect(other) as connection:
         connection.execute("CREATE TABLE theirs (a)")
     connection.close()
-    with pytest.raises(StoreVersionError, match="is not a SQLite database"):
+    with pytest.raises(RecordError, match="is not a SQLite database"):
         open_store(str(text), clock)
-    with pytest.raises(StoreVersionError, match="it has the table theirs"):
+    with pytest.raises(RecordError, match="it has the table theirs"):
         open_store(str(other), clock)
     assert text.read_text() == "not a database\n" * 100
 
@@ -169,11 +169,11 @@ def test_recorded_users_can_still_be_read(path: Path) -> None:
 
 def test_a_record_of_a_newer_form_is_refused() -> None:
     envelope = json.loads(render_body(job()))
-    with pytest.raises(RecordVersionError, match="reads forms up to"):
+    with pytest.raises(RecordError, match="reads forms up to"):
         parse_body(JobRecord, json.dumps({**envelope, "version": 99}), where="Job x")
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"version": 1, "body": {}}', '{"version": 1, "body": 7}'])
 def test_a_record_that_is_none_is_an_error_that_names_the_store(text: str) -> None:
-    with pytest.raises(RecordUnreadableError, match="Job x in the metadata store cannot be read"):
+    with pytest.raises(RecordError, match="Job x in the metadata store cannot be read"):
         parse_body(JobRecord, text, where="Job x")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lading.errors import HomeLockedError
+from lading.errors import ConflictError
 from lading.store.home import LOCK_NAME, HomeLock, read_home_holder
 from lading.testing.clock import ManualClock
 
@@ -42,7 +42,7 @@ def hold(home: Path, *more: str) -> subprocess.Popen[str]:
 
 def test_a_second_service_is_refused_with_the_pid_of_the_first(tmp_path: Path, clock: ManualClock) -> None:
     with hold(tmp_path) as process:
-        with pytest.raises(HomeLockedError, match=f"in use by process {process.pid} on ") as caught:
+        with pytest.raises(ConflictError, match=f"in use by process {process.pid} on ") as caught:
             HomeLock.acquire(tmp_path, clock)
         assert caught.value.facts["pid"] == process.pid
         process.communicate("")
@@ -73,7 +73,7 @@ def test_the_same_process_cannot_have_it_twice(tmp_path: Path, clock: ManualCloc
     with HomeLock.acquire(home, clock) as lock:
         assert lock.holder.pid == os.getpid()
         assert read_home_holder(home) == lock.holder
-        with pytest.raises(HomeLockedError, match=str(os.getpid())):
+        with pytest.raises(ConflictError, match=str(os.getpid())):
             HomeLock.acquire(home, clock)
 
 

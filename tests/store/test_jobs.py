@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from lading.errors import JobChangedError, JobExistsError, JobNotFoundError
+from lading.errors import ConflictError, JobChangedError, JobNotFoundError
 from lading.ids import JobId
 from lading.jobs.events import PausedByUser, Stopped
 from lading.jobs.record import JobKind, JobName, JobRecord
@@ -35,7 +35,7 @@ def test_a_job_comes_back_as_it_was_also_for_another_process(store: Store, open_
 
 def test_names_of_streaming_jobs_are_global(store: Store) -> None:
     store.create_job(job("orders", database="sales"))
-    with pytest.raises(JobExistsError, match="job name exist"):
+    with pytest.raises(ConflictError, match="job name exist"):
         store.create_job(job("orders", database="other"))
     store.create_job(job("orders", kind=ROUTINE))
 
@@ -43,7 +43,7 @@ def test_names_of_streaming_jobs_are_global(store: Store) -> None:
 def test_names_of_routine_loads_belong_to_a_database(store: Store) -> None:
     store.create_job(job("clicks", kind=ROUTINE, database="sales"))
     store.create_job(job("clicks", kind=ROUTINE, database="other"))
-    with pytest.raises(JobExistsError, match="already used in db sales"):
+    with pytest.raises(ConflictError, match="already used in db sales"):
         store.create_job(job("clicks", kind=ROUTINE, database="sales"))
 
 
@@ -75,7 +75,7 @@ def test_a_final_job_is_found_when_it_is_asked_for(store: Store) -> None:
 def test_a_job_id_is_never_used_twice(store: Store) -> None:
     first = job()
     store.save_job(stop(first), store.create_job(first).version)
-    with pytest.raises(JobExistsError):
+    with pytest.raises(ConflictError):
         store.create_job(replace(job("another"), job_id=first.job_id))
 
 
@@ -115,7 +115,7 @@ def test_tasks_and_audit_are_saved_with_the_record_or_not_at_all(store: Store) -
 
 def test_a_refused_create_leaves_no_audit(store: Store) -> None:
     store.create_job(job())
-    with pytest.raises(JobExistsError):
+    with pytest.raises(ConflictError):
         store.create_job(job(), audit=AuditEntry(at=START, user="ann", action="CREATE"))
     assert store.list_audit() == []
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from lading.clock import SystemClock
-from lading.errors import JobChangedError, JobExistsError
+from lading.errors import ConflictError, JobChangedError
 from lading.ids import JobId
 from lading.store.store import Store, open_store
 from tests.store.conftest import OpenStore
@@ -70,7 +70,7 @@ def test_one_of_many_gets_the_name(open_another: OpenStore) -> None:
     def create(number: int) -> bool:
         try:
             stores[number].create_job(job())
-        except JobExistsError:
+        except ConflictError:
             return False
         return True
 

@@ -5,13 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lading.commit.protocols import Follower
-from lading.errors import (
-    DatabaseExistsError,
-    DatabaseInUseError,
-    DatabaseNotFoundError,
-    TableExistsError,
-    TableNotFoundError,
-)
+from lading.errors import ConflictError, NotFoundError, TableNotFoundError
 from lading.ids import JobId
 from lading.model.table import Column, PartitionField, TableSpec
 from lading.store.protocols import MetadataStore
@@ -79,15 +73,15 @@ def table(name: str = "orders", database: str = "sales") -> TableEntry:
 
 def test_databases_and_tables_have_names(store: Store) -> None:
     sales = DatabaseEntry(name="sales", comment=HARD_TEXT, created_at=START)
-    with pytest.raises(DatabaseNotFoundError):
+    with pytest.raises(NotFoundError):
         store.create_table(table())
     store.create_database(sales)
     store.create_database(DatabaseEntry(name="other", created_at=START))
-    with pytest.raises(DatabaseExistsError):
+    with pytest.raises(ConflictError):
         store.create_database(sales)
     assert [entry.name for entry in store.list_databases()] == ["other", "sales"]
     store.create_table(table())
-    with pytest.raises(TableExistsError):
+    with pytest.raises(ConflictError):
         store.create_table(table())
     store.create_table(table(database="other"))
     assert store.find_table("sales", "orders") == table()
@@ -108,13 +102,13 @@ def test_a_table_can_be_forgotten(store: Store) -> None:
 def test_a_database_is_dropped_only_when_nothing_needs_it(store: Store) -> None:
     store.create_database(DatabaseEntry(name="sales", created_at=START))
     store.create_table(table())
-    with pytest.raises(DatabaseInUseError, match="table orders"):
+    with pytest.raises(ConflictError, match="table orders"):
         store.drop_database("sales")
     store.drop_table("sales", "orders")
     store.create_job(job("clicks"))
-    with pytest.raises(DatabaseInUseError, match="job clicks"):
+    with pytest.raises(ConflictError, match="job clicks"):
         store.drop_database("sales")
-    with pytest.raises(DatabaseNotFoundError):
+    with pytest.raises(NotFoundError):
         store.drop_database("nothing")
     store.create_database(DatabaseEntry(name="empty", created_at=START))
     store.drop_database("empty")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from lading.errors import UserExistsError, UserNotFoundError
+from lading.errors import ConflictError, NotFoundError
 from lading.store.records import AuditEntry, GrantEntry, RoleEntry, UserEntry
 from lading.store.store import Store
 from tests.jobs.story import START
@@ -22,7 +22,7 @@ def test_roles_their_grants_and_their_users_go_together(store: Store) -> None:
     for role in roles:
         store.create_role(role)
     assert store.list_roles() == roles
-    with pytest.raises(UserExistsError):
+    with pytest.raises(ConflictError):
         store.create_role(roles[0])
     store.grant_to_role([LOAD, READ])
     store.grant_to_role([LOAD])
@@ -58,6 +58,6 @@ def test_what_is_not_there_is_told_and_nothing_is_half_done(store: Store) -> Non
         lambda: store.revoke_from_role([missing], audit=entry),
     ]
     for attempt in attempts:
-        with pytest.raises(UserNotFoundError):
+        with pytest.raises(NotFoundError):
             attempt()
     assert (store.list_members(), store.list_role_grants(), store.list_audit()) == ([], [], [])

@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import pytest
 
-from lading.errors import UserExistsError, UserNotFoundError
+from lading.errors import ConflictError, NotFoundError
 from lading.store.protocols import Users
 from lading.store.records import AccessTokenEntry, AuditEntry, GrantEntry, UserEntry
 from lading.store.store import Store
@@ -35,7 +35,7 @@ def test_the_store_keeps_users(store: Store) -> None:
     assert users.list_users() == []
     users.create_user(JACK)
     users.create_user(replace(JACK, name="anna"))
-    with pytest.raises(UserExistsError, match="User 'jack' exists already"):
+    with pytest.raises(ConflictError, match="User 'jack' exists already"):
         users.create_user(JACK)
     assert users.find_user("jack") == JACK
     assert users.find_user("Jack") is None
@@ -50,7 +50,7 @@ def test_nothing_secret_is_in_what_python_shows() -> None:
 
 def test_a_user_can_be_changed(store: Store) -> None:
     changed = replace(JACK, password_hash="other", password_changed_at=START)
-    with pytest.raises(UserNotFoundError, match="There is no user 'jack'"):
+    with pytest.raises(NotFoundError, match="There is no user 'jack'"):
         store.save_user(changed)
     store.create_user(JACK)
     store.save_user(changed)
@@ -71,20 +71,20 @@ def test_grants_are_a_set(store: Store) -> None:
 
 def test_a_grant_to_nobody_grants_nothing(store: Store) -> None:
     store.create_user(JACK)
-    with pytest.raises(UserNotFoundError):
+    with pytest.raises(NotFoundError):
         store.grant([grant("LOAD"), grant("LOAD", user="nobody")])
-    with pytest.raises(UserNotFoundError):
+    with pytest.raises(NotFoundError):
         store.revoke([grant("LOAD", user="nobody")])
     assert store.list_grants() == []
 
 
 def test_tokens_are_found_by_id(store: Store) -> None:
     store.create_user(JACK)
-    with pytest.raises(UserNotFoundError):
+    with pytest.raises(NotFoundError):
         store.create_access_token(token(1, "nobody"))
     store.create_access_token(token(1))
     store.create_access_token(token(2))
-    with pytest.raises(UserExistsError):
+    with pytest.raises(ConflictError):
         store.create_access_token(token(2))
     assert store.find_access_token("t1") == token(1)
     assert store.find_access_token("t3") is None
@@ -92,7 +92,7 @@ def test_tokens_are_found_by_id(store: Store) -> None:
     assert store.list_access_tokens("anna") == []
     store.drop_access_token("t1")
     assert store.find_access_token("t1") is None
-    with pytest.raises(UserNotFoundError, match="There is no token 't1'"):
+    with pytest.raises(NotFoundError, match="There is no token 't1'"):
         store.drop_access_token("t1")
 
 
@@ -104,7 +104,7 @@ def test_grants_and_tokens_go_with_their_user(store: Store) -> None:
     assert (store.list_users(), store.list_grants(), store.list_access_tokens()) == ([], [], [])
     store.create_user(JACK)
     assert (store.list_grants(), store.list_access_tokens()) == ([], [])
-    with pytest.raises(UserNotFoundError):
+    with pytest.raises(NotFoundError):
         store.drop_user("nobody")
 
 
@@ -122,7 +122,7 @@ def test_the_audit_tells_of_changes_that_were_made_and_of_no_others(store: Store
         change()
         assert store.list_audit() == [AUDIT] * number
     for change in changes[1:]:
-        with pytest.raises(UserNotFoundError):
+        with pytest.raises(NotFoundError):
             change()
     assert len(store.list_audit()) == len(changes)
 
@@ -133,7 +133,7 @@ def test_of_two_users_with_one_name_one_is_made(open_another: OpenStore) -> None
     def attempt(store: Store) -> bool:
         try:
             store.create_user(JACK)
-        except UserExistsError:
+        except ConflictError:
             return False
         return True
 

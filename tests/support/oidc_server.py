@@ -10,8 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from lading.errors import ConfigError
 from lading.testing.marked import secret
-from lading.testing.npm import NoNodeError, find_node, free_port, installed
+from lading.testing.npm import find_node, free_port, installed
 
 VERSION = "9.13.3"
 CLIENT, OTHER_CLIENT = "lading", "another"
@@ -81,7 +82,7 @@ def serve_oidc(keys: Sequence[dict[str, Any]], redirects: Sequence[str], port: i
                     break
             else:
                 msg = f"oidc-provider did not start (status {process.wait(10)})"
-                raise NoNodeError(msg)
+                raise ConfigError(msg, code="NoNode")
             yield OidcServer(issuer=issuer, port=chosen)
         finally:
             process.kill()

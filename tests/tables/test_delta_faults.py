@@ -10,7 +10,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pytest
 
-from lading.errors import SchemaMismatchError, TableExistsError
+from lading.errors import ConflictError, SchemaMismatchError
 from lading.model.outcome import Landed
 from lading.model.table import Column, PartitionField, TableSpec
 from lading.tables.delta.create import create_delta_table, open_delta_table
@@ -98,5 +98,5 @@ def test_a_protocol_that_names_features_names_not_null(
     features = protocol.get("writerFeatures")
     assert (None if features is None else set(features)) == wanted
     assert "invariants" not in (protocol.get("readerFeatures") or ())
-    with pytest.raises(TableExistsError):
+    with pytest.raises(ConflictError):
         create_delta_table(str(tmp_path), TableSpec(columns=columns))

@@ -25,7 +25,7 @@ from pyiceberg.types import (
     TimestamptzType,
 )
 
-from lading.errors import ConfigError, RecordUnreadableError, SchemaMismatchError
+from lading.errors import ConfigError, RecordError, SchemaMismatchError
 from lading.model.batch import StagedFile
 from lading.model.bill import Bill
 from lading.model.job import Job
@@ -280,7 +280,7 @@ def test_statistics_that_are_garbage_are_refused(rig: IcebergRig, stats: str) ->
     table, job, first = opened(rig, SPEC)
     (file,) = rig.stage(table, some_rows(0, 2), "a")
     broken = StagedFile(path=file.path, rows=file.rows, size_bytes=file.size_bytes, stats=stats)
-    with pytest.raises(RecordUnreadableError, match="cannot be used"):
+    with pytest.raises(RecordError, match="cannot be used"):
         put_and_commit(table, load(job, first, [broken]))
     assert table.read_head(job.job_id) == first.head
 

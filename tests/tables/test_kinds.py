@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from lading.errors import ConfigError, LadingError, TableExistsError
+from lading.errors import ConfigError, ConflictError, LadingError
 from lading.ids import JobId
 from lading.model.outcome import Landed
 from lading.model.table import Column, PartitionField, TableSpec
@@ -160,7 +160,7 @@ def test_a_table_whose_catalog_was_lost_is_found_and_given_back(kind: TableKind,
         assert head is not None
         assert found.sight.bills.read(job_id, head).seq == 1
         if found.give_back is not None:
-            with pytest.raises(TableExistsError):
+            with pytest.raises(ConflictError):
                 kind.check_new(place)
             found.give_back()
     assert kind.open(place).read_head(job_id) == head

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lading.errors import TableNotWritableError
+from lading.errors import TableError
 from lading.storage.store import open_store
 from lading.tables import probe
 from lading.tables.delta.create import create_delta_table, open_delta_table
@@ -36,7 +36,7 @@ def test_a_store_that_ignores_the_condition_is_refused_by_name(deaf: S3Server, t
             sqlite_catalog(tmp_path), "a.t", SPEC, location=f"s3://{bucket}/iceberg", options=deaf.options
         ),
     ):
-        with pytest.raises(TableNotWritableError, match=f"{deaf.endpoint}, bucket {bucket}.*If-None-Match"):
+        with pytest.raises(TableError, match=f"{deaf.endpoint}, bucket {bucket}.*If-None-Match"):
             make()
     assert objects(deaf, bucket) == []
 
@@ -47,7 +47,7 @@ def test_a_table_that_is_there_is_not_opened(deaf: S3Server, monkeypatch: pytest
         unasked.setattr(probe, "_kept", {(deaf.endpoint, bucket)})
         create_delta_table(f"s3://{bucket}/t", SPEC, deaf.options)
     before = objects(deaf, bucket)
-    with pytest.raises(TableNotWritableError):
+    with pytest.raises(TableError):
         open_delta_table(f"s3://{bucket}/t", deaf.options)
     assert objects(deaf, bucket) == before
 
@@ -55,7 +55,7 @@ def test_a_table_that_is_there_is_not_opened(deaf: S3Server, monkeypatch: pytest
 def test_create_table_says_it(deaf: S3Server, tmp_path: Path) -> None:
     """From the door."""
     bucket, options = deaf.make_bucket(), deaf.options
-    with LocalLading(tmp_path / "home") as lading, pytest.raises(TableNotWritableError, match="If-None-Match"):
+    with LocalLading(tmp_path / "home") as lading, pytest.raises(TableError, match="If-None-Match"):
         lading.sql(
             f"CREATE TABLE t (id BIGINT) USING delta LOCATION 's3://{bucket}/t' TBLPROPERTIES ("
             f'"s3.endpoint"="{options.endpoint}", "s3.region"="us-east-1", "s3.access_key"="{options.access_key}", '

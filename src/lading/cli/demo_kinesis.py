@@ -14,12 +14,12 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from rich.table import Table
 
 from lading.clock import SystemClock
+from lading.errors import ConfigError
 from lading.service.facade import Lading
 from lading.settings import environment, load_settings
 from lading.testing.kinesis.generator import Generator
 from lading.testing.kinesis.reshard import Resharder
 from lading.testing.kinesis.server import KinesisServer, serve_kinesis
-from lading.testing.npm import NoNodeError
 from lading.testing.stream_check import check_table
 
 CLICKS, CHUNKS, KEYS = 10_000, 20, 500
@@ -44,7 +44,9 @@ def show_kinesis(home: Path, console: Console) -> bool:
     try:
         with serve_kinesis() as server:
             return _show(home, server, console)
-    except NoNodeError as error:
+    except ConfigError as error:
+        if error.code != "NoNode":
+            raise
         console.print(f"THE KINESIS PART IS SKIPPED: {error}", style="bold yellow", markup=False)
         return True
 

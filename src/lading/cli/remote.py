@@ -11,15 +11,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from lading.errors import LadingError
+from lading.errors import LadingError, RequestError
 from lading.service.result import Result
 from lading.service.runtime.address_file import Beacon, look_for
 
 MOST_ROWS = 100_000
-
-
-class RemoteError(LadingError):
-    """A running service refused what was asked, or did not answer."""
 
 
 class RemoteLading:
@@ -79,7 +75,9 @@ class RemoteLading:
             raise _told(error.read()) from error
         except OSError as error:
             msg = f"The service of this home (pid {self._beacon.pid}) does not answer on {self._beacon.http}: {error}"
-            raise RemoteError(msg, left="Nothing was changed.", todo="See its log, or end it and try again.") from error
+            raise RequestError(
+                msg, left="Nothing was changed.", todo="See its log, or end it and try again."
+            ) from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,10 +95,12 @@ def _told(body: bytes) -> LadingError:
     """The error that the service answered with."""
     try:
         error = json.loads(body)["error"]
-        return RemoteError(error["message"], left=error.get("left", ""), todo=error.get("todo", ""))
+        return RequestError(
+            error["message"], code=str(error["code"]), left=error.get("left", ""), todo=error.get("todo", "")
+        )
     except (ValueError, KeyError, TypeError):
         msg = f"The service answered something that is not an error of Lading: {body[:200]!r}"
-        return RemoteError(msg, todo="Check what listens on its port.")
+        return RequestError(msg, left="Whether anything was done is not known.", todo="Check what listens on its port.")
 
 
 def find_remote(home: Path) -> RemoteLading | None:

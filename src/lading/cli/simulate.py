@@ -36,7 +36,7 @@ def simulate(
         return
     if mutant and mutant not in MUTANTS:
         msg = f"There is no mutant named {mutant!r}"
-        raise ConfigError(msg, todo="See lading simulate --list-mutants.")
+        raise ConfigError(msg, left="Nothing was run.", todo="See lading simulate --list-mutants.")
     clock = SystemClock()
     began = clock.monotonic_s()
     with applied(MUTANTS[mutant]) if mutant else nullcontext():

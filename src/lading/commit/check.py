@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from lading.errors import BudgetError, ReportError
+from lading.errors import BudgetError, StageError
 from lading.model.batch import BatchPlan, Report, Split
 from lading.model.job import ErrorBudget
 from lading.model.positions import PartitionState, Positions
@@ -25,7 +25,7 @@ def check_reports(plan: BatchPlan, reports: Sequence[Report]) -> tuple[Report, .
     for word, numbers in (("missing", missing), ("doubled", doubled), ("of no planned split", strange)):
         if numbers:
             msg = f"Reports are {word}: {numbers} of {len(planned)} splits"
-            raise ReportError(msg, left=_NOTHING, todo="The batch is planned again.", splits=numbers)
+            raise StageError(msg, left=_NOTHING, todo="The batch is planned again.", splits=numbers)
     for report in reports:
         _check_one(plan, report)
     return tuple(sorted(reports, key=lambda report: report.split))
@@ -43,7 +43,7 @@ def _check_one(plan: BatchPlan, report: Report) -> None:
     for flaw, found in flaws.items():
         if found:
             msg = f"The report of split {report.split} ({split.partition} from {split.start!r}) {flaw}"
-            raise ReportError(msg, left=_NOTHING, todo="The batch is planned again.", splits=[report.split])
+            raise StageError(msg, left=_NOTHING, todo="The batch is planned again.", splits=[report.split])
 
 
 def _is_within(split: Split, end: str) -> bool:
@@ -77,7 +77,7 @@ def advance(plan: BatchPlan, reports: Sequence[Report]) -> Positions:
                 f"The report of split {report.split} starts at {report.start!r}, but {report.partition} "
                 f"stands at {before.at!r}"
             )
-            raise ReportError(msg, left=_NOTHING, todo="The batch is planned again.", splits=[report.split])
+            raise StageError(msg, left=_NOTHING, todo="The batch is planned again.", splits=[report.split])
         partitions[report.partition] = _moved(before, report)
     return replace(plan.positions, partitions=partitions)
 

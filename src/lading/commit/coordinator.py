@@ -28,13 +28,7 @@ from lading.commit.rollback import check_accounts_for, check_not_rolled_back, ro
 from lading.commit.settle import commit_and_settle, fenced
 from lading.commit.steps import Steps
 from lading.commit.unchanged import check_sighted
-from lading.errors import (
-    BudgetError,
-    HeadLostError,
-    NotOpenError,
-    ReportError,
-    RolledBackError,
-)
+from lading.errors import BudgetError, HeadLostError, JobStateError, RolledBackError, StageError
 from lading.ids import Incarnation, NewToken
 from lading.model.batch import BatchPlan, Report, StagedFile
 from lading.model.bill import Bill, Head
@@ -211,7 +205,7 @@ class Coordinator:
             ordered = check_reports(plan, reports)
             check_budget(self.job.budget, ordered)
             positions = advance(plan, ordered)
-        except (ReportError, BudgetError):
+        except (StageError, BudgetError):
             # No commit was attempted, so these files can never become part of the table.
             self._world.table.discard([file for report in reports for file in report.files])
             raise
@@ -282,9 +276,9 @@ class Coordinator:
             raise self._not_open()
         return self.bill
 
-    def _not_open(self) -> NotOpenError:
+    def _not_open(self) -> JobStateError:
         msg = f"Job {self.job.name} ({self.job.job_id}) has no head in its table"
-        return NotOpenError(msg, left="Nothing was read.", todo="Start the job first.")
+        return JobStateError(msg, left="Nothing was read.", todo="Start the job first.")
 
     def _stamp(self, planned_at: datetime) -> Stamp:
         return Stamp(

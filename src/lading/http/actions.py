@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from lading.errors import ConfigError, PartitionLostError
 from lading.http.app_state import Desk, TheCaller, TheDesk, TheName
 from lading.http.callers import Caller
 from lading.http.errors import ERRORS
@@ -43,13 +42,9 @@ def position(desk: TheDesk, caller: TheCaller, name: TheName, body: PositionRequ
     """Move a PAUSED job to other positions; with `dry_run`, only say what that would mean."""
     record = desk.sights.record(name, caller.may_see)
     session = _session(desk, caller, record)
-    try:
-        if body.dry_run:
-            return operations.plan_move(session, record, body.positions)
-        return operations.move(session, record, body.positions, reason=body.reason, seen=body.seen)
-    except PartitionLostError as error:
-        # Here it is the request that names a partition which is not there, and not the source that lost one.
-        raise ConfigError(error.what, left=error.left, todo=error.todo) from error
+    if body.dry_run:
+        return operations.plan_move(session, record, body.positions)
+    return operations.move(session, record, body.positions, reason=body.reason, seen=body.seen)
 
 
 @router.get("/{name}/rollback")

@@ -20,8 +20,8 @@ from typing import Any, ClassVar, cast
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from lading.errors import LadingError
-from lading.http.errors import CrowdedError, HeadTooLargeError, NotHttpError, SlowHeadError, respond
+from lading.errors import LadingError, RequestError, UnavailableError
+from lading.http.errors import respond
 
 _LEFT = "Nothing was changed."
 _PIECE_OF_HEAD = 1024
@@ -114,10 +114,14 @@ class PatientProtocol(H11Protocol):
         ):
             large = f"The head of the request is larger than {self.limits.head_bytes} bytes"
             self._end_with(
-                HeadTooLargeError(large, left=_LEFT, todo="Send fewer or shorter headers, or a shorter address.")
+                RequestError(
+                    large, code="HeadTooLarge", left=_LEFT, todo="Send fewer or shorter headers, or a shorter address."
+                )
             )
             return
-        self._end_with(NotHttpError("Malformed HTTP/1.1 request", left=_LEFT, todo="Send a request of HTTP/1.1."))
+        self._end_with(
+            RequestError("Malformed HTTP/1.1 request", code="NotHttp", left=_LEFT, todo="Send a request of HTTP/1.1.")
+        )
 
     def _watch(self) -> None:
         """Start to wait for a head, go on, or stop. Waiting that has begun is not made longer by a few more bytes."""
@@ -134,7 +138,7 @@ class PatientProtocol(H11Protocol):
 
     def _give_up(self) -> None:
         msg = f"The head of the request did not come within {self.limits.head_timeout_s:g} seconds"
-        self._end_waiting(SlowHeadError(msg, left=_LEFT, todo="Send it again."))
+        self._end_waiting(RequestError(msg, code="SlowHead", left=_LEFT, todo="Send it again."))
 
     def _make_room(self) -> None:
         self._end_waiting(_crowded())
@@ -164,5 +168,7 @@ def protocol_with(given: ConnectionLimits) -> type[PatientProtocol]:
     return type("PatientProtocol", (PatientProtocol,), held)
 
 
-def _crowded() -> CrowdedError:
-    return CrowdedError("There are too many connections", left=_LEFT, todo="Try again in some seconds.")
+def _crowded() -> UnavailableError:
+    return UnavailableError(
+        "There are too many connections", code="Crowded", left=_LEFT, todo="Try again in some seconds."
+    )

@@ -13,111 +13,11 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from lading.errors import AuthError, DeniedError, LadingError, SqlError
+from lading.errors import AuthError, DeniedError, LadingError, RequestError, SqlError
 from lading.http.json_values import plain
 from lading.http.sessions import record_denied
 from lading.service.security.redaction import redact
 from lading.sql.syntax.spans import is_secret
-
-
-class RequestError(LadingError):
-    """The request itself is wrong."""
-
-    http_status = 400
-
-
-class NotJsonError(RequestError):
-    """The body is not JSON."""
-
-
-class InvalidRequestError(RequestError):
-    """The body or a parameter is not what the path takes."""
-
-    http_status = 422
-
-
-class NoSuchPathError(RequestError):
-    """There is nothing at this path."""
-
-    http_status = 404
-
-
-class MethodError(RequestError):
-    """The method is not allowed on this path."""
-
-    http_status = 405
-
-
-class SlowBodyError(RequestError):
-    """The body did not come in time."""
-
-    http_status = 408
-
-
-class BodyTooLargeError(RequestError):
-    """The body is larger than what is taken."""
-
-    http_status = 413
-
-
-class MediaTypeError(RequestError):
-    """The body is said to be something else than JSON."""
-
-    http_status = 415
-
-
-class CrossSiteError(RequestError):
-    """A page of another site sent the request."""
-
-    http_status = 403
-
-
-class WrongHostError(RequestError):
-    """The request is for a host of another name."""
-
-    http_status = 421
-
-
-class NotHttpError(RequestError):
-    """What came is not HTTP."""
-
-
-class SlowHeadError(RequestError):
-    """The head of the request did not come in time."""
-
-    http_status = 408
-
-
-class HeadTooLargeError(RequestError):
-    """The head of the request, or what follows its body, is too large."""
-
-    http_status = 431
-
-
-class CrowdedError(RequestError):
-    """There are too many connections."""
-
-    http_status = 503
-    retry = True
-
-
-class StatementTooLargeError(RequestError):
-    """Reading the statements would take memory or time from everybody."""
-
-    http_status = 413
-
-
-class NotReadyError(RequestError):
-    """The service cannot do its work at this moment."""
-
-    http_status = 503
-    retry = True
-
-
-class InternalError(RequestError):
-    """Internal error."""
-
-    http_status = 500
 
 
 class Problem(BaseModel):
@@ -182,7 +82,7 @@ def respond(error: LadingError, headers: Mapping[str, str] | None = None) -> Res
         more["www-authenticate"] = 'Basic realm="lading", Bearer realm="lading"'
     # Texts may hold anything that a client sent; ASCII escapes carry also what is no Unicode.
     content = json.dumps(describe(error), ensure_ascii=True)
-    return Response(content, status_code=error.http_status, headers=more, media_type="application/json")
+    return Response(content, status_code=error.face.http_status, headers=more, media_type="application/json")
 
 
 def add_handlers(app: FastAPI) -> None:
@@ -207,8 +107,12 @@ async def _invalid(_request: Request, error: Exception) -> Response:
     fields = [{"where": ".".join(str(part) for part in item["loc"]), "what": str(item["msg"])} for item in found]
     msg = "; ".join(f"{field['where']}: {field['what']}" for field in fields[:5]) or "The request is wrong"
     return respond(
-        InvalidRequestError(
-            msg, left="Nothing was changed.", todo="See /api/openapi.json for what the path takes.", fields=fields
+        RequestError(
+            msg,
+            code="InvalidRequest",
+            left="Nothing was changed.",
+            todo="See /api/openapi.json for what the path takes.",
+            fields=fields,
         )
     )
 
@@ -230,26 +134,28 @@ async def _broken(_request: Request, _error: Exception) -> Response:
     return respond(_internal())
 
 
-def not_json(why: str) -> NotJsonError:
+def not_json(why: str) -> RequestError:
     """The body is not JSON."""
     msg = f"The body is not JSON: {why}"
-    return NotJsonError(msg, left="Nothing was changed.", todo="Send one JSON object in UTF-8.")
+    return RequestError(msg, code="NotJson", left="Nothing was changed.", todo="Send one JSON object in UTF-8.")
 
 
-def no_such_path(path: str) -> NoSuchPathError:
+def no_such_path(path: str) -> RequestError:
     """Nothing is there."""
     msg = f"There is nothing at {path}"
-    return NoSuchPathError(msg, left="Nothing was changed.", todo="See /api/openapi.json for all paths.")
+    return RequestError(
+        msg, code="NoSuchPath", left="Nothing was changed.", todo="See /api/openapi.json for all paths."
+    )
 
 
-def wrong_method(method: str, path: str) -> MethodError:
+def wrong_method(method: str, path: str) -> RequestError:
     """The method is not allowed on this path."""
     msg = f"Method {method} is not allowed on {path}"
-    return MethodError(msg, left="Nothing was changed.", todo="See /api/openapi.json for its methods.")
+    return RequestError(msg, code="Method", left="Nothing was changed.", todo="See /api/openapi.json for its methods.")
 
 
-def _internal() -> InternalError:
+def _internal() -> RequestError:
     msg = "Internal error; see the service log"
-    return InternalError(
-        msg, left="Tables are changed only by whole commits.", todo="Look into the log, and report it."
+    return RequestError(
+        msg, code="Internal", left="Tables are changed only by whole commits.", todo="Look into the log, and report it."
     )

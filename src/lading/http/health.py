@@ -6,8 +6,9 @@ from fastapi import APIRouter
 from fastapi.responses import Response
 
 from lading import __version__
+from lading.errors import UnavailableError
 from lading.http.app_state import Desk, TheCaller, TheDesk
-from lading.http.errors import ERRORS, NotReadyError
+from lading.http.errors import ERRORS
 from lading.http.models import Health, Readiness
 from lading.service.security.redaction import redact
 from lading.service.telemetry.metrics import CONTENT_TYPE
@@ -31,8 +32,12 @@ def readyz(desk: TheDesk) -> Readiness:
     wrong = {name: said for name, said in checks.items() if said != "ok"}
     if wrong:
         msg = "; ".join(f"{name}: {said}" for name, said in wrong.items())
-        raise NotReadyError(
-            msg, left="Progress is in the tables and is not touched.", todo="Look at the log.", **checks
+        raise UnavailableError(
+            msg,
+            code="NotReady",
+            left="Progress is in the tables and is not touched.",
+            todo="Look at the log.",
+            **checks,
         )
     return Readiness(status="ready", checks=checks)
 

@@ -13,8 +13,7 @@ import socket
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from lading.errors import ConfigError
-from lading.http.errors import WrongHostError
+from lading.errors import ConfigError, RequestError
 from lading.service.security.bind_policy import is_loopback
 
 _HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9._-]+?)\.?(?::\d{1,5})?", re.IGNORECASE | re.ASCII)
@@ -51,12 +50,12 @@ class Hosts:
         return _is_address(name) or name in (machine, machine.partition(".")[0])
 
     def check(self, hosts: Sequence[str]) -> None:
-        """Refuse a request that is not for this service. Raises WrongHostError."""
+        """Refuse a request that is not for this service. Raises RequestError."""
         if len(hosts) == 1 and self.know(hosts[0]):
             return
         msg = f"This service is not called {', '.join(hosts)[:300] or 'nothing: the request has no Host'}"
         todo = "Use the address that it listens on, or have it started with --allow-host and this name."
-        raise WrongHostError(msg, left="Nothing was changed.", todo=todo)
+        raise RequestError(msg, code="WrongHost", left="Nothing was changed.", todo=todo)
 
 
 def _name(host: str) -> str | None:

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from starlette.requests import HTTPConnection
+from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from lading.errors import LadingError
+from lading.errors import LadingError, RequestError
 from lading.http.authentication import Proofs, Sleep
 from lading.http.callers import OPEN_USER, Caller
-from lading.http.errors import BodyTooLargeError, CrossSiteError, MediaTypeError, SlowBodyError, respond
+from lading.http.errors import respond
 from lading.http.hosts import Hosts
 from lading.http.proxies import place_peer
 from lading.service.security.users import Access
@@ -53,10 +53,6 @@ class DoorRules:
     """The identity provider whose tokens are accepted."""
     sleep: Sleep = asyncio.sleep
     """How the answer to a wrong password waits."""
-
-
-class _Gone(Exception):
-    """The client went away."""
 
 
 class Door:
@@ -103,7 +99,7 @@ class Door:
         except LadingError as error:
             await respond(error)(scope, receive, send)
             return
-        except _Gone:
+        except ClientDisconnect:
             return
         await self._app(scope, _replay(body, receive), send)
 
@@ -124,7 +120,7 @@ class Door:
                 while True:
                     message = await receive()
                     if message["type"] != "http.request":
-                        raise _Gone
+                        raise ClientDisconnect
                     parts.append(message.get("body", b""))
                     size += len(parts[-1])
                     if size > most:
@@ -133,10 +129,10 @@ class Door:
                         break
         except TimeoutError as error:
             msg = f"The body did not come within {self._rules.body_timeout_s:g} seconds"
-            raise SlowBodyError(msg, left=_LEFT, todo="Send it again.") from error
+            raise RequestError(msg, code="SlowBody", left=_LEFT, todo="Send it again.") from error
         if size and not _says_json(connection):
             msg = f"The body is said to be {connection.headers.get('content-type') or 'nothing'}, not JSON"
-            raise MediaTypeError(msg, left=_LEFT, todo="Send JSON with Content-Type: application/json.")
+            raise RequestError(msg, code="MediaType", left=_LEFT, todo="Send JSON with Content-Type: application/json.")
         return b"".join(parts)
 
 
@@ -154,10 +150,12 @@ def _refuse_other_sites(connection: HTTPConnection) -> None:
     origin = connection.headers.get("origin")
     if origin is not None and _site(origin) != connection.headers.get("host", ""):
         msg = f"The request comes from a page of {origin}"
-        raise CrossSiteError(msg, left=_LEFT, todo="Use the console of this service, or a bearer token.")
+        raise RequestError(
+            msg, code="CrossSite", left=_LEFT, todo="Use the console of this service, or a bearer token."
+        )
     if scheme != "basic" and not _says_json(connection):
         msg = "The request could be a form of another site"
-        raise MediaTypeError(msg, left=_LEFT, todo="Send it with Content-Type: application/json.")
+        raise RequestError(msg, code="MediaType", left=_LEFT, todo="Send it with Content-Type: application/json.")
 
 
 def _site(origin: str) -> str | None:
@@ -172,9 +170,9 @@ def _says_json(connection: HTTPConnection) -> bool:
     return kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))
 
 
-def _too_large(most: int) -> BodyTooLargeError:
+def _too_large(most: int) -> RequestError:
     msg = f"The body is larger than {most} bytes"
-    return BodyTooLargeError(msg, left=_LEFT, todo="Send less at a time.", most_bytes=most)
+    return RequestError(msg, code="BodyTooLarge", left=_LEFT, todo="Send less at a time.", most_bytes=most)
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

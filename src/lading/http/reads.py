@@ -12,9 +12,9 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query
 from fastapi.responses import StreamingResponse
 
-from lading.errors import LadingError
+from lading.errors import LadingError, RequestError
 from lading.http.app_state import TheCaller, TheDesk, TheName
-from lading.http.errors import ERRORS, NoSuchPathError, describe
+from lading.http.errors import ERRORS, describe
 from lading.http.json_values import plain
 from lading.http.models import (
     AuditList,
@@ -86,7 +86,7 @@ def bill(desk: TheDesk, caller: TheCaller, name: TheName, seq: int) -> dict[str,
     found = desk.sights.bill_or_none(name, seq, caller.may_see) if 0 <= seq < MOST_SEQ else None
     if found is None:
         msg = f"Job {name} has no bill {seq}"
-        raise NoSuchPathError(msg, left="Nothing was changed.", todo="See the list of bills.", seq=seq)
+        raise RequestError(msg, code="NoSuchPath", left="Nothing was changed.", todo="See the list of bills.", seq=seq)
     shown: dict[str, Any] = plain(found)
     return shown
 

@@ -54,7 +54,7 @@ class HttpServer:
         """Where it listens."""
         if self._socket is None:
             msg = "HTTP was not started"
-            raise ConfigError(msg, todo="Call start first.")
+            raise ConfigError(msg, left="Nobody is served.", todo="Call start first.")
         port: int = self._socket.getsockname()[1]
         return port
 

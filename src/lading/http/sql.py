@@ -11,10 +11,10 @@ from typing import Any
 from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Request
 
-from lading.errors import LadingError
+from lading.errors import LadingError, RequestError
 from lading.http.app_state import Desk, TheCaller, TheDesk
 from lading.http.callers import Caller
-from lading.http.errors import ERRORS, StatementTooLargeError
+from lading.http.errors import ERRORS
 from lading.http.json_values import plain_data
 from lading.http.models import SqlAnswer, SqlRequest, SqlResult
 from lading.http.sessions import open_session
@@ -40,7 +40,7 @@ async def sql(request: Request, desk: TheDesk, caller: TheCaller, body: SqlReque
     """Run statements, one after the other; the first that fails ends it."""
     if why := why_too_large(body.sql):
         msg = f"The statements of {len(body.sql)} characters are too large: {why}"
-        raise StatementTooLargeError(msg, left="Nothing was changed.", todo="Send fewer at a time.")
+        raise RequestError(msg, code="StatementTooLarge", left="Nothing was changed.", todo="Send fewer at a time.")
     stop = CancelToken()
     watching = asyncio.create_task(_stop_when_gone(request, stop))
     try:

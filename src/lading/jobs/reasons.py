@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from enum import Enum
 
 from lading.errors import (
-    BadBatchError,
     BudgetError,
     JobChangedError,
     LadingError,
     ListingError,
-    ReportError,
     SchemaMismatchError,
     SourceError,
     StageError,
@@ -98,7 +96,7 @@ def failure_of(error: Exception, hide: Callable[[str], str] = str) -> Failure:
     return Failure(
         reason=Reason(code=_code_of(error, message), message=message),
         retry=error.retry if isinstance(error, LadingError) else True,
-        while_staging=isinstance(error, StageError | ReportError) or not isinstance(error, LadingError),
+        while_staging=isinstance(error, StageError) or not isinstance(error, LadingError),
         # What nobody foresaw is among it: nothing that is known in memory is believed then.
         is_unsure=isinstance(error, UnknownOutcomeError | SchemaMismatchError) or not isinstance(error, LadingError),
     )
@@ -108,8 +106,6 @@ def _code_of(error: Exception, message: str) -> ReasonCode:
     match error:
         case BudgetError():
             return ReasonCode.TOO_MANY_FAILURE_ROWS_ERR
-        case BadBatchError():
-            return ReasonCode.CANNOT_RESUME_ERR
         case TableNotFoundError():
             return ReasonCode.TABLE_ERR
         case ListingError():

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
 
-from lading.errors import RecordInconsistentError
+from lading.errors import RecordError
 from lading.ids import Incarnation, JobId, Token
 from lading.model.batch import Gap, Range, StagedFile
 from lading.model.positions import Positions
@@ -98,7 +98,7 @@ def check_bill(bill: Bill) -> None:
     for claim, holds in _claims(bill):
         if not holds:
             msg = f"Bill {bill.seq}-{bill.token} of job {bill.job_id} is inconsistent: {claim}"
-            raise RecordInconsistentError(
+            raise RecordError(
                 msg,
                 left="Nothing was changed.",
                 todo="Restore the bill from a copy of the table's _lading folder; do not edit bills by hand.",

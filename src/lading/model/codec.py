@@ -17,7 +17,7 @@ from enum import Enum
 from functools import cache
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from lading.errors import RecordInconsistentError, RecordUnreadableError, RecordVersionError
+from lading.errors import RecordError
 from lading.model.bill import Bill, check_bill
 
 VERSION = 4
@@ -78,10 +78,10 @@ def _current_form(envelope: dict[str, Json], where: str) -> Json:
         raise _unreadable(where, "it has no version or no body")
     if version > VERSION:
         msg = f"The bill {where} has form {version}; this Lading reads forms up to {VERSION}"
-        raise RecordVersionError(msg, left="Nothing was changed.", todo="Use the newer Lading that wrote it.")
+        raise RecordError(msg, left="Nothing was changed.", todo="Use the newer Lading that wrote it.")
     if _digest(body) != envelope.get("digest"):
         msg = f"The bill {where} is inconsistent: its content is not what was written"
-        raise RecordInconsistentError(
+        raise RecordError(
             msg, left="Nothing was changed.", todo="Restore it from a copy of the table's _lading folder."
         )
     for old in range(version, VERSION):
@@ -93,11 +93,9 @@ def _digest(body: Json) -> str:
     return hashlib.sha256(json.dumps(body, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
-def _unreadable(where: str, why: str) -> RecordUnreadableError:
+def _unreadable(where: str, why: str) -> RecordError:
     msg = f"The bill {where} cannot be read: {why}"
-    return RecordUnreadableError(
-        msg, left="Nothing was changed.", todo="Restore it from a copy of the table's _lading folder."
-    )
+    return RecordError(msg, left="Nothing was changed.", todo="Restore it from a copy of the table's _lading folder.")
 
 
 def encode(value: Any) -> Json:

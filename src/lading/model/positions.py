@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from lading.errors import PartitionLostError, SourceReplacedError
+from lading.errors import ConfigError, SourceError, TrimmedError
 
 FORGET_AFTER = timedelta(hours=1)
 """For so long listings must have lacked a finished partition before it is forgotten."""
@@ -87,7 +87,7 @@ def merge_listing(positions: Positions, listing: Listing, now: datetime) -> Posi
             f"The source was deleted and made again: its incarnation was {positions.incarnation!r} and is now "
             f"{listing.incarnation!r}"
         )
-        raise SourceReplacedError(
+        raise SourceError(
             msg, left="Nothing was read.", todo="Move the job to the new source with ALTER, or make a new job."
         )
     kept: dict[str, PartitionState] = {}
@@ -99,12 +99,13 @@ def merge_listing(positions: Positions, listing: Listing, now: datetime) -> Posi
                 kept[name] = state if state.missing_since else replace(state, missing_since=now)
         else:
             msg = f"Partition {name} is gone from the source and was read only up to {state.at!r}"
-            raise PartitionLostError(
+            raise TrimmedError(
                 msg,
                 left="The position is unchanged.",
                 todo="Its unread rows are lost at the source; give the partition up with ALTER to go on without them.",
                 partition=name,
                 at=state.at,
+                horizon=None,
             )
     known = replace(positions, incarnation=listing.incarnation, partitions=kept)
     return take_in_new(known, listing)
@@ -165,7 +166,7 @@ def move_positions(positions: Positions, changes: Mapping[str, str | None]) -> P
     unknown = sorted(set(changes) - set(positions.partitions))
     if unknown:
         msg = f"The job does not read partition {', '.join(unknown)}"
-        raise PartitionLostError(
+        raise ConfigError(
             msg, left="Nothing was changed.", todo=f"It reads: {', '.join(sorted(positions.partitions)) or 'none'}."
         )
     partitions = dict(positions.partitions)

@@ -77,7 +77,7 @@ class Route:
         return port == self.port and (plain == self.host or plain.endswith(f".{self.host}"))
 
     def connect(self, host: str) -> socket.socket:
-        """A connection to a host of this route, at an address that was checked. Raises OSError, RefusedError."""
+        """A connection to a host of this route, at an address that was checked. Raises OSError, _RefusedError."""
         if self.via:
             proxy = urlsplit(self.via if "://" in self.via else f"http://{self.via}")
             return socket.create_connection((proxy.hostname or "", proxy.port or 80), timeout=_CONNECT_S)
@@ -85,7 +85,7 @@ class Route:
         addresses = (literal,) if literal is not None else system_resolver(plain_host(host))
         if self.rules.refusal(host, addresses) is not None:
             msg = f"{host} leads to an address that this statement must not reach"
-            raise RefusedError(msg)
+            raise _RefusedError(msg)
         failed: OSError = socket.gaierror(socket.EAI_NONAME, f"{host} has no address")
         for address in addresses:
             try:
@@ -102,7 +102,7 @@ class Route:
         return (f"Proxy-Authorization: {_basic(unquote(proxy.username), unquote(proxy.password or ''))}",)
 
 
-class RefusedError(Exception):
+class _RefusedError(Exception):
     """A request is for a place that it must not reach; the text says which."""
 
 
@@ -159,7 +159,7 @@ class _Connection:
         try:
             host = self._check(request)
             server = self._route.connect(host)
-        except RefusedError as error:
+        except _RefusedError as error:
             self._client.sendall(_error(403, "AccessDenied", str(error)))
             return
         except OSError as error:
@@ -180,7 +180,7 @@ class _Connection:
             return host
         endpoint = f"{self._route.host}:{self._route.port}"
         msg = f"{endpoint} redirects to {host}:{port}. {_NOT_FOLLOWED}"
-        raise RefusedError(msg)
+        raise _RefusedError(msg)
 
     def _tunnel(self, request: Request, server: socket.socket) -> None:
         if self._route.via:
@@ -212,7 +212,7 @@ class _Connection:
                 request = Request.of(head) if head is not None else None
                 if request is not None:
                     self._check(request)
-        except RefusedError as error:
+        except _RefusedError as error:
             # The answer before this request has been read to its end: libraries do not send requests in advance.
             self._client.sendall(_error(403, "AccessDenied", str(error)))
         finally:

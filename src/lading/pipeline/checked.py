@@ -27,7 +27,7 @@ class CheckedSelect:
         self._checked: SparkSession | None = None
 
     def __call__(self, rows: DataFrame, lists: Sequence[Sequence[str]]) -> DataFrame:
-        """Rows through SELECT lists, each over the one before. Raises RefusedPlanError."""
+        """Rows through SELECT lists, each over the one before. Raises NotSupportedError."""
         if self._checked is rows.sparkSession:
             return _select(rows, lists)
         mapped = checked_select(rows, lists)
@@ -57,7 +57,7 @@ def checked_select(rows: DataFrame, lists: Sequence[Sequence[str]]) -> DataFrame
 
 
 def checked_query(spark: SparkSession, text: str, views: Collection[str]) -> DataFrame:
-    """The answer to a query over the given views, when it does nothing but read them. Raises RefusedPlanError."""
+    """The answer to a query over the given views, when it does nothing but read them. Raises NotSupportedError."""
     rules = query_rules(QUERY_FUNCTIONS, views)
     session: Any = spark._jsparkSession  # noqa: SLF001 - PySpark has no other way to the parser
     jvm: Any = spark._jvm  # noqa: SLF001 - PySpark has no other way to Java

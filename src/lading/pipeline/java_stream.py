@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NoReturn
 
-from lading.errors import RefusedPlanError
+from lading.errors import NotSupportedError
 
 _HEAD = b"\xac\xed\x00\x05"
 _NULL, _REFERENCE, _CLASS_DESC, _OBJECT, _STRING, _ARRAY, _CLASS, _BLOCK, _END = range(0x70, 0x79)
@@ -73,9 +73,9 @@ def read_stream(data: bytes) -> list[Part]:
         raise _unreadable(why) from error
 
 
-def _unreadable(why: str) -> RefusedPlanError:
+def _unreadable(why: str) -> NotSupportedError:
     msg = f"What Spark would run cannot be checked: {why}"
-    return RefusedPlanError(msg, left="Nothing was run.", todo="Report this, with the statement.")
+    return NotSupportedError(msg, code="RefusedPlan", left="Nothing was run.", todo="Report this, with the statement.")
 
 
 def texts_of(value: object) -> list[str]:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from itertools import chain
 
-from lading.errors import RefusedPlanError
+from lading.errors import NotSupportedError
 from lading.pipeline.java_stream import JavaLiteral, JavaObject, Part, texts_of
 from lading.pipeline.spark_classes import MAPPING_CLASSES, METHODS, QUERY_CLASSES, STATIC, VALUE_PACKAGES
 
@@ -57,7 +57,7 @@ def query_rules(functions: Collection[str], tables: Collection[str]) -> Rules:
 
 
 def check_plan(parts: Iterable[Part], rules: Rules) -> None:
-    """Raises RefusedPlanError, with the names of everything that is not on the lists."""
+    """Raises NotSupportedError, with the names of everything that is not on the lists."""
     objects = [part for part in parts if isinstance(part, JavaObject | JavaLiteral)]
     kinds = dict.fromkeys(part.kind.name for part in objects)
     odd = [_short(name) for name in kinds if not _is_allowed(name, rules.classes)]
@@ -71,12 +71,12 @@ def check_plan(parts: Iterable[Part], rules: Rules) -> None:
         raise refused(odd, rules.what)
 
 
-def refused(names: Iterable[str], what: str) -> RefusedPlanError:
+def refused(names: Iterable[str], what: str) -> NotSupportedError:
     """The error for parts that are not on the lists."""
     found = list(dict.fromkeys(names))
     more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
     msg = f"{what} was refused before it ran: Spark would run {', '.join(found[:_SHOWN])}{more}, which is not allowed"
-    return RefusedPlanError(msg, left=REFUSED_LEFT, todo=REFUSED_TODO)
+    return NotSupportedError(msg, code="RefusedPlan", left=REFUSED_LEFT, todo=REFUSED_TODO)
 
 
 def _problems(part: JavaObject, rules: Rules, own: Collection[str]) -> list[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
-from lading.errors import TableVersionError
+from lading.errors import TableError
 from lading.model.field_ids import field_id
 from lading.pipeline.sealing import Sealed
 from lading.settings import lent_variables
@@ -91,7 +91,7 @@ def columns_of(file: pa.Schema, table: pa.Schema, path: str) -> dict[str, str | 
     by_number = {number: own.name for own in file if (number := field_id(own)) is not None}
     if not by_number:
         msg = f"{path} does not number its columns, so nobody can tell which is which"
-        raise TableVersionError(msg, left="Nothing was read.", todo="Read the table with another engine.")
+        raise TableError(msg, left="Nothing was read.", todo="Read the table with another engine.")
     return {wanted.name: by_number.get(field_id(wanted) or 0) for wanted in table}
 
 

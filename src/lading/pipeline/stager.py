@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.taskcontext import TaskContext
 
-from lading.errors import BadBatchError, StageError
+from lading.errors import SourceError, StageError
 from lading.ids import NewToken
 from lading.model.batch import BatchPlan, Report, Split
 from lading.model.codec import decode
@@ -169,7 +169,7 @@ class SparkStager:
         with with_key(session, key):
             return written.collect()  # type: ignore[return-value]
 
-    def _failed(self, error: Exception) -> StageError:
+    def _failed(self, error: Exception) -> SourceError:
         if self._is_late:
             msg = f"The batch took longer than {self._stage.timeout_s:g} seconds, which is its session.insert_timeout"
             todo = "Give it more time, or make its batches smaller (s3.max_batch_files, s3.max_batch_bytes)."
@@ -181,7 +181,7 @@ class SparkStager:
                 "Nothing was committed; the position is unchanged.",
                 "Repair what it reads, then RESUME the job.",
             )
-            return BadBatchError(msg, left=left, todo=todo)
+            return SourceError(msg, left=left, todo=todo)
         return StageError(
             msg,
             left="Nothing was committed; the position is unchanged.",

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from lading.clock import Clock
-from lading.errors import ListingError, PartitionLostError, TrimmedError
+from lading.errors import ListingError, TrimmedError
 from lading.model.batch import GONE, BatchPlan, Gap, Limits, Split
 from lading.model.positions import (
     Listing,
@@ -101,16 +101,16 @@ class Planner:
         while self._continues:
             try:
                 merge_listing(known, listing, self._clock.now())
-            except PartitionLostError as error:
+            except TrimmedError as error:
                 known, gap = self._skip_gap(known, error)
                 gaps.append(gap)
             else:
                 break
         return known, gaps
 
-    def _skip_gap(self, positions: Positions, error: TrimmedError | PartitionLostError) -> tuple[Positions, Gap]:
+    def _skip_gap(self, positions: Positions, error: TrimmedError) -> tuple[Positions, Gap]:
         """Go on behind the gap. A lost partition ends where it stands."""
-        partition, horizon = error.facts["partition"], error.facts.get("horizon")
+        partition, horizon = error.facts["partition"], error.facts["horizon"]
         start = positions.partitions[partition].at
         gap = Gap(partition=partition, start=start, end=horizon or GONE, reason=error.what, at=self._clock.now())
         return move_positions(positions, {partition: horizon}), gap

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from lading.errors import AlterError
+from lading.errors import SqlError
 
 DISCOVERY = "property.discovery"
 
@@ -19,7 +19,7 @@ def check_discovery(old: Mapping[str, str], changed: Mapping[str, str], names: s
     is_pinned = names in old and old.get(DISCOVERY, "").upper() != "ON"
     if DISCOVERY in changed and (changed[DISCOVERY].upper() == "ON") == is_pinned:
         msg = f"{DISCOVERY} cannot be changed to {changed[DISCOVERY]}"
-        raise AlterError(msg, todo="Make another job with what SHOW CREATE ROUTINE LOAD prints.")
+        raise SqlError(msg, code="Alter", todo="Make another job with what SHOW CREATE ROUTINE LOAD prints.")
 
 
 def without(properties: Mapping[str, str], names: Collection[str]) -> dict[str, str]:

@@ -129,7 +129,7 @@ class StreamKind(SourceKind, AlterableSource, Protocol):
         ...
 
     def check(self, load: LoadSpec) -> None:
-        """Refuse properties that make no stream, or none for the format of the load. Raises PropertyError."""
+        """Refuse properties that make no stream, or none for the format of the load. Raises SqlError."""
         ...
 
     def on_data_loss(self, properties: Mapping[str, str]) -> str:

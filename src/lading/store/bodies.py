@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from lading.errors import RecordError, RecordUnreadableError, RecordVersionError
+from lading.errors import RecordError
 from lading.model.codec import decode, encode
 from lading.sql.statements.load_specs import spec_of_text
 
@@ -87,7 +87,7 @@ def parse_body(kind: type[T], text: str, *, where: str) -> T:
         raise _unreadable(where, "it is not a record") from error
     if version > version_of(kind):
         msg = f"{where} in the metadata store has form {version}; this Lading reads forms up to {version_of(kind)}"
-        raise RecordVersionError(msg, left="Nothing was changed.", todo="Use the newer Lading that wrote it.")
+        raise RecordError(msg, left="Nothing was changed.", todo="Use the newer Lading that wrote it.")
     for upgrade in UPGRADES.get(kind.__name__, ())[version - 1 :]:
         body = upgrade(body)
     try:
@@ -97,7 +97,7 @@ def parse_body(kind: type[T], text: str, *, where: str) -> T:
     return record
 
 
-def _unreadable(where: str, why: str) -> RecordUnreadableError:
+def _unreadable(where: str, why: str) -> RecordError:
     msg = f"{where} in the metadata store cannot be read: {why}"
     todo = "Restore the store from a copy, or rebuild it from the tables."
-    return RecordUnreadableError(msg, left="Nothing was changed.", todo=todo)
+    return RecordError(msg, left="Nothing was changed.", todo=todo)

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, Select, delete, select
 
-from lading.errors import (
-    DatabaseExistsError,
-    DatabaseInUseError,
-    DatabaseNotFoundError,
-    TableExistsError,
-    TableNotFoundError,
-)
+from lading.errors import ConflictError, NotFoundError, TableNotFoundError
 from lading.store.bodies import parse_body, render_body
 from lading.store.database import Database
 from lading.store.records import DatabaseEntry, TableEntry
@@ -26,15 +20,17 @@ class SqlCatalog:
         self._database = database
 
     def create_database(self, entry: DatabaseEntry) -> None:
-        """Keep a database. Raises DatabaseExistsError."""
+        """Keep a database. Raises ConflictError."""
         row = {"name": entry.name, "created_at": entry.created_at, "body": render_body(entry)}
         with self._database.write(f"Creating database {entry.name}") as connection:
             if not self._database.insert_new(connection, DATABASES, row):
                 msg = f"Database {entry.name} exists already"
-                raise DatabaseExistsError(msg, left=_LEFT, todo="Choose another name.", name=entry.name)
+                raise ConflictError(
+                    msg, code="DatabaseExists", left=_LEFT, todo="Choose another name.", name=entry.name
+                )
 
     def drop_database(self, name: str) -> None:
-        """Forget a database. Raises DatabaseNotFoundError, or DatabaseInUseError while it has tables or live jobs."""
+        """Forget a database. Raises NotFoundError, or ConflictError while it has tables or live jobs."""
         with self._database.write(f"Dropping database {name}") as connection:
             _expect_database(connection, name)
             tables = connection.execute(select(TABLES.c.name).where(TABLES.c.database == name).limit(1)).scalar()
@@ -43,7 +39,9 @@ class SqlCatalog:
             if tables or job:
                 what = f"table {tables}" if tables else f"job {job}"
                 msg = f"Database {name} is not empty: it has {what}"
-                raise DatabaseInUseError(msg, left=_LEFT, todo="Drop its tables and stop its jobs first.", name=name)
+                raise ConflictError(
+                    msg, code="DatabaseInUse", left=_LEFT, todo="Drop its tables and stop its jobs first.", name=name
+                )
             connection.execute(delete(DATABASES).where(DATABASES.c.name == name))
 
     def list_databases(self) -> list[DatabaseEntry]:
@@ -53,12 +51,12 @@ class SqlCatalog:
         return [parse_body(DatabaseEntry, row.body, where=f"Database {row.name}") for row in rows]
 
     def create_table(self, entry: TableEntry) -> None:
-        """Keep the name of a table. Raises DatabaseNotFoundError or TableExistsError."""
+        """Keep the name of a table. Raises NotFoundError or ConflictError."""
         with self._database.write(f"Creating table {entry.database}.{entry.name}") as connection:
             _expect_database(connection, entry.database)
             if not self._database.insert_new(connection, TABLES, _columns(entry)):
                 msg = f"Table {entry.database}.{entry.name} exists already"
-                raise TableExistsError(msg, left=_LEFT, todo="Choose another name.", name=entry.name)
+                raise ConflictError(msg, code="TableExists", left=_LEFT, todo="Choose another name.", name=entry.name)
 
     def find_table(self, database: str, name: str) -> TableEntry | None:
         """A table by its name, or None."""
@@ -100,7 +98,7 @@ def _select_table(database: str, name: str) -> Select[tuple[str]]:
 def _expect_database(connection: Connection, name: str) -> None:
     if connection.execute(select(DATABASES.c.name).where(DATABASES.c.name == name)).first() is None:
         msg = f"There is no database {name}"
-        raise DatabaseNotFoundError(msg, left=_LEFT, todo="Create it first.", name=name)
+        raise NotFoundError(msg, code="DatabaseNotFound", left=_LEFT, todo="Create it first.", name=name)
 
 
 def _no_table(database: str, name: str) -> TableNotFoundError:

@@ -11,7 +11,7 @@ from sqlalchemy import URL, Connection, Engine, Table, create_engine, event, mak
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
-from lading.errors import ConfigError, StoreError, StoreVersionError
+from lading.errors import ConfigError, LadingError, RecordError, StoreError
 
 BUSY_TIMEOUT_MS = 10_000
 MAX_WAL_TRIES = 50
@@ -67,11 +67,11 @@ class Database:
         except (SQLAlchemyError, driver_error) as error:
             raise self._fault(what, error) from error
 
-    def _fault(self, what: str, error: Exception) -> StoreError:
+    def _fault(self, what: str, error: Exception) -> LadingError:
         said = str(getattr(error, "orig", None) or error).strip()
         if "file is not a database" in said:
             msg = f"The file {self.shown} is not a SQLite database"
-            return StoreVersionError(msg, left="Nothing was changed.", todo="Name another file.")
+            return RecordError(msg, left="Nothing was changed.", todo="Name another file.")
         msg = f"{what} failed: the metadata store {self.shown} says: {said}"
         return StoreError(
             msg,
@@ -101,7 +101,9 @@ def parse_url(url: str) -> URL:
 
 def _bad_url(why: str) -> ConfigError:
     msg = f"The place of the metadata store is wrong: {why}"
-    return ConfigError(msg, todo="Give a file name, sqlite:///file or postgresql://user@host/database.")
+    return ConfigError(
+        msg, left="Nothing was opened.", todo="Give a file name, sqlite:///file or postgresql://user@host/database."
+    )
 
 
 def _open_engine(url: URL) -> Engine:
@@ -114,7 +116,7 @@ def _open_engine(url: URL) -> Engine:
         engine = create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": 10})
     except ImportError as error:
         msg = "A metadata store in PostgreSQL needs the package psycopg"
-        raise ConfigError(msg, todo="Install lading[postgres].") from error
+        raise ConfigError(msg, left="Nothing was opened.", todo="Install lading[postgres].") from error
     event.listen(engine, "connect", _prepare_postgres)
     return engine
 

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Self
 
 from lading.clock import Clock
-from lading.errors import HomeLockedError, RecordError, StoreError
+from lading.errors import ConflictError, RecordError, StoreError
 from lading.model.codec import decode, encode
 
 LOCK_NAME = "lading.lock"
@@ -47,7 +47,7 @@ class HomeLock:
 
     @classmethod
     def acquire(cls, home: Path, clock: Clock) -> Self:
-        """Take the folder. Raises HomeLockedError, with the pid of the process that has it."""
+        """Take the folder. Raises ConflictError, with the pid of the process that has it."""
         try:
             home.mkdir(mode=0o700, parents=True, exist_ok=True)
             descriptor = os.open(home / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
@@ -123,7 +123,7 @@ def _lock(descriptor: int, home: Path) -> None:
         msg = f"The home folder {home} is in use by {who or 'another process'}"
         pid = holder.pid if holder else None
         todo = "Use that service, stop it, or choose another home folder."
-        raise HomeLockedError(msg, left="Nothing was started.", todo=todo, pid=pid) from error
+        raise ConflictError(msg, code="HomeLocked", left="Nothing was started.", todo=todo, pid=pid) from error
     except OSError as error:
         msg = f"The home folder {home} cannot be locked: {error.strerror}"
         raise StoreError(msg, left="Nothing was started.", todo="Put it on a file system that has locks.") from error

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, delete, select, update
 
-from lading.errors import JobChangedError, JobExistsError, JobNotFoundError
+from lading.errors import ConflictError, JobChangedError, JobNotFoundError
 from lading.ids import JobId
 from lading.jobs.record import JobKind, JobName, JobRecord
 from lading.jobs.tasks import KEPT_TASKS, TaskRecord
@@ -28,7 +28,7 @@ class SqlJobs:
     def create_job(
         self, record: JobRecord, *, tasks: Iterable[TaskRecord] = (), audit: AuditEntry | None = None
     ) -> StoredJob:
-        """Keep a new job. Raises JobExistsError when a job that is not final has the name."""
+        """Keep a new job. Raises ConflictError when a job that is not final has the name."""
         with self._database.write(f"Creating job {record.full_name}") as connection:
             if not self._database.insert_new(connection, JOBS, {**_columns(record), "version": 1}):
                 raise _exists(record)
@@ -158,13 +158,13 @@ def _forget(connection: Connection, job_ids: Sequence[JobId]) -> None:
         connection.execute(delete(table).where(table.c.job_id.in_(job_ids)))
 
 
-def _exists(record: JobRecord) -> JobExistsError:
+def _exists(record: JobRecord) -> ConflictError:
     if record.kind is JobKind.STREAMING:
         msg = f"job name exist: {record.name}"
     else:
         msg = f"Name {record.name} already used in db {record.database}"
     todo = "Choose another name, or stop the job that has it."
-    return JobExistsError(msg, left="Nothing was changed.", todo=todo, name=record.name)
+    return ConflictError(msg, code="JobExists", left="Nothing was changed.", todo=todo, name=record.name)
 
 
 def _unknown(job_id: JobId) -> JobNotFoundError:

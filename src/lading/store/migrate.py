@@ -7,7 +7,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, func, insert, inspect, select, text
 
-from lading.errors import StoreVersionError
+from lading.errors import RecordError
 from lading.store.database import Database
 from lading.store.migrations import SERIAL, Migration
 from lading.store.schema import MIGRATIONS
@@ -42,15 +42,13 @@ def _current_version(connection: Connection, migrations: Sequence[Migration], sh
     if MIGRATIONS.name not in names:
         if names and connection.dialect.name == "sqlite":
             msg = f"The file {shown} is a database of something else: it has the table {min(names)}"
-            raise StoreVersionError(msg, left="Nothing was changed.", todo="Name another file.")
+            raise RecordError(msg, left="Nothing was changed.", todo="Name another file.")
         return 0
     current = connection.execute(select(func.coalesce(func.max(MIGRATIONS.c.version), 0))).scalar_one()
     newest = migrations[-1].version
     if current > newest:
         msg = f"The metadata store {shown} has form {current}; this Lading knows forms up to {newest}"
-        raise StoreVersionError(
-            msg, left="Nothing was changed.", todo="Use the newer Lading that wrote it.", version=current
-        )
+        raise RecordError(msg, left="Nothing was changed.", todo="Use the newer Lading that wrote it.", version=current)
     return int(current)
 
 

@@ -2,7 +2,7 @@
 
 Laws: a change is durable when its call returns, and is there as a whole or not at all. Every read sees every change
 that returned before it began. Anything may raise StoreError; then nothing was changed, except when the answer of
-PostgreSQL itself was lost: the same call again then says JobChangedError or JobExistsError, and reading it tells.
+PostgreSQL itself was lost: the same call again then says JobChangedError or ConflictError, and reading it tells.
 
 Not promised: that anything here is true of a table. Progress is in the bills; the store may be lost at any time.
 """

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sqlalchemy import ColumnElement, Connection, delete, or_, select
 
-from lading.errors import UserExistsError, UserNotFoundError
+from lading.errors import ConflictError, NotFoundError
 from lading.store.audit import append_entry
 from lading.store.database import Database
 from lading.store.records import AuditEntry, GrantEntry, RoleEntry
@@ -23,12 +23,12 @@ class SqlRoles:
         self._database = database
 
     def create_role(self, entry: RoleEntry, *, audit: AuditEntry | None = None) -> None:
-        """Keep a new role. Raises UserExistsError."""
+        """Keep a new role. Raises ConflictError."""
         with self._database.write(f"Creating role {entry.name}") as connection:
             columns = {"name": entry.name, "created_at": entry.created_at}
             if not self._database.insert_new(connection, ROLES, columns):
                 msg = f"Role '{entry.name}' exists already"
-                raise UserExistsError(msg, left=_LEFT, todo="Choose another name.", name=entry.name)
+                raise ConflictError(msg, code="UserExists", left=_LEFT, todo="Choose another name.", name=entry.name)
             append_entry(connection, audit)
 
     def list_roles(self) -> list[RoleEntry]:
@@ -38,14 +38,14 @@ class SqlRoles:
         return sorted((RoleEntry(name=row.name, created_at=row.created_at) for row in rows), key=lambda it: it.name)
 
     def drop_role(self, name: str, *, audit: AuditEntry | None = None) -> None:
-        """Forget a role; nobody has it any longer. Raises UserNotFoundError."""
+        """Forget a role; nobody has it any longer. Raises NotFoundError."""
         with self._database.write(f"Dropping role {name}") as connection:
             _expect_role(connection, name)
             connection.execute(delete(ROLES).where(ROLES.c.name == name))
             append_entry(connection, audit)
 
     def give_roles(self, roles: Sequence[str], user: str, *, audit: AuditEntry | None = None) -> None:
-        """Give roles to a user, all of them or none. Raises UserNotFoundError."""
+        """Give roles to a user, all of them or none. Raises NotFoundError."""
         with self._database.write("Granting roles") as connection:
             expect_user(connection, user)
             for role in roles:
@@ -54,7 +54,7 @@ class SqlRoles:
             append_entry(connection, audit)
 
     def take_roles(self, roles: Sequence[str], user: str, *, audit: AuditEntry | None = None) -> None:
-        """Take roles from a user. Raises UserNotFoundError."""
+        """Take roles from a user. Raises NotFoundError."""
         with self._database.write("Revoking roles") as connection:
             expect_user(connection, user)
             given = (USER_ROLES.c.user_name == user, USER_ROLES.c.role_name.in_(list(roles)))
@@ -68,7 +68,7 @@ class SqlRoles:
         return sorted((row.user_name, row.role_name) for row in rows)
 
     def grant_to_role(self, entries: Sequence[GrantEntry], *, audit: AuditEntry | None = None) -> None:
-        """Give privileges to roles, all of them or none. Raises UserNotFoundError."""
+        """Give privileges to roles, all of them or none. Raises NotFoundError."""
         with self._database.write("Granting privileges") as connection:
             for entry in entries:
                 _expect_role(connection, entry.user)
@@ -76,7 +76,7 @@ class SqlRoles:
             append_entry(connection, audit)
 
     def revoke_from_role(self, entries: Sequence[GrantEntry], *, audit: AuditEntry | None = None) -> None:
-        """Take privileges back, exactly those that were given. Raises UserNotFoundError."""
+        """Take privileges back, exactly those that were given. Raises NotFoundError."""
         with self._database.write("Revoking privileges") as connection:
             for entry in entries:
                 _expect_role(connection, entry.user)
@@ -96,9 +96,11 @@ class SqlRoles:
             return _entries(connection, or_(name.in_(theirs), name.in_(list(roles))))
 
 
-def no_role(name: str) -> UserNotFoundError:
+def no_role(name: str) -> NotFoundError:
     """The error for a role that is not there."""
-    return UserNotFoundError(f"There is no role '{name}'", left=_LEFT, todo="See SHOW ROLES.", name=name)
+    return NotFoundError(
+        f"There is no role '{name}'", code="UserNotFound", left=_LEFT, todo="See SHOW ROLES.", name=name
+    )
 
 
 def _expect_role(connection: Connection, name: str) -> None:

@@ -43,7 +43,7 @@ class Store(SqlJobs, SqlBills, SqlCatalog, SqlAudit, SqlSettings, SqlUsers, SqlR
 def open_store(url: str, clock: Clock) -> Store:
     """Open the store at a path, `sqlite:///…` or `postgresql://…`, and bring it to the form of this Lading.
 
-    Raises StoreVersionError, and changes nothing, when the store was written by a newer one.
+    Raises RecordError, and changes nothing, when the store was written by a newer one.
     """
     database = Database(url)
     try:

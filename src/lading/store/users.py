@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, delete, select, update
 
-from lading.errors import UserExistsError, UserNotFoundError
+from lading.errors import ConflictError, NotFoundError
 from lading.store.audit import append_entry
 from lading.store.bodies import parse_body, render_body
 from lading.store.database import Database
@@ -24,15 +24,15 @@ class SqlUsers:
         self._database = database
 
     def create_user(self, entry: UserEntry, *, audit: AuditEntry | None = None) -> None:
-        """Keep a new user. Raises UserExistsError."""
+        """Keep a new user. Raises ConflictError."""
         with self._database.write(f"Creating user {entry.name}") as connection:
             if not self._database.insert_new(connection, USERS, _user_columns(entry)):
                 msg = f"User '{entry.name}' exists already"
-                raise UserExistsError(msg, left=_LEFT, todo="Choose another name.", name=entry.name)
+                raise ConflictError(msg, code="UserExists", left=_LEFT, todo="Choose another name.", name=entry.name)
             append_entry(connection, audit)
 
     def save_user(self, entry: UserEntry, *, audit: AuditEntry | None = None) -> None:
-        """Replace what is kept of a user. Raises UserNotFoundError."""
+        """Replace what is kept of a user. Raises NotFoundError."""
         with self._database.write(f"Saving user {entry.name}") as connection:
             expect_user(connection, entry.name)
             self._database.put(connection, USERS, _user_columns(entry))
@@ -52,14 +52,14 @@ class SqlUsers:
         return [parse_body(UserEntry, row.body, where=f"User {row.name}") for row in sorted(rows, key=_name)]
 
     def drop_user(self, name: str, *, audit: AuditEntry | None = None) -> None:
-        """Forget a user with all grants and tokens. Raises UserNotFoundError."""
+        """Forget a user with all grants and tokens. Raises NotFoundError."""
         with self._database.write(f"Dropping user {name}") as connection:
             expect_user(connection, name)
             connection.execute(delete(USERS).where(USERS.c.name == name))
             append_entry(connection, audit)
 
     def grant(self, entries: Sequence[GrantEntry], *, audit: AuditEntry | None = None) -> None:
-        """Give privileges, all of them or none. Raises UserNotFoundError."""
+        """Give privileges, all of them or none. Raises NotFoundError."""
         with self._database.write("Granting privileges") as connection:
             for entry in entries:
                 expect_user(connection, entry.user)
@@ -67,7 +67,7 @@ class SqlUsers:
             append_entry(connection, audit)
 
     def revoke(self, entries: Sequence[GrantEntry], *, audit: AuditEntry | None = None) -> None:
-        """Take privileges back, exactly those that were given. Raises UserNotFoundError."""
+        """Take privileges back, exactly those that were given. Raises NotFoundError."""
         with self._database.write("Revoking privileges") as connection:
             for entry in entries:
                 expect_user(connection, entry.user)
@@ -87,12 +87,12 @@ class SqlUsers:
         )
 
     def create_access_token(self, entry: AccessTokenEntry, *, audit: AuditEntry | None = None) -> None:
-        """Keep a token. Raises UserNotFoundError."""
+        """Keep a token. Raises NotFoundError."""
         with self._database.write(f"Creating a token for user {entry.user}") as connection:
             expect_user(connection, entry.user)
             if not self._database.insert_new(connection, ACCESS_TOKENS, _token_columns(entry)):
                 msg = f"Token {entry.token_id} exists already"
-                raise UserExistsError(msg, left=_LEFT, todo="Try again.", token_id=entry.token_id)
+                raise ConflictError(msg, code="UserExists", left=_LEFT, todo="Try again.", token_id=entry.token_id)
             append_entry(connection, audit)
 
     def find_access_token(self, token_id: str) -> AccessTokenEntry | None:
@@ -118,26 +118,28 @@ class SqlUsers:
             connection.execute(update(ACCESS_TOKENS).where(kept).values(body=render_body(entry)))
 
     def drop_access_token(self, token_id: str, *, audit: AuditEntry | None = None) -> None:
-        """Forget a token. Raises UserNotFoundError."""
+        """Forget a token. Raises NotFoundError."""
         with self._database.write(f"Dropping token {token_id}") as connection:
             if connection.execute(delete(ACCESS_TOKENS).where(ACCESS_TOKENS.c.token_id == token_id)).rowcount != 1:
                 raise no_token(token_id)
             append_entry(connection, audit)
 
 
-def no_user(name: str) -> UserNotFoundError:
+def no_user(name: str) -> NotFoundError:
     """The error for a user that is not there."""
-    return UserNotFoundError(f"There is no user '{name}'", left=_LEFT, todo="See SHOW USERS.", name=name)
+    return NotFoundError(
+        f"There is no user '{name}'", code="UserNotFound", left=_LEFT, todo="See SHOW USERS.", name=name
+    )
 
 
-def no_token(token_id: str) -> UserNotFoundError:
+def no_token(token_id: str) -> NotFoundError:
     """The error for a token that is not there."""
     msg = f"There is no token '{token_id}'"
-    return UserNotFoundError(msg, left=_LEFT, todo="See SHOW TOKENS.", token_id=token_id)
+    return NotFoundError(msg, code="UserNotFound", left=_LEFT, todo="See SHOW TOKENS.", token_id=token_id)
 
 
 def expect_user(connection: Connection, name: str) -> None:
-    """Raises UserNotFoundError. Nobody drops the user until the transaction has ended."""
+    """Raises NotFoundError. Nobody drops the user until the transaction has ended."""
     # The row is locked: in PostgreSQL, a user that is dropped meanwhile would otherwise come back.
     if connection.execute(select(USERS.c.name).where(USERS.c.name == name).with_for_update()).first() is None:
         raise no_user(name)

@@ -127,7 +127,7 @@ class LakeTable(Table, Protocol):
         ...
 
     def snapshot(self) -> Snapshot:
-        """The files of the current state. Raises TableVersionError when they alone do not say which rows there are."""
+        """The files of the current state. Raises TableError when they alone do not say which rows there are."""
         ...
 
     def removals(self, paths: Collection[str]) -> Removals:

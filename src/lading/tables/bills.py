@@ -10,7 +10,7 @@ from datetime import datetime
 from itertools import takewhile
 from typing import Protocol
 
-from lading.errors import HeadLostError, RecordInconsistentError, UnknownOutcomeError
+from lading.errors import HeadLostError, RecordError, UnknownOutcomeError
 from lading.ids import JobId, Token
 from lading.model.bill import Bill, Head
 from lading.model.codec import parse_bill, render_bill
@@ -52,7 +52,7 @@ class StoredBills:
         if self._storage.put_if_absent(key, content) or self._storage.get(key) == content:
             return
         msg = f"Another bill is already at {self._storage.uri}/{key}"
-        raise RecordInconsistentError(
+        raise RecordError(
             msg,
             left="It was not touched.",
             todo="Two jobs share one id: stop both and report this.",
@@ -78,9 +78,7 @@ class StoredBills:
         bill = parse_bill(content, where=where)
         if (bill.job_id, bill.head) != (job_id, head):
             msg = f"The bill {where} is inconsistent: it says it is {bill.head.bill_name} of job {bill.job_id}"
-            raise RecordInconsistentError(
-                msg, left="Nothing was changed.", todo="Restore the file from a copy of the table."
-            )
+            raise RecordError(msg, left="Nothing was changed.", todo="Restore the file from a copy of the table.")
         return bill
 
     def heads(self, job_id: JobId) -> list[Head]:

@@ -99,14 +99,14 @@ class TableKind(Protocol):
     def check_new(self, place: TablePlace) -> None:
         """Refuse a place in the warehouse that has a table which a lost catalog has forgotten.
 
-        Raises TableExistsError. Changes nothing. To make the table again beside its old files would load all twice.
+        Raises ConflictError. Changes nothing. To make the table again beside its old files would load all twice.
         """
         ...
 
     def create(self, place: TablePlace, spec: TableSpec) -> None:
         """Make an empty table.
 
-        Killed at any moment, it leaves no table or a whole one, and may be called again. Raises TableExistsError when
+        Killed at any moment, it leaves no table or a whole one, and may be called again. Raises ConflictError when
         one is there, and changes nothing then; ConfigError when the format cannot do what the spec says.
         """
         ...

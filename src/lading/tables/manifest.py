@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from lading.errors import RecordError, RecordUnreadableError, RecordVersionError
+from lading.errors import RecordError
 from lading.model.codec import decode, encode
 from lading.model.table import TableSpec
 from lading.storage.store import ObjectStore
@@ -65,12 +65,14 @@ def read_card(storage: ObjectStore) -> TableCard | None:
         return None
     where = f"{storage.uri}/{KEY}"
     try:
-        body = _current_form(json.loads(content), where)
-        known = {field.name for field in fields(TableCard)}
-        card: TableCard = decode(TableCard, {key: body[key] for key in body.keys() & known}, where=where)
+        envelope = json.loads(content)
     except ValueError as error:
         raise _unreadable(where, "it is not JSON") from error
-    except RecordUnreadableError as error:
+    body = _current_form(envelope, where)
+    try:
+        known = {field.name for field in fields(TableCard)}
+        card: TableCard = decode(TableCard, {key: body[key] for key in body.keys() & known}, where=where)
+    except RecordError as error:
         raise _unreadable(where, error.what.partition(" cannot be read: ")[2]) from error
     if card.format not in NAMES:
         msg = f"{where} names a format that is not known: {card.format}"
@@ -88,12 +90,12 @@ def _current_form(envelope: Any, where: str) -> dict[str, Any]:
         raise _unreadable(where, "it has no version or no body")
     if version > VERSION:
         msg = f"{where} has form {version}; this Lading reads forms up to {VERSION}"
-        raise RecordVersionError(msg, left=_LEFT, todo="Use the newer Lading that wrote it.")
+        raise RecordError(msg, left=_LEFT, todo="Use the newer Lading that wrote it.")
     return body
 
 
-def _unreadable(where: str, why: str) -> RecordUnreadableError:
-    return RecordUnreadableError(f"{where} cannot be read: {why}", left=_LEFT, todo=_TODO)
+def _unreadable(where: str, why: str) -> RecordError:
+    return RecordError(f"{where} cannot be read: {why}", left=_LEFT, todo=_TODO)
 
 
 # Places.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lading.commit.rollback import ADVICE
-from lading.errors import HeadLostError, RecordInconsistentError, RolledBackError, SchemaMismatchError
+from lading.errors import HeadLostError, RecordError, RolledBackError, SchemaMismatchError
 from lading.ids import JobId, Token
 from lading.model.batch import StagedFile
 from lading.model.bill import Bill, Head, check_bill, resume_copy
@@ -196,7 +196,7 @@ class MemoryBills:
         self._ever.setdefault(key, bill)
         if self._stored.setdefault(key, bill) != bill:
             msg = f"Another bill is already at {bill.head.bill_name}"
-            raise RecordInconsistentError(msg, left="It was not touched.", todo="Two jobs share one id: stop both.")
+            raise RecordError(msg, left="It was not touched.", todo="Two jobs share one id: stop both.")
 
     def read(self, job_id: JobId, head: Head) -> Bill:
         if (job_id, head) not in self._stored and self._table is not None:

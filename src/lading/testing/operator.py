@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from lading.commit.coordinator import RollbackSight
 from lading.commit.rollback import newest_proved
 from lading.commit.steps import Steps
-from lading.errors import HeadLostError, LadingError, PartitionLostError, TrimmedError, UnknownOutcomeError
+from lading.errors import ConfigError, HeadLostError, LadingError, TrimmedError, UnknownOutcomeError
 from lading.jobs.events import Altered, Event, PausedByUser, Resumed, RollbackAccepted, Tick
 from lading.jobs.record import JobRecord, JobState
 from lading.model.bill import Bill, Head
@@ -36,10 +36,8 @@ def attend(world: RunnerWorld, runner: Runner, record: JobRecord) -> Work:
     if world.table.is_behind(world.job_id) or _is_astray(world):
         yield from accept_rollback(world, runner)
     elif isinstance(cause, TrimmedError):
-        with suppress(PartitionLostError):  # It was never taken in and is gone now: RESUME goes on without it.
+        with suppress(ConfigError):  # It was never taken in and is gone now: RESUME goes on without it.
             yield from move(world, runner, {cause.facts["partition"]: cause.facts["horizon"]})
-    elif isinstance(cause, PartitionLostError) and "partition" in cause.facts:
-        yield from move(world, runner, {cause.facts["partition"]: None})
     yield from resume(world, runner)
 
 

@@ -16,11 +16,10 @@ from functools import partial
 
 from lading.commit.coordinator import Coordinator, CoordinatorPorts
 from lading.errors import (
+    ConfigError,
     FencedError,
     JobStateError,
     LadingError,
-    PartitionLostError,
-    ReportError,
     RolledBackError,
     StageError,
     StoreError,
@@ -353,7 +352,7 @@ class RunnerWorld(World):
             self.causes.expect(waits, RUNAWAY, "a job that was fenced goes on by itself")
         if not self._is_alone(runner):
             return
-        self.deaths += outcome == "failed" and isinstance(runner.error, StageError | ReportError)
+        self.deaths += outcome == "failed" and isinstance(runner.error, StageError)
         if outcome in ("failed", "refused", "unknown") and record.state is JobState.RUNNING:
             failures = record.task.attempt - 1 if record.task is not None else record.failures
             least_s = min(0.25 * 2 ** max(0, failures - 1), 8.0)
@@ -382,11 +381,11 @@ class RunnerWorld(World):
                 other = self.bills.read_ever(self.job_id, head).incarnation
                 told = f"{runner.incarnation} says that it was fenced, by its own commit {head.bill_name}"
                 self.causes.expect(other != runner.incarnation, STOPPED, told)
-            case PartitionLostError() if "partition" in error.facts:
+            case TrimmedError() if error.facts["horizon"] is None:
                 shard = self.source.shards[error.facts["partition"]]
                 self.causes.expect(shard.expired, STOPPED, f"{shard.name} was called lost, and the source has it")
             case RolledBackError():
                 told = "the job says that the table was rolled back, and it never was"
                 self.causes.expect(was_restored, STOPPED, told)
-        is_meant = isinstance(error, TrimmedError | PartitionLostError | RolledBackError | JobStateError)
+        is_meant = isinstance(error, TrimmedError | RolledBackError | JobStateError | ConfigError)
         self.causes.expect(is_meant or not self.is_quiet, STOPPED, f"nothing is wrong, and the job says: {error}")

@@ -158,7 +158,12 @@ class ScriptedSource:
             if at < shard.horizon:
                 msg = f"Rows {at} to {shard.horizon} of {name} are gone from the source"
                 raise TrimmedError(
-                    msg, left="The position is unchanged.", partition=name, at=state.at, horizon=str(shard.horizon)
+                    msg,
+                    left="The position is unchanged.",
+                    todo="Move the partition.",
+                    partition=name,
+                    at=state.at,
+                    horizon=str(shard.horizon),
                 )
             if at < len(shard.rows) or shard.closed:
                 end = str(min(len(shard.rows), at + limits.rows)) if self.knows_ends and at < len(shard.rows) else None

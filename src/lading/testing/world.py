@@ -16,15 +16,7 @@ from lading.commit.coordinator import CoordinatorPorts as Outside
 from lading.commit.protocols import Stager
 from lading.commit.rollback import newest_proved
 from lading.commit.steps import Steps
-from lading.errors import (
-    FencedError,
-    HeadLostError,
-    LadingError,
-    PartitionLostError,
-    RolledBackError,
-    TrimmedError,
-    UnknownOutcomeError,
-)
+from lading.errors import FencedError, HeadLostError, LadingError, RolledBackError, TrimmedError, UnknownOutcomeError
 from lading.ids import Incarnation, JobId, Token
 from lading.model.batch import Limits
 from lading.model.bill import Bill, Head
@@ -301,8 +293,6 @@ class World:
                 self._accept_rollback(actor)
             case TrimmedError():
                 self._ask(actor, {error.facts["partition"]: error.facts["horizon"]})
-            case PartitionLostError() if "partition" in error.facts:
-                self._ask(actor, {error.facts["partition"]: None})
             case _ if not actor.is_open:
                 self._begin(actor, self._start(actor), partial(self._note_open, actor))
 
@@ -314,7 +304,7 @@ class World:
             other = self.bills.read_ever(self.job_id, head).incarnation
             told = f"{actor.coordinator.incarnation} says that it was fenced, by its own commit {head.bill_name}"
             self.causes.expect(other != actor.coordinator.incarnation, STOPPED, told)
-        if isinstance(error, PartitionLostError) and "partition" in error.facts:
+        if isinstance(error, TrimmedError) and error.facts["horizon"] is None:
             shard = self.source.shards[error.facts["partition"]]
             self.causes.expect(shard.expired, STOPPED, f"{shard.name} was called lost, and the source has it")
         if isinstance(error, RolledBackError):

@@ -1,80 +1,80 @@
 --- a wrong word
 CREATE JOB x ON STREAMIN DO
---- ! ParseError 1:17 mismatched input 'STREAMIN', expected STREAMING
+--- ! SqlError 1:17 mismatched input 'STREAMIN', expected STREAMING
 
 --- a scheduled job of Doris
 CREATE JOB x ON SCHEDULE EVERY 1 DAY DO INSERT INTO t SELECT 1
---- ! ParseError 1:17 mismatched input 'SCHEDULE', expected STREAMING
+--- ! SqlError 1:17 mismatched input 'SCHEDULE', expected STREAMING
 
 --- an illegal name
 CREATE JOB a+b ON STREAMING DO INSERT INTO t SELECT * FROM S3("uri"="s3://b/k")
---- ! ParseError 1:13 mismatched input '+'
+--- ! SqlError 1:13 mismatched input '+'
 
 --- a reserved name
 CREATE JOB inner_x ON STREAMING DO INSERT INTO t SELECT * FROM S3("uri"="s3://b/k")
---- ! InvalidNameError 1:12 may not start with inner_
+--- ! SqlError 1:12 may not start with inner_
 
 --- on the third line
 CREATE JOB x
   ON STREAMING
     DU INSERT INTO t
---- ! ParseError 3:5 mismatched input 'DU', expected DO
+--- ! SqlError 3:5 mismatched input 'DU', expected DO
 
 --- the text ends
 CREATE JOB x ON
---- ! ParseError 1:16 ends too early, expected STREAMING
+--- ! SqlError 1:16 ends too early, expected STREAMING
 
 --- no statement
 FROBNICATE
---- ! ParseError 1:1 expected a statement
+--- ! SqlError 1:1 expected a statement
 
 --- half a statement
 SHOW CREATE
---- ! ParseError 1:12 expected ROUTINE or JOB
+--- ! SqlError 1:12 expected ROUTINE or JOB
 
 --- too much
 PAUSE JOB WHERE jobName='x' NOW
---- ! ParseError 1:29 mismatched input 'NOW', expected the end of the statement
+--- ! SqlError 1:29 mismatched input 'NOW', expected the end of the statement
 
 --- another key than jobName
 PAUSE JOB WHERE name='x'
---- ! ParseError 1:17 mismatched input 'name', expected jobName
+--- ! SqlError 1:17 mismatched input 'name', expected jobName
 
 --- a name that is no string
 RESUME JOB WHERE jobName=x
---- ! ParseError 1:26 mismatched input 'x', expected the name of a job in quotes
+--- ! SqlError 1:26 mismatched input 'x', expected the name of a job in quotes
 
 --- there is no stop all
 STOP ALL ROUTINE LOAD
---- ! ParseError 1:6 mismatched input 'ALL', expected ROUTINE
+--- ! SqlError 1:6 mismatched input 'ALL', expected ROUTINE
 
 --- a property twice
 ALTER JOB x PROPERTIES("a"="1", a=2)
---- ! ParseError 1:33 Property a is set twice
+--- ! SqlError 1:33 Property a is set twice
 
 --- a property without a value
 ALTER JOB x PROPERTIES("a"=)
---- ! ParseError 1:28 mismatched input ')', expected a value
+--- ! SqlError 1:28 mismatched input ')', expected a value
 
 --- a property that is not separated
 ALTER JOB x PROPERTIES("a"="1" "b"="2")
---- ! ParseError 1:32 mismatched input '"b"', expected , or )
+--- ! SqlError 1:32 mismatched input '"b"', expected , or )
 
 --- alter nothing
 ALTER JOB x
---- ! ParseError 1:12 expected PROPERTIES or INSERT
+--- ! SqlError 1:12 expected PROPERTIES or INSERT
 
 --- alter has no DO
 ALTER JOB x DO INSERT INTO t SELECT 1
---- ! ParseError 1:13 mismatched input 'DO'
+--- ! SqlError 1:13 mismatched input 'DO'
 
 --- a string without an end
 PAUSE JOB WHERE jobName='x
---- ! ParseError 1:25 The string that begins here is not closed
+--- ! SqlError 1:25 The string that begins here is not closed
 
 --- a comment without an end
 SHOW /* tables
---- ! ParseError 1:6 The comment that begins here is not closed
+--- ! SqlError 1:6 The comment that begins here is not closed
 
 --- two sources, with a comma
 CREATE JOB x ON STREAMING DO INSERT INTO t SELECT * FROM S3("uri"="a"), S3("uri"="b")
@@ -139,47 +139,47 @@ CREATE JOB x ON STREAMING DO INSERT INTO t SELECT explode(a) FROM S3("uri"="a")
 --- half an expression
 CREATE JOB x ON STREAMING DO INSERT INTO t SELECT a,
   b + FROM S3("uri"="a")
---- ! ParseError 2:5 mismatched input '+'
+--- ! SqlError 2:5 mismatched input '+'
 
 --- a bracket that is not closed
 CREATE JOB x ON STREAMING DO INSERT INTO t SELECT upper(a FROM S3("uri"="a")
---- ! ParseError 1:56 ( is not closed
+--- ! SqlError 1:56 ( is not closed
 
 --- a target column twice
 CREATE JOB x ON STREAMING DO INSERT INTO t (a, A) SELECT a, b FROM S3("uri"="a")
---- ! ParseError 1:48 Column A is named twice
+--- ! SqlError 1:48 Column A is named twice
 
 --- too many parts
 CREATE ROUTINE LOAD a.b.c ON t FROM KAFKA("a"="b")
---- ! ParseError 1:21 labelParts in load should be [db.]label
+--- ! SqlError 1:21 labelParts in load should be [db.]label
 
 --- a name that begins with a digit
 CREATE ROUTINE LOAD 1x ON t FROM KAFKA("a"="b")
---- ! InvalidNameError 1:21 Incorrect ROUTINE LOAD NAME name '1x'
+--- ! SqlError 1:21 Incorrect ROUTINE LOAD NAME name '1x'
 
 --- a name that is too long
 CREATE ROUTINE LOAD abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklm ON t FROM KAFKA("a"="b")
---- ! InvalidNameError 1:21 longer than 64 or contains illegal characters
+--- ! SqlError 1:21 longer than 64 or contains illegal characters
 
 --- a clause twice
 CREATE ROUTINE LOAD j ON t WHERE a = 1, COLUMNS(a), WHERE b = 2 FROM KAFKA("a"="b")
---- ! ParseError 1:53 repeat setting of clause load property
+--- ! SqlError 1:53 repeat setting of clause load property
 
 --- a comma before PROPERTIES
 CREATE ROUTINE LOAD j ON t WHERE a = 1, PROPERTIES("a"="b") FROM KAFKA("a"="b")
---- ! ParseError 1:41 mismatched input 'PROPERTIES', expected a clause
+--- ! SqlError 1:41 mismatched input 'PROPERTIES', expected a clause
 
 --- half a clause
 CREATE ROUTINE LOAD j ON t PRECEDING a = 1 FROM KAFKA("a"="b")
---- ! ParseError 1:38 mismatched input 'a', expected FILTER
+--- ! SqlError 1:38 mismatched input 'a', expected FILTER
 
 --- no source
 CREATE ROUTINE LOAD j ON t PROPERTIES("a"="b")
---- ! ParseError 1:47 expected FROM
+--- ! SqlError 1:47 expected FROM
 
 --- two columns to order by
 CREATE ROUTINE LOAD j ON t ORDER BY a b FROM KAFKA("a"="b")
---- ! ParseError 1:39 mismatched input 'b'
+--- ! SqlError 1:39 mismatched input 'b'
 
 --- an aggregate in a filter
 CREATE ROUTINE LOAD j ON t WHERE max(a) > 1 FROM KAFKA("a"="b")
@@ -187,27 +187,27 @@ CREATE ROUTINE LOAD j ON t WHERE max(a) > 1 FROM KAFKA("a"="b")
 
 --- an unknown merge type
 CREATE ROUTINE LOAD j ON t WITH UPSERT FROM KAFKA("a"="b")
---- ! ParseError 1:33 mismatched input 'UPSERT', expected APPEND, MERGE or DELETE
+--- ! SqlError 1:33 mismatched input 'UPSERT', expected APPEND, MERGE or DELETE
 
 --- tasks of no job
 SHOW ROUTINE LOAD TASK
---- ! ParseError 1:23 please designate a jobName
+--- ! SqlError 1:23 please designate a jobName
 
 --- a table without a format
 CREATE TABLE t (a int)
---- ! ParseError 1:23 expected USING
+--- ! SqlError 1:23 expected USING
 
 --- a table as Doris makes it
 CREATE TABLE t (a int) DUPLICATE KEY(a) DISTRIBUTED BY HASH(a) BUCKETS 3
---- ! ParseError 1:24 mismatched input 'DUPLICATE', expected USING
+--- ! SqlError 1:24 mismatched input 'DUPLICATE', expected USING
 
 --- a primary key
 CREATE TABLE t (a int NOT NULL, PRIMARY KEY (a)) USING paimon
---- ! ParseError 1:33 PRIMARY KEY is not supported
+--- ! SqlError 1:33 PRIMARY KEY is not supported
 
 --- an unknown type
 CREATE TABLE t (a int, b bitmap) USING delta
---- ! ParseError 1:26 mismatched input 'bitmap'
+--- ! SqlError 1:26 mismatched input 'bitmap'
 
 --- a decimal without digits
 CREATE TABLE t (a decimal) USING delta
@@ -215,28 +215,28 @@ CREATE TABLE t (a decimal) USING delta
 
 --- too many digits
 CREATE TABLE t (a decimal(39, 2)) USING delta
---- ! ParseError 1:19 decimal(39,2) is not possible
+--- ! SqlError 1:19 decimal(39,2) is not possible
 
 --- a column twice
 CREATE TABLE t (a int, A string) USING delta
---- ! ParseError 1:24 Column A is there twice
+--- ! SqlError 1:24 Column A is there twice
 
 --- partitioned by a column that is not there
 CREATE TABLE t (a int) USING delta PARTITIONED BY (b)
---- ! ParseError 1:52 no column b
+--- ! SqlError 1:52 no column b
 
 --- an unknown transform
 CREATE TABLE t (a int) USING iceberg PARTITIONED BY (weeks(a))
---- ! ParseError 1:54 mismatched input 'weeks'
+--- ! SqlError 1:54 mismatched input 'weeks'
 
 --- a name that leaves the folder
 CREATE DATABASE `../x`
---- ! InvalidNameError 1:17 cannot be the name of a database
+--- ! SqlError 1:17 cannot be the name of a database
 
 --- an option twice
 CREATE TABLE t (a int) USING delta COMMENT 'a' COMMENT 'b'
---- ! ParseError 1:48 mismatched input 'COMMENT'
+--- ! SqlError 1:48 mismatched input 'COMMENT'
 
 --- a query that is none
 SELECT * FROM WHERE
---- ! ParseError 1:15 mismatched input
+--- ! SqlError 1:15 mismatched input

@@ -1,18 +1,18 @@
 --- a user without a name
 CREATE USER IDENTIFIED BY
---- ! ParseError 1:24 mismatched input 'BY', expected the end of the statement
+--- ! SqlError 1:24 mismatched input 'BY', expected the end of the statement
 
 --- no name at all
 CREATE USER
---- ! ParseError 1:12 ends too early, expected the name of a user
+--- ! SqlError 1:12 ends too early, expected the name of a user
 
 --- a name with a colon
 CREATE USER 'a:b'
---- ! InvalidNameError 1:13 cannot be the name of a user
+--- ! SqlError 1:13 cannot be the name of a user
 
 --- an empty name
 CREATE USER ''
---- ! InvalidNameError 1:13 cannot be the name of a user
+--- ! SqlError 1:13 cannot be the name of a user
 
 --- another host
 CREATE USER 'jack'@'10.0.0.1'
@@ -24,109 +24,109 @@ CREATE USER jack@
 
 --- a change of nothing
 ALTER USER jack
---- ! ParseError 1:16 expected IDENTIFIED
+--- ! SqlError 1:16 expected IDENTIFIED
 
 --- no password
 ALTER USER jack IDENTIFIED BY
---- ! ParseError 1:30 expected a password in quotes
+--- ! SqlError 1:30 expected a password in quotes
 
 --- an empty password
 ALTER USER jack IDENTIFIED BY ''
---- ! ParseError 1:31 The password is empty
+--- ! SqlError 1:31 The password is empty
 
 --- something else than a user
 CREATE GROUP r
---- ! ParseError 1:8 mismatched input 'GROUP', expected JOB, ROUTINE, TABLE, DATABASE, USER, ROLE or TOKEN
+--- ! SqlError 1:8 mismatched input 'GROUP', expected JOB, ROUTINE, TABLE, DATABASE, USER, ROLE or TOKEN
 
 --- an unknown privilege
 GRANT LOAD, GRANT_PRIV ON * TO jack
---- ! ParseError 1:13 mismatched input 'GRANT_PRIV', expected ADMIN, LOAD, SELECT or USAGE
+--- ! SqlError 1:13 mismatched input 'GRANT_PRIV', expected ADMIN, LOAD, SELECT or USAGE
 
 --- no scope
 GRANT LOAD TO jack
---- ! ParseError 1:12 mismatched input 'TO', expected ON
+--- ! SqlError 1:12 mismatched input 'TO', expected ON
 
 --- a scope without an end
 GRANT LOAD ON sales. TO jack
---- ! ParseError 1:25 mismatched input 'jack', expected TO
+--- ! SqlError 1:25 mismatched input 'jack', expected TO
 
 --- too many parts
 GRANT LOAD ON a.b.c TO jack
---- ! ParseError 1:15 A privilege holds for
+--- ! SqlError 1:15 A privilege holds for
 
 --- any database but one table
 GRANT LOAD ON *.orders TO jack
---- ! ParseError 1:15 a table of any database
+--- ! SqlError 1:15 a table of any database
 
 --- any catalog but one table
 GRANT LOAD ON *.sales.orders TO jack
---- ! ParseError 1:15 a table of any database
+--- ! SqlError 1:15 a table of any database
 
 --- a name that no table has
 GRANT LOAD ON sales.`../x` TO jack
---- ! InvalidNameError 1:21 cannot be the name of a database or table
+--- ! SqlError 1:21 cannot be the name of a database or table
 
 --- to nobody
 GRANT LOAD ON sales.*
---- ! ParseError 1:22 ends too early, expected TO
+--- ! SqlError 1:22 ends too early, expected TO
 
 --- to where from should be
 REVOKE LOAD ON sales.* TO jack
---- ! ParseError 1:24 mismatched input 'TO', expected FROM
+--- ! SqlError 1:24 mismatched input 'TO', expected FROM
 
 --- a token for nobody
 CREATE TOKEN jack
---- ! ParseError 1:14 mismatched input 'jack', expected FOR
+--- ! SqlError 1:14 mismatched input 'jack', expected FOR
 
 --- a token without an id
 DROP TOKEN ;
---- ! ParseError 1:12 expected the id of a token
+--- ! SqlError 1:12 expected the id of a token
 
 --- a token that is over at once
 CREATE TOKEN FOR jack EXPIRES IN 0 DAYS
---- ! ParseError 1:34 A token is valid for 1 to 36500 days
+--- ! SqlError 1:34 A token is valid for 1 to 36500 days
 
 --- a token without a unit
 CREATE TOKEN FOR jack EXPIRES IN 3
---- ! ParseError 1:35 ends too early, expected DAYS or DAY
+--- ! SqlError 1:35 ends too early, expected DAYS or DAY
 
 --- a scope that is none
 CREATE TOKEN FOR jack SCOPE SOME
---- ! ParseError 1:29 expected FULL, READ ONLY or (
+--- ! SqlError 1:29 expected FULL, READ ONLY or (
 
 --- a scope without an end
 CREATE TOKEN FOR jack SCOPE (SELECT ON sales.*
---- ! ParseError 1:47 ends too early, expected )
+--- ! SqlError 1:47 ends too early, expected )
 
 --- a role for a role
 GRANT 'loader' TO ROLE reader
---- ! ParseError 1:24 mismatched input 'reader'
+--- ! SqlError 1:24 mismatched input 'reader'
 
 --- a role on something
 GRANT 'loader' ON sales.* TO jack
---- ! ParseError 1:16 mismatched input 'ON', expected TO
+--- ! SqlError 1:16 mismatched input 'ON', expected TO
 
 --- a name that no role has
 CREATE ROLE 'a b'
---- ! InvalidNameError 1:13 cannot be the name of a role
+--- ! SqlError 1:13 cannot be the name of a role
 
 --- a kind that is none
 SHOW AUDIT KIND 'loggin'
---- ! ParseError 1:17 expected login or account or statement or request
+--- ! SqlError 1:17 expected login or account or statement or request
 
 --- a time that is none
 SHOW AUDIT SINCE 'yesterday'
---- ! ParseError 1:18 'yesterday' is not a time
+--- ! SqlError 1:18 'yesterday' is not a time
 
 --- an identity and a table in one grant
 GRANT USAGE, LOAD ON IDENTITY service TO jack
---- ! ParseError 1:7 USAGE is for an identity, and the other privileges are for tables
+--- ! SqlError 1:7 USAGE is for an identity, and the other privileges are for tables
 
 --- an identity that nobody has
 GRANT USAGE ON IDENTITY root TO jack
---- ! ParseError 1:25 mismatched input 'root', expected service
+--- ! SqlError 1:25 mismatched input 'root', expected service
 
 --- USAGE of a table
 GRANT USAGE ON sales.orders TO jack
---- ! ParseError 1:16 mismatched input 'sales', expected IDENTITY
+--- ! SqlError 1:16 mismatched input 'sales', expected IDENTITY
 

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 import pytest
 
 from lading.clock import SystemClock
-from lading.errors import TrimmedError
+from lading.errors import SourceError, TrimmedError
 from lading.model.batch import Limits
 from lading.model.positions import PartitionState
 from lading.sources.kafka.epochs import check_not_cut
-from lading.sources.kafka.errors import LogCutError, log_cut
+from lading.sources.kafka.errors import log_cut
 from lading.sources.kafka.listing import Bounds, Cluster, Topic
 from lading.sources.kafka.payload import parse_payload
 from lading.sources.kafka.source import KafkaSource
@@ -45,7 +45,7 @@ def test_a_leader_that_lacks_what_was_read_says_so(mock: MockKafka) -> None:
     spec, clock = spec_of(mock.bootstrap, name), SystemClock()
     check_not_cut(spec, clock, {0: (10, 0)}, 20.0)
     check_not_cut(spec, clock, {0: (4, 0)}, 20.0)
-    with pytest.raises(LogCutError, match="was cut before offset 15"):
+    with pytest.raises(SourceError, match="was cut before offset 15"):
         check_not_cut(spec, clock, {0: (15, 0)}, 20.0)
 
 
@@ -104,6 +104,6 @@ def test_a_log_that_was_cut_by_an_unclean_election_stops_the_job() -> None:
     elections.epoch = 4
     source, ready = source_of(elections), {"0": PartitionState(at="30", marks={"leader_epoch": "3"})}
     for _ in range(2):
-        with pytest.raises(LogCutError, match="was cut before offset 30") as stopped:
+        with pytest.raises(SourceError, match="was cut before offset 30") as stopped:
             source.plan(ready, Limits())
     assert not stopped.value.retry

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lading.clock import SystemClock
-from lading.errors import ConfigError, ListingError, PropertyError
+from lading.errors import ConfigError, ListingError, SqlError
 from lading.jobs.reasons import failure_of
 from lading.sources.kafka.client import Complaints, open_consumer, without_secrets
 from lading.sources.kafka.errors import beyond_end, trimmed
@@ -44,7 +44,7 @@ def test_no_start_is_the_end() -> None:
 
 @pytest.mark.parametrize("place", ["soon", "-1", "2026-01-02 03:04:05", ""])
 def test_a_start_that_means_nothing_is_refused(place: str) -> None:
-    with pytest.raises(PropertyError, match="must be an integer or a date time"):
+    with pytest.raises(SqlError, match="must be an integer or a date time"):
         parse_start(render_start(place))
 
 

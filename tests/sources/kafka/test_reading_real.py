@@ -8,7 +8,7 @@ from threading import Thread, Timer
 import pytest
 
 from lading.clock import SystemClock
-from lading.errors import ListingError, SourceReplacedError, StageError, TrimmedError
+from lading.errors import ListingError, SourceError, StageError, TrimmedError
 from lading.model.batch import Limits
 from lading.model.rows import SplitEnd
 from lading.sources.kafka.reader import read_splits
@@ -116,7 +116,7 @@ def test_a_topic_that_is_made_again_between_plan_and_read_is_an_error(topic: Top
     topic.delete()
     topic.create()
     topic.count_up(1000, 1100)
-    with pytest.raises(SourceReplacedError, match="while it was read"):
+    with pytest.raises(SourceError, match="while it was read"):
         read(loader.spec, splits)
 
 

@@ -8,10 +8,9 @@ import pytest
 from confluent_kafka import Producer
 
 from lading.clock import SystemClock
-from lading.errors import ListingError, PropertyError, SourceReplacedError, TrimmedError
+from lading.errors import ListingError, SourceError, SqlError, TrimmedError
 from lading.model.batch import Limits
 from lading.model.positions import PartitionState
-from lading.sources.kafka.errors import BeyondEndError
 from lading.sources.kafka.source import KafkaSource
 from lading.sources.kafka.starts import OFFSET_BEGINNING, OFFSET_END, render_start
 from tests.sources.kafka.support import FROM_BEGINNING, Loader, Topic, row, spec_of
@@ -62,9 +61,9 @@ def test_pinned_partitions_are_the_only_ones(broker: KafkaBroker) -> None:
 
 def test_a_partition_that_is_not_there_is_refused(topic: Topic) -> None:
     words = f"custom kafka partition 7 .*invalid for topic {topic.name}"
-    with pytest.raises(PropertyError, match=words):
+    with pytest.raises(SqlError, match=words):
         KafkaSource(topic.spec(), SystemClock()).open(render_start(OFFSET_END, {7: "1"}))
-    with pytest.raises(PropertyError, match=words):
+    with pytest.raises(SqlError, match=words):
         KafkaSource(topic.spec(partitions=(0, 7)), SystemClock()).open(FROM_BEGINNING)
 
 
@@ -129,12 +128,12 @@ def test_who_chose_to_go_on_reads_behind_the_gap_and_it_is_written_down(topic: T
 def test_a_position_behind_the_end_stops_the_job(topic: Topic) -> None:
     topic.count_up(0, 5)
     loader = Loader(topic.spec()).open(render_start(OFFSET_END, {0: "6"}))
-    with pytest.raises(BeyondEndError, match=r"Offset 6 .* is greater than kafka latest offset 5"):
+    with pytest.raises(SourceError, match=r"Offset 6 .* is greater than kafka latest offset 5"):
         loader.batch()
 
 
 def test_a_position_that_is_no_offset_is_refused(topic: Topic) -> None:
-    with pytest.raises(PropertyError, match="must be an integer"):
+    with pytest.raises(SqlError, match="must be an integer"):
         KafkaSource(topic.spec(), SystemClock()).plan({"0": PartitionState(at="abc")}, Limits())
 
 
@@ -157,7 +156,7 @@ def test_a_topic_that_was_made_again_is_another_source(topic: Topic) -> None:
     topic.delete()
     topic.create()
     topic.count_up(100, 110)
-    with pytest.raises(SourceReplacedError, match="deleted and made again"):
+    with pytest.raises(SourceError, match="deleted and made again"):
         loader.batch()
 
 

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from lading.errors import LadingError, PartitionLostError, StageError, TrimmedError
+from lading.errors import LadingError, StageError, TrimmedError
 from lading.model.batch import Limits
 from lading.sources.kinesis import client as door
 from lading.testing.clock import ManualClock
@@ -123,7 +123,7 @@ def _batch(job: Job) -> None:
     """A partition that vanishes from a listing for a moment stops a job, and a person resumes it."""
     try:
         job.batch()
-    except (StageError, PartitionLostError):
+    except (StageError, TrimmedError):
         job.crash()
     except LadingError as error:
         if not error.retry:
@@ -134,7 +134,7 @@ def _settle(job: Job) -> None:
     for _ in range(10):
         try:
             job.drain()
-        except (StageError, PartitionLostError):
+        except (StageError, TrimmedError):
             job.crash()
         else:
             return

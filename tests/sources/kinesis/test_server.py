@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lading.errors import ConfigError, SourceReplacedError
+from lading.errors import ConfigError, SourceError
 from lading.model.batch import Limits
 from lading.sources.kinesis.source import KinesisSource
 from lading.sources.kinesis.spec import Credentials
@@ -226,7 +226,7 @@ def test_a_stream_that_was_deleted_and_made_again_is_another(stream: Stream) -> 
     while stream.name in stream.client.list_streams(Limit=1000)["StreamNames"]:
         pass
     stream.server.create_stream(stream.name, 1)
-    with pytest.raises(SourceReplacedError):
+    with pytest.raises(SourceError):
         job.plan()
 
 

@@ -16,8 +16,7 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lading.errors import ConfigError
-from lading.sources.records.errors import RegistryRefusedError, RegistryUnavailableError
+from lading.errors import ConfigError, SourceError, StageError
 from lading.sources.records.parser import RecordParser
 from lading.sources.records.spec import RecordFormat, RecordKind, RegistryAccess
 from tests.sources.records.support import META, bad, block, good, parse, rows_of
@@ -152,7 +151,7 @@ def test_a_registry_that_does_not_answer_is_no_bad_row(registry: TestRegistry, c
     value = writer(client, record(("a", "int")))({"a": 1})
     registry.failing = (503, {"error_code": 50301, "message": "not now"})
     parser = RecordParser(spec(registry.url, "a"), META)
-    with pytest.raises(RegistryUnavailableError, match="not now") as caught:
+    with pytest.raises(StageError, match="not now") as caught:
         rows_of(parser, block([value]))
     assert caught.value.retry
     registry.failing = None
@@ -162,7 +161,7 @@ def test_a_registry_that_does_not_answer_is_no_bad_row(registry: TestRegistry, c
 def test_a_registry_that_is_gone_is_no_bad_row() -> None:
     with TestRegistry() as registry:
         url = registry.url
-    with pytest.raises(RegistryUnavailableError, match="did not answer"):
+    with pytest.raises(StageError, match="did not answer"):
         parse(spec(url, "a"), [b"\x00\x00\x00\x00\x01ab"])
 
 
@@ -173,14 +172,14 @@ def test_something_else_than_a_registry_is_no_bad_row(
     registry: TestRegistry, failing: tuple[int, dict[str, Any]]
 ) -> None:
     registry.failing = failing
-    with pytest.raises(RegistryRefusedError) as caught:
+    with pytest.raises(SourceError) as caught:
         parse(spec(registry.url, "a"), [b"\x00\x00\x00\x00\x01ab"])
     assert not caught.value.retry
 
 
 def test_an_answer_that_is_none_is_no_bad_row(registry: TestRegistry) -> None:
     registry.failing = (200, "<html>log in</html>")
-    with pytest.raises(RegistryUnavailableError, match="no answer of a registry"):
+    with pytest.raises(StageError, match="no answer of a registry"):
         parse(spec(registry.url, "a"), [b"\x00\x00\x00\x00\x01ab"])
 
 
@@ -196,7 +195,7 @@ def test_credentials_go_to_the_registry(registry: TestRegistry, client: SchemaRe
     value = writer(client, record(("a", "int")))({"a": 1})
     registry.user_info = "me:secret"
     assert good(parse(spec(registry.url, "a", **{"basic.auth.user.info": "me:secret"}), [value]), "a") == [("1",)]
-    with pytest.raises(RegistryRefusedError, match="Unauthorized") as caught:
+    with pytest.raises(SourceError, match="Unauthorized") as caught:
         parse(spec(registry.url, "a", **{"basic.auth.user.info": "me:wrong"}), [value])
     assert "wrong" not in str(caught.value)
 

@@ -16,7 +16,7 @@ from google.type import date_pb2, timeofday_pb2
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lading.sources.records.errors import RegistryRefusedError, RegistryUnavailableError
+from lading.errors import SourceError, StageError
 from lading.sources.records.parser import RecordParser
 from lading.sources.records.spec import RecordFormat, RecordKind, RegistryAccess
 from tests.sources.records.support import META, bad, block, good, parse, rows_of
@@ -195,7 +195,7 @@ def test_a_decimal_of_a_billion_zeros_is_a_bad_row(registry: TestRegistry, clien
 
 def test_a_registry_that_does_not_answer_is_no_bad_row(registry: TestRegistry) -> None:
     registry.failing = (500, {"error_code": 50001, "message": "broken"})
-    with pytest.raises(RegistryUnavailableError, match="broken"):
+    with pytest.raises(StageError, match="broken"):
         parse(spec(registry.url, "a"), [b"\x00\x00\x00\x00\x01\x00ab"])
 
 
@@ -203,7 +203,7 @@ def test_a_registry_without_descriptors_is_no_bad_row(registry: TestRegistry, cl
     file = file_of("f.proto", message("Click", field(1, "a", FIELD.TYPE_STRING)))
     value = write(client, file, "Click", a="x")
     registry.serializes = False
-    with pytest.raises(RegistryRefusedError, match="format=serialized"):
+    with pytest.raises(SourceError, match="format=serialized"):
         parse(spec(registry.url, "a"), [value])
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lading.errors import DatabaseNotFoundError, TableNotFoundError
+from lading.errors import NotFoundError, TableNotFoundError
 from lading.model.table import Column
 from lading.service.installation import Installation
 from lading.sql.statements.parts import QualifiedName
@@ -69,7 +69,7 @@ class Catalog:
         """Refuse a database that is not there."""
         if database not in self.databases():
             msg = f"Unknown database '{database}'"
-            raise DatabaseNotFoundError(msg, left="Nothing was changed.", todo="See SHOW DATABASES.")
+            raise NotFoundError(msg, code="DatabaseNotFound", left="Nothing was changed.", todo="See SHOW DATABASES.")
 
     def tables(self, database: str | None = None) -> list[TableEntry]:
         """Tables of one database, or of all."""

@@ -4,22 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from lading.errors import (
-    AuthError,
-    DatabaseExistsError,
-    DatabaseNotFoundError,
-    DeniedError,
-    LadingError,
-    NotSupportedError,
-    ParseError,
-    RefusedPlanError,
-    SqlError,
-    TableExistsError,
-    TableNotFoundError,
-    UserExistsError,
-    UserNotFoundError,
-)
-from lading.service.limits.query_errors import QueryMemoryError, QueryTimeoutError
+from lading.errors import LadingError
 from lading.service.security.authentication import ROOT_HINT
 from lading.service.security.privileges import ROOT_NAME
 from lading.service.security.redaction import redact
@@ -40,40 +25,14 @@ class Fault(Exception):
         self.text = text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
 
 
-_CODES: tuple[tuple[type[LadingError], int, str], ...] = (
-    (ParseError, 1064, "42000"),
-    (NotSupportedError, 1235, "42000"),
-    (RefusedPlanError, 1235, "42000"),
-    (SqlError, 1064, "42000"),
-    (DatabaseNotFoundError, 1049, "42000"),
-    (DatabaseExistsError, 1007, "HY000"),
-    (TableNotFoundError, 1146, "42S02"),
-    (TableExistsError, 1050, "42S01"),
-    (UserNotFoundError, 1396, "HY000"),
-    (UserExistsError, 1396, "HY000"),
-    (AuthError, 1045, "28000"),
-    (DeniedError, 1142, "42000"),
-    (QueryTimeoutError, 3024, "HY000"),
-    (QueryMemoryError, 1041, "HY000"),
-)
-
-
 def fault_of(error: Exception) -> Fault:
     """Any error, as a client may see it. What nobody expected is recorded here, and told without its insides."""
     if isinstance(error, Fault):
         return error
     if isinstance(error, LadingError):
-        return Fault(*_code_of(error), redact(str(error)))
+        return Fault(error.face.errno, error.face.sqlstate, redact(str(error)))
     _log.error("A statement failed in a way that nobody expected", exc_info=error)
     return Fault(1105, "HY000", f"Lading failed inside ({type(error).__name__}). Its log says more.")
-
-
-def _code_of(error: LadingError) -> tuple[int, str]:
-    if isinstance(error, DeniedError) and "for table" not in error.what:
-        return (1044, "42000") if "for database" in error.what else (1227, "42000")
-    if isinstance(error, TableNotFoundError) and error.what.startswith("Unknown database"):
-        return 1049, "42000"
-    return next(((code, state) for kind, code, state in _CODES if isinstance(error, kind)), (1105, "HY000"))
 
 
 def malformed(what: str) -> Fault:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from lading.clock import Clock
-from lading.errors import ConfigError, TableExistsError, TableNotFoundError
+from lading.errors import ConfigError, ConflictError, TableNotFoundError
 from lading.model.s3_access import S3Access
 from lading.net.addresses import AddressRules
 from lading.service.home import Home
@@ -52,7 +52,9 @@ class TableCatalog:
             if statement.if_not_exists:
                 return
             msg = f"Table {database}.{name} is already there"
-            raise TableExistsError(msg, left="It was not touched.", todo="Choose another name, or drop it first.")
+            raise ConflictError(
+                msg, code="TableExists", left="It was not touched.", todo="Choose another name, or drop it first."
+            )
         location = self._place(statement, database)
         self._check_not_lost(statement, database, location)
         reach = {key: value for key, value in statement.properties.items() if _is_reach(key)}
@@ -62,10 +64,10 @@ class TableCatalog:
         self.keep_reach(database, name, reach)
         try:
             kind.create(self._place_of(database, name, location), statement.spec)
-        except TableExistsError as error:
+        except ConflictError as error:
             if not self._is_own_place(location, database, name) or not self._is_rest(statement, database, location):
                 todo = f"{error.todo} {_IF_LOST}"
-                raise TableExistsError(error.what, left=error.left, todo=todo) from error
+                raise ConflictError(error.what, code="TableExists", left=error.left, todo=todo) from error
         card = TableCard(
             database=database,
             name=name,
@@ -173,7 +175,8 @@ class TableCatalog:
         """Refuse a database that is not there."""
         if not self.has_database(name):
             msg = f"Unknown database '{name}'"
-            raise TableNotFoundError(msg, left="Nothing was changed.", todo=f"CREATE DATABASE {name} first.")
+            todo = f"CREATE DATABASE {name} first."
+            raise TableNotFoundError(msg, code="DatabaseNotFound", left="Nothing was changed.", todo=todo)
 
     def _own_place(self, database: str, name: str) -> Path:
         return self._home.warehouse / database / name
@@ -195,7 +198,7 @@ class TableCatalog:
         if any(is_same_place(other.location, statement.location) for other in self._catalog.list_tables()):
             # Not by its name: whoever asks may not be allowed to see it.
             msg = f"At {statement.location} is already another table"
-            raise TableExistsError(msg, left="It was not touched.", todo="Choose another location.")
+            raise ConflictError(msg, code="TableExists", left="It was not touched.", todo="Choose another location.")
         return settle_place(statement.location)
 
     def _check_not_lost(self, statement: CreateTable, database: str, location: str) -> None:
@@ -207,8 +210,10 @@ class TableCatalog:
             kind_of(statement.format).check_new(
                 TablePlace(home=self._home.path, name=f"{database}.{name}", location=location)
             )
-        except TableExistsError as error:
-            raise TableExistsError(error.what, left=error.left, todo=f"{error.todo} {_IF_LOST}") from error
+        except ConflictError as error:
+            raise ConflictError(
+                error.what, code="TableExists", left=error.left, todo=f"{error.todo} {_IF_LOST}"
+            ) from error
 
     def _is_rest(self, statement: CreateTable, database: str, location: str) -> bool:
         """Whether the table that is there is what a CREATE TABLE like this one left when it was killed."""

@@ -11,7 +11,7 @@ from functools import partial
 import pyarrow as pa
 
 from lading.clock import Clock
-from lading.errors import ConfigError, PropertyError
+from lading.errors import ConfigError, SqlError
 from lading.jobs.record import JobRecord
 from lading.model.batch import BatchPlan, Limits
 from lading.model.bill import Bill
@@ -254,7 +254,7 @@ def _check_columns(asked: set[str], source: pa.Schema) -> None:
     missing = sorted(asked - set(source.names))
     if missing:
         msg = f"Unknown column {', '.join(repr(name) for name in missing)} in the source"
-        raise PropertyError(msg, todo=f"The files have: {', '.join(source.names)}.")
+        raise SqlError(msg, todo=f"The files have: {', '.join(source.names)}.")
 
 
 def _check_target(names: list[str], target: pa.Schema, given: int) -> None:
@@ -267,4 +267,4 @@ def _check_target(names: list[str], target: pa.Schema, given: int) -> None:
             f"insert into cols should be corresponding to the query output: {len(names)} columns are to be filled "
             f"and {given} are selected"
         )
-        raise PropertyError(msg, todo="Select one expression for each column.")
+        raise SqlError(msg, todo="Select one expression for each column.")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from lading.errors import PropertyError
+from lading.errors import SqlError
 from lading.model.load import LoadSpec
 from lading.pipeline.mapping import RowMapping, TargetColumn, cast_text, misfit, quoted
 from lading.service.compile.source_types import source_type
@@ -89,10 +89,10 @@ class _Mapper:
         repeated = sorted({name for name in names if [other.lower() for other in names].count(name.lower()) > 1})
         if repeated:
             msg = f"COLUMNS names {', '.join(repeated)} twice"
-            raise PropertyError(msg, todo="Give each field of a record a name of its own.")
+            raise SqlError(msg, todo="Give each field of a record a name of its own.")
         if paths and self._load.records.format == "json" and paths != len(names):
             msg = f"Invalid json path: {paths} jsonpaths for {len(names)} columns of the source"
-            raise PropertyError(msg, property="jsonpaths", todo="Give one path for each column that has no expression.")
+            raise SqlError(msg, property="jsonpaths", todo="Give one path for each column that has no expression.")
         return tuple(names)
 
     def _read_derived(self) -> dict[str, SparkExpression]:
@@ -103,7 +103,7 @@ class _Mapper:
             name = (column.name or "").lower()
             if name in found:
                 msg = f"COLUMNS derives {column.name} twice"
-                raise PropertyError(msg, todo="Keep one of the two.")
+                raise SqlError(msg, todo="Keep one of the two.")
             found[name] = column.expression
         return found
 
@@ -121,7 +121,7 @@ class _Mapper:
             return replace(column, expression=zoned(quoted(self._sources[name]), kind, self._zone), is_text=True)
         if not field.nullable:
             msg = f"Column {field.name} is NOT NULL, has no default value and is not in COLUMNS"
-            raise PropertyError(msg, todo=f"Add it to COLUMNS, as in COLUMNS (…, {field.name} = 0).")
+            raise SqlError(msg, todo=f"Add it to COLUMNS, as in COLUMNS (…, {field.name} = 0).")
         return column
 
     def _typed(self, expression: SparkExpression, inside: tuple[str, ...], exact: ValueType | None) -> TypedExpression:
@@ -135,7 +135,7 @@ class _Mapper:
             return self._known(column)
         if name in inside:
             msg = f"COLUMNS derives {' from '.join((*inside, name))}"
-            raise PropertyError(msg, todo="A column cannot be made from itself.")
+            raise SqlError(msg, todo="A column cannot be made from itself.")
         made = self._typed(self._derived[name], (*inside, name), exact)
         return ScopeColumn(type=made.type, text=made.text, unread=made.unread, tells_by_null=made.tells_by_null)
 
@@ -186,7 +186,7 @@ class _Mapper:
             return ScopeColumn(type=source_type(field.type))
         msg = f"Unknown column '{column}' in the source"
         known = ", ".join(field.name for field in self._known_metadata.values())
-        raise PropertyError(msg, todo=f"A record has: {', '.join(self._source_columns)}; the stream tells: {known}.")
+        raise SqlError(msg, todo=f"A record has: {', '.join(self._source_columns)}; the stream tells: {known}.")
 
 
 def _undecided(filters: Sequence[TypedExpression]) -> str | None:

@@ -9,6 +9,8 @@ from lading.errors import JobChangedError
 from lading.jobs.record import JobRecord
 from lading.model.bill import Head
 
+_LOOK_AGAIN = "Look again with EXPLAIN ALTER, and repeat the statement."
+
 
 def mark_of(record: JobRecord, head: Head | None, undoes: str = "") -> str:
     """Stands for what was looked at: another head, definition or change to take back has another mark."""
@@ -16,8 +18,7 @@ def mark_of(record: JobRecord, head: Head | None, undoes: str = "") -> str:
     return sha256(json.dumps(parts).encode()).hexdigest()[:32]
 
 
-def changed_since(record: JobRecord, what: str, todo: str = "") -> JobChangedError:
+def changed_since(record: JobRecord, what: str, todo: str = _LOOK_AGAIN) -> JobChangedError:
     """The error of who comes too late."""
-    todo = todo or "Look again with EXPLAIN ALTER, and repeat the statement."
     msg = f"Job {record.full_name} {what}"
     return JobChangedError(msg, left="Nothing was changed.", todo=todo, job_id=record.job_id)

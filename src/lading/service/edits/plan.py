@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from lading.errors import PartitionLostError
+from lading.errors import ConfigError
 from lading.model.moves import PartitionMove, given_up
 from lading.model.positions import Positions
 from lading.sources.kind import Stream, StreamKind
@@ -38,7 +38,7 @@ def check_partitions(positions: Positions, moves: Mapping[str, object]) -> None:
     if unknown:
         msg = f"The job does not read partition {', '.join(unknown)}"
         known = ", ".join(sorted(positions.partitions)) or "none"
-        raise PartitionLostError(msg, left="Nothing was changed.", todo=f"It reads: {known}.", partitions=unknown)
+        raise ConfigError(msg, left="Nothing was changed.", todo=f"It reads: {known}.", partitions=unknown)
 
 
 def plan_stream_moves(

@@ -43,7 +43,7 @@ class Refusal:
 
 
 class Directory(Protocol):
-    """Knows users and their passwords, elsewhere. Anything may raise DirectoryError: it does not answer."""
+    """Knows users and their passwords, elsewhere. Anything may raise UnavailableError: it does not answer."""
 
     def check(self, user: str, password: str) -> bool:
         """Whether this is the password of the user. An empty one never is."""
@@ -112,7 +112,7 @@ class Login:
         return identity_of(entry) if entry is not None else Identity(user=user, is_root=user == ROOT_NAME)
 
     def directory_roles(self, identity: Identity) -> tuple[str, ...]:
-        """The roles that others give, besides those that were granted here. Raises DirectoryError."""
+        """The roles that others give, besides those that were granted here. Raises UnavailableError."""
         if self._directory is None or not identity.is_from_directory:
             return identity.roles
         return (*identity.roles, *(self._directory.roles_of(identity.user) or ()))
@@ -136,7 +136,7 @@ class Login:
         if entry is None or not entry.native_verifier:
             return self._nobody
         todo = f"set the password of '{user}' again with ALTER USER"
-        return bytes.fromhex(self._vault.open(entry.native_verifier, what=f"The password of '{user}'", todo=todo))
+        return bytes.fromhex(self._vault.open(entry.native_verifier, what=f"The password of '{user}'", instead=todo))
 
     def sha2_verifier(self, user: str) -> bytes | None:
         """SHA256(SHA256(password)). None: only the password itself can be checked.
@@ -152,7 +152,7 @@ class Login:
         if not entry.sha2_verifier:
             return self._passwords.sha2_proven(entry.password_hash)
         try:
-            return bytes.fromhex(self._vault.open(entry.sha2_verifier, what=f"The password of '{user}'", todo=""))
+            return bytes.fromhex(self._vault.open(entry.sha2_verifier, what=f"The password of '{user}'"))
         except SecretError:
             return self._passwords.sha2_proven(entry.password_hash)
 

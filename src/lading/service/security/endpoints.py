@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from lading.clock import Clock
-from lading.errors import ConfigError, DeniedError, PropertyError
+from lading.errors import ConfigError, DeniedError, SqlError
 from lading.net.addresses import AddressKind, AddressRules, literal_address_or_none, parse_networks, plain_host
 from lading.net.resolve import Names, Resolver
 
@@ -52,7 +52,7 @@ class Endpoint:
 
 
 def endpoints_of(properties: Mapping[str, str], *, bucket: str = "") -> tuple[Endpoint, ...]:
-    """The hosts that properties name. Raises PropertyError for a value that is no host, and no URL of one."""
+    """The hosts that properties name. Raises SqlError for a value that is no host, and no URL of one."""
     named = [(name, value) for name, value in properties.items() if name != "uri" and _ADDRESS.search(name.lower())]
     found = [_endpoint(name, part) for name, value in named for part in value.split(",")]
     inside = [replace(each, host=f"{bucket}.{each.host}") for each in found if bucket]
@@ -64,7 +64,7 @@ def _endpoint(name: str, value: str) -> Endpoint:
     host = plain_host(form["host"]) if form else ""
     if not host or not host.isascii():
         msg = f"{name} is not a host, and not a URL of one"
-        raise PropertyError(msg, property=name, todo="Write for example https://store.example:9000 or broker:9092.")
+        raise SqlError(msg, property=name, todo="Write for example https://store.example:9000 or broker:9092.")
     port = f"{(form['scheme'] or '').lower()}:{form['port'] or ''}" if form else ""
     return Endpoint(property=name, host=host, port=port)
 
@@ -87,7 +87,7 @@ class Endpoints:
         self._names = Names(clock, resolver)
 
     def check_named(self, endpoints: Iterable[Endpoint], *, user: str, is_admin: bool) -> None:
-        """Refuse hosts that a statement of this user names. Raises PropertyError or DeniedError."""
+        """Refuse hosts that a statement of this user names. Raises SqlError or DeniedError."""
         rules = replace(self._rules, allow_private=self._rules.allow_private or is_admin)
         for each in endpoints:
             refusal = self._refusal(rules, each)
@@ -135,9 +135,9 @@ class Endpoints:
         return [str(host) for host in json.loads(kept)] if kept else []
 
 
-def _closed(endpoint: Endpoint) -> PropertyError:
+def _closed(endpoint: Endpoint) -> SqlError:
     msg = f"{endpoint.property} = {endpoint.host} is {_CLOUD}"
-    return PropertyError(msg, property=endpoint.property, todo="Name another host.")
+    return SqlError(msg, property=endpoint.property, todo="Name another host.")
 
 
 def job_subject(job_id: str) -> str:

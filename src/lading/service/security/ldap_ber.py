@@ -7,10 +7,6 @@ from collections.abc import Iterator
 BOOLEAN, INTEGER, TEXT, ENUMERATED, SEQUENCE = 0x01, 0x02, 0x04, 0x0A, 0x30
 
 
-class BerError(ValueError):
-    """Bytes that are not what they should be."""
-
-
 def pack(tag: int, *contents: bytes) -> bytes:
     """One value with its tag and length."""
     content = b"".join(contents)
@@ -32,29 +28,29 @@ def pack_text(text: str | bytes, tag: int = TEXT) -> bytes:
 
 
 def unpack(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """The values that stand one after the other, each with its tag. Raises BerError."""
+    """The values that stand one after the other, each with its tag. Raises ConnectionError."""
     at = 0
     while at < len(data):
         tag, head, size = unpack_head(data[at : at + 6])
         content = data[at + head : at + head + size]
         if len(content) != size:
             msg = "a value is shorter than it says"
-            raise BerError(msg)
+            raise ConnectionError(msg)
         yield tag, content
         at += head + size
 
 
 def unpack_head(data: bytes) -> tuple[int, int, int]:
-    """The tag of a value, how long its head is, and how long its content. Raises BerError."""
+    """The tag of a value, how long its head is, and how long its content. Raises ConnectionError."""
     if len(data) < 2 or data[0] & 0x1F == 0x1F:
         msg = "a value has no tag that LDAP knows"
-        raise BerError(msg)
+        raise ConnectionError(msg)
     if data[1] < 0x80:
         return data[0], 2, data[1]
     digits = data[1] & 0x7F
     if not 1 <= digits <= 4 or len(data) < 2 + digits:
         msg = "a value has no length that LDAP knows"
-        raise BerError(msg)
+        raise ConnectionError(msg)
     return data[0], 2 + digits, int.from_bytes(data[2 : 2 + digits], "big")
 
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from lading.clock import Clock
-from lading.errors import LadingError
+from lading.errors import UnavailableError
 from lading.service.security import ldap_ber as ber
 from lading.service.security.ldap_filter import escape_in_dn, parse_filter
 from lading.service.security.ldap_settings import LdapSettings
@@ -29,13 +29,6 @@ _WRONG = frozenset((19, 32, 34, 49, 50, 53))
 _NO_ATTRIBUTES = "1.1"
 _LARGEST = 4 * 1024 * 1024
 _ANYTHING = parse_filter("(objectClass=*)")
-
-
-class DirectoryError(LadingError):
-    """The directory did not do what it should."""
-
-    retry = True
-    http_status = 503
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,14 +62,14 @@ class LdapClient:
 
     @contextmanager
     def bound(self, dn: str, password: str) -> Iterator[LdapConnection | None]:
-        """A connection of this name; None when the directory refuses it. Raises DirectoryError."""
+        """A connection of this name; None when the directory refuses it. Raises UnavailableError."""
         if not dn or not password:
             yield None
             return
         try:
             with self._connected() as connection:
                 yield connection if connection.bind(dn, password) else None
-        except (OSError, ber.BerError) as error:  # also what TLS says
+        except OSError as error:  # also what TLS says, and what is not LDAP
             raise self._broken(str(error) or type(error).__name__) from error
 
     def find_dn(self, connection: LdapConnection, user: str) -> str | None:
@@ -122,17 +115,17 @@ class LdapClient:
         context = ssl.create_default_context(cafile=str(ca_file) if ca_file is not None else None)
         return context.wrap_socket(sock, server_hostname=self._settings.host)
 
-    def _broken(self, why: str) -> DirectoryError:
+    def _broken(self, why: str) -> UnavailableError:
         msg = f"The directory {self._settings.url} cannot be used: {why}"
         todo = "Try again; if it stays so, check the LADING_LDAP_ settings. Users with a password here can log in."
-        return DirectoryError(msg, left="Nobody was signed in.", todo=todo)
+        return UnavailableError(msg, left="Nobody was signed in.", todo=todo)
 
 
 class LdapConnection:
-    """Asks one thing after the other. OSError and BerError are for those who opened it."""
+    """Asks one thing after the other. OSError is for those who opened it."""
 
     def __init__(
-        self, sock: socket.socket, clock: Clock, deadline_s: float, broken: Callable[[str], DirectoryError]
+        self, sock: socket.socket, clock: Clock, deadline_s: float, broken: Callable[[str], UnavailableError]
     ) -> None:
         self._sock = sock
         self._clock = clock
@@ -141,7 +134,7 @@ class LdapConnection:
         self._last_id = 0
 
     def bind(self, dn: str, password: str) -> bool:
-        """Prove to be somebody. Raises DirectoryError when the directory neither agrees nor refuses."""
+        """Prove to be somebody. Raises UnavailableError when the directory neither agrees nor refuses."""
         simple = ber.pack_text(password, 0x80)
         self._send(ber.pack(_BIND, ber.pack_number(3), ber.pack_text(dn), simple))
         code, why = _result(self._receive(_BOUND))
@@ -150,14 +143,14 @@ class LdapConnection:
         return code == _SUCCESS
 
     def start_tls(self) -> None:
-        """Agree to encrypt what follows. Raises DirectoryError."""
+        """Agree to encrypt what follows. Raises UnavailableError."""
         self._send(ber.pack(_EXTENDED, ber.pack_text(_START_TLS, 0x80)))
         code, why = _result(self._receive(_EXTENDED_DONE))
         if code != _SUCCESS:
             raise self._broken(f"it does not speak TLS: code {code} {why}".strip())
 
     def search(self, search: Search) -> list[Entry]:
-        """What the directory finds. References to other directories are left out. Raises DirectoryError."""
+        """What the directory finds. References to other directories are left out. Raises UnavailableError."""
         limits = (ber.pack_number(search.most), ber.pack_number(max(1, int(self._left_s()))))
         what = (ber.pack(ber.BOOLEAN, b"\0"), search.asked, ber.pack(ber.SEQUENCE, ber.pack_text(search.attribute)))
         where = (ber.pack_text(search.base), ber.pack_number(search.scope, ber.ENUMERATED))
@@ -194,11 +187,11 @@ class LdapConnection:
         tag, _, size = ber.unpack_head(head)
         if tag != ber.SEQUENCE or size > _LARGEST:
             what = "what it sent is no message of LDAP"
-            raise ber.BerError(what)
+            raise ConnectionError(what)
         parts = list(ber.unpack(self._read(size)))
         if len(parts) < 2 or ber.number(parts[0][1]) != self._last_id or parts[1][0] not in wanted:
             what = "it answered something that it was not asked"
-            raise ber.BerError(what)
+            raise ConnectionError(what)
         return parts[1]
 
     def _read(self, size: int) -> bytes:
@@ -224,7 +217,7 @@ def _result(answer: tuple[int, bytes]) -> tuple[int, str]:
     parts = list(ber.unpack(answer[1]))
     if len(parts) < 3 or parts[0][0] != ber.ENUMERATED:
         what = "it answered without a result"
-        raise ber.BerError(what)
+        raise ConnectionError(what)
     return ber.number(parts[0][1]), parts[2][1].decode("utf-8", "replace")[:200]
 
 
@@ -232,13 +225,13 @@ def _entry(content: bytes) -> Entry:
     parts: Sequence[tuple[int, bytes]] = list(ber.unpack(content))
     if len(parts) != 2:
         what = "it found something that is no entry"
-        raise ber.BerError(what)
+        raise ConnectionError(what)
     values: dict[str, tuple[str, ...]] = {}
     for _, attribute in ber.unpack(parts[1][1]):
         pair = list(ber.unpack(attribute))
         if len(pair) != 2:
             what = "it found something that is no entry"
-            raise ber.BerError(what)
+            raise ConnectionError(what)
         name = pair[0][1].decode("utf-8", "replace").lower()
         values[name] = tuple(value.decode("utf-8", "replace") for _, value in ber.unpack(pair[1][1]))
     return Entry(dn=parts[0][1].decode("utf-8", "replace"), values=values)

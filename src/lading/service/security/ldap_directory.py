@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from lading.clock import Clock
-from lading.service.security.ldap_client import DirectoryError, LdapClient, LdapConnection
+from lading.errors import UnavailableError
+from lading.service.security.ldap_client import LdapClient, LdapConnection
 from lading.service.security.ldap_settings import LdapSettings, load_ldap_settings
 from lading.service.security.redaction import HIDDEN
 from lading.settings import LdapVariables
@@ -50,10 +51,10 @@ class LdapDirectory:
         self._secret = secrets.token_bytes(32)
         self._lock = threading.Lock()
         self._known: dict[str, _Known] = {}
-        self._down: tuple[float, DirectoryError] | None = None
+        self._down: tuple[float, UnavailableError] | None = None
 
     def check(self, user: str, password: str) -> bool:
-        """Whether this is the password of the user. Raises DirectoryError."""
+        """Whether this is the password of the user. Raises UnavailableError."""
         if not password:
             return False
         digest = hashlib.blake2b(password.encode("utf-8", "surrogatepass"), key=self._secret).digest()
@@ -70,7 +71,7 @@ class LdapDirectory:
         """The roles of somebody who has logged in; None when the login does not count any longer.
 
         With a service account the directory is asked again after a minute: who left it is out. Without one, the login
-        counts for as long as the settings say. Raises DirectoryError.
+        counts for as long as the settings say. Raises UnavailableError.
         """
         known, now_s = self._known.get(user), self._clock.monotonic_s()
         if not self._settings.service_dn:
@@ -91,10 +92,10 @@ class LdapDirectory:
         """Ask, unless the directory did not answer a moment ago."""
         down, now_s = self._down, self._clock.monotonic_s()
         if down is not None and now_s < down[0]:
-            raise DirectoryError(down[1].what, left=down[1].left, todo=down[1].todo)
+            raise UnavailableError(down[1].what, left=down[1].left, todo=down[1].todo)
         try:
             answer = ask()
-        except DirectoryError as error:
+        except UnavailableError as error:
             self._down = (self._clock.monotonic_s() + LEFT_ALONE_S, error)
             raise
         self._down = None
@@ -128,7 +129,7 @@ class LdapDirectory:
     def _find(self, service: LdapConnection | None, user: str) -> str | None:
         if service is None:
             msg = f"The directory {self._settings.url} refuses LADING_LDAP_SERVICE_DN and its password"
-            raise DirectoryError(msg, left="Nobody was signed in.", todo="Check the service account.")
+            raise UnavailableError(msg, left="Nobody was signed in.", todo="Check the service account.")
         if not self._settings.bind_dn:
             return self._client.find_dn(service, user)
         dn = self._client.dn_of(user)

@@ -21,10 +21,6 @@ _PIECES = re.compile(r"(\{user\}|\{dn\}|\\[0-9a-fA-F]{2}|\\)")
 _MOST_DEPTH = 20
 
 
-class FilterError(ValueError):
-    """A text that is not a filter."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
     """One filter; those of which it is made are its parts."""
@@ -58,24 +54,24 @@ class Filter:
 
 
 def parse_filter(text: str) -> Filter:
-    """Read a filter such as `(&(objectClass=person)(uid={user}))`. Raises FilterError."""
+    """Read a filter such as `(&(objectClass=person)(uid={user}))`. Raises ValueError."""
     found, end = _parse(text.strip(), 0, 0)
     if end != len(text.strip()):
         msg = "something follows the filter"
-        raise FilterError(msg)
+        raise ValueError(msg)
     return found
 
 
 def _parse(text: str, at: int, depth: int) -> tuple[Filter, int]:
     if depth > _MOST_DEPTH or text[at : at + 1] != "(":
         msg = "a filter begins with a bracket"
-        raise FilterError(msg)
+        raise ValueError(msg)
     kind = text[at + 1 : at + 2]
     if kind not in ("&", "|", "!"):
         end = text.find(")", at)
         if end < 0:
             msg = "a bracket is not closed"
-            raise FilterError(msg)
+            raise ValueError(msg)
         return _item(text[at + 1 : end]), end + 1
     parts, end = [], at + 2
     while text[end : end + 1] == "(":
@@ -83,7 +79,7 @@ def _parse(text: str, at: int, depth: int) -> tuple[Filter, int]:
         parts.append(part)
     if text[end : end + 1] != ")" or not parts or (kind == "!" and len(parts) != 1):
         msg = f"what follows {kind} is not a filter"
-        raise FilterError(msg)
+        raise ValueError(msg)
     return Filter(tag=_LISTS.get(kind, _NOT), parts=tuple(parts)), end + 1
 
 
@@ -91,13 +87,13 @@ def _item(text: str) -> Filter:
     match = _ITEM.match(text)
     if match is None:
         msg = f"'{text}' is not a comparison"
-        raise FilterError(msg)
+        raise ValueError(msg)
     attribute, in_dn, rule, sign, value = match[1], bool(match[2]), match[3] or "", match[4], match[5]
     if sign == ":=":
         return Filter(tag=_EXTENSIBLE, attribute=attribute, rule=rule, with_dn=in_dn, values=(value,))
     if not attribute or in_dn or rule:
         msg = f"'{text}' is not a comparison"
-        raise FilterError(msg)
+        raise ValueError(msg)
     if sign == "=" and value == "*":
         return Filter(tag=_PRESENT, attribute=attribute)
     if sign == "=" and "*" in value:
@@ -111,7 +107,7 @@ def _value(text: str, *, given: Mapping[str, str]) -> bytes:
     for piece in _PIECES.split(text):
         if piece == "\\":
             msg = "a backslash is followed by two hexadecimal digits"
-            raise FilterError(msg)
+            raise ValueError(msg)
         if piece.startswith("\\"):
             found += bytes.fromhex(piece[1:])
         elif piece in ("{user}", "{dn}"):

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from lading.errors import ConfigError, SqlError
 from lading.service.security.bind_policy import is_loopback
-from lading.service.security.ldap_filter import FilterError, parse_filter
+from lading.service.security.ldap_filter import parse_filter
 from lading.settings import LdapVariables, read_secret_file
 from lading.sql.syntax.names import check_role_name
 
@@ -110,7 +110,7 @@ def _check_names(given: LdapVariables) -> None:
     for name, text in (("SEARCH_FILTER", given.ldap_search_filter), ("GROUP_FILTER", given.ldap_group_filter)):
         try:
             parse_filter(text)
-        except FilterError as error:
+        except ValueError as error:
             msg = f"{_PREFIX}{name} is not a filter: {error}"
             raise ConfigError(msg, left=_LEFT, todo="Write it as (attribute=value), (&(…)(…)) or (|(…)(…)).") from error
     if bool(given.ldap_group_base) != bool(given.ldap_roles):

@@ -66,7 +66,7 @@ class OpenIdConnect:
         self._pending: dict[str, _Pending] = {}
 
     def begin(self, browser: str, back: str) -> str:
-        """Where to send a browser, which is known by the id in its cookie. Raises ProviderError."""
+        """Where to send a browser, which is known by the id in its cookie. Raises UnavailableError."""
         state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
         place = self._provider.endpoints().authorization
         ends_s = self._clock.monotonic_s() + PENDING_S
@@ -86,7 +86,7 @@ class OpenIdConnect:
         return f"{place}{'&' if '?' in place else '?'}{urlencode(asked)}"
 
     def finish(self, browser: str, answer: Mapping[str, str], *, peer: str = "") -> SignedIn:
-        """Who came back from the provider. Raises AuthError or ProviderError.
+        """Who came back from the provider. Raises AuthError or UnavailableError.
 
         A state counts once, and only in the browser that was sent away with it.
         """
@@ -115,7 +115,7 @@ class OpenIdConnect:
         return self._identity(claims, may_create=self.settings.create_users)
 
     def check_bearer(self, text: str, *, peer: str = "") -> Identity:
-        """Whose access token this is. Raises AuthError or ProviderError."""
+        """Whose access token this is. Raises AuthError or UnavailableError."""
         return self._access.record_proof(Origin(face=Face.HTTP, peer=peer), _BY, lambda: self._by_token(text))
 
     def _by_token(self, text: str) -> Identity:

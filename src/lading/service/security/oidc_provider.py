@@ -13,7 +13,7 @@ import httpx
 import jwt
 
 from lading.clock import Clock
-from lading.errors import AuthError, ConfigError, LadingError
+from lading.errors import AuthError, ConfigError, UnavailableError
 from lading.service.security.bind_policy import is_loopback
 from lading.service.security.oidc_settings import OidcSettings, check_url
 from lading.service.security.redaction import HIDDEN
@@ -23,13 +23,6 @@ _ASK_KEYS_AGAIN_S = 30.0
 """A key that is not known may be new. Somebody who makes key ids up must not have the provider asked each time."""
 _TIMEOUT_S = 5.0
 _LEFT = "Nobody was signed in."
-
-
-class ProviderError(LadingError):
-    """The identity provider did not do what it should."""
-
-    retry = True
-    http_status = 503
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,12 +56,12 @@ class Provider:
         self._trust_env = not is_loopback(urlsplit(settings.issuer).hostname or "")
 
     def endpoints(self) -> Endpoints:
-        """Where to go. Raises ProviderError."""
+        """Where to go. Raises UnavailableError."""
         with self._lock:
             return self._find_endpoints()
 
     def find_key(self, key_id: str) -> jwt.PyJWK | None:
-        """A key by its id; the only key when the id is empty. Raises ProviderError when no key was ever read."""
+        """A key by its id; the only key when the id is empty. Raises UnavailableError when no key was ever read."""
         with self._lock:
             now_s = self._clock.monotonic_s()
             if self._keys is None or now_s - self._keys.read_s > _KEEP_S:
@@ -144,9 +137,9 @@ class Provider:
         try:
             said = self._json(self._send("GET", self._find_endpoints().keys), "its keys")
             found = jwt.PyJWKSet.from_dict(dict(said)).keys
-        except (ProviderError, jwt.PyJWTError) as error:
+        except (UnavailableError, jwt.PyJWTError) as error:
             if self._keys is None:
-                raise error if isinstance(error, ProviderError) else self._broken(str(error)) from error
+                raise error if isinstance(error, UnavailableError) else self._broken(str(error)) from error
             return
         usable = [key for key in found if key.key_type in ("RSA", "EC") and key.public_key_use in (None, "sig")]
         self._keys = _Keys(by_id={key.key_id or "": key for key in usable}, read_s=now_s)
@@ -169,9 +162,9 @@ class Provider:
             raise self._broken(why)
         return body
 
-    def _broken(self, why: str) -> ProviderError:
+    def _broken(self, why: str) -> UnavailableError:
         msg = f"The identity provider {self._settings.issuer} cannot be used: {why}"
-        return ProviderError(msg, left=_LEFT, todo="Try again; if it stays so, check LADING_OIDC_ISSUER.")
+        return UnavailableError(msg, left=_LEFT, todo="Try again; if it stays so, check LADING_OIDC_ISSUER.")
 
 
 _NEEDED = ("authorization_endpoint", "token_endpoint", "jwks_uri")

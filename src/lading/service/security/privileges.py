@@ -184,13 +184,15 @@ def denied(
     user: str, privilege: Privilege, database: str | None = None, table: str | None = None, *, why: str = ""
 ) -> DeniedError:
     """The error for somebody who lacks a privilege, and why it takes one where that is not plain."""
-    where = "'*.*'"
-    if database is not None:
-        where = f"table '{database}.{table}'" if table is not None else f"database '{database}'"
+    where, on = "'*.*'", "everything"
+    if table is not None:
+        where, on = f"table '{database}.{table}'", "table"
+    elif database is not None:
+        where, on = f"database '{database}'", "database"
     asked = Grant(privileges=(privilege,), scope=Scope(database=database, table=table), user=user)
     msg = f"{privilege.value} command denied to user '{user}' for {where}{f': {why}' if why else ''}"
     todo = f"Somebody with ADMIN on everything can run: {render(asked)}."
-    return DeniedError(msg, left="Nothing was changed.", todo=todo, user=user, privilege=privilege.value)
+    return DeniedError(msg, left="Nothing was changed.", todo=todo, user=user, privilege=privilege.value, on=on)
 
 
 def grant_entries(user: str, privileges: Sequence[Privilege], scope: Scope) -> list[GrantEntry]:

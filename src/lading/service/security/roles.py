@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from lading.clock import Clock
-from lading.errors import ConfigError, UserExistsError
+from lading.errors import ConfigError, ConflictError
 from lading.service.security.privileges import ROOT_NAME, Identity, grant_entries
 from lading.sql.statements.users import CreateRole, DropRole, Grant, GrantRole, Revoke, RevokeRole, UserStatement
 from lading.sql.syntax.names import check_role_name
@@ -43,7 +43,7 @@ class Roles:
         entry = RoleEntry(name=statement.name, created_at=self._clock.now())
         try:
             self._store.create_role(entry, audit=self._audit(by, statement.name, statement))
-        except UserExistsError:
+        except ConflictError:
             if not statement.if_not_exists:
                 raise
             return False

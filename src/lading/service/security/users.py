@@ -9,7 +9,7 @@ from typing import assert_never
 from argon2 import PasswordHasher
 
 from lading.clock import Clock
-from lading.errors import ConfigError, DeniedError, UserExistsError
+from lading.errors import ConfigError, ConflictError, DeniedError
 from lading.service.security.audit_log import AuditLog
 from lading.service.security.authentication import Directory, Login
 from lading.service.security.bind_policy import check_listening
@@ -122,7 +122,7 @@ class Access(Login):
         statement = CreateUser(name=name, password=password, if_not_exists=if_not_exists)
         try:
             self._store.create_user(entry, audit=self._audit(by, name, statement))
-        except UserExistsError:
+        except ConflictError:
             if not if_not_exists:
                 raise
             return False
@@ -190,7 +190,7 @@ class Access(Login):
         return NewAccessToken(token_id=token_id, text=text, expires_at=expires_at)
 
     def drop_token(self, token_id: str, *, by: Identity) -> None:
-        """Make a token invalid. Raises UserNotFoundError, also for a token that is none of one's business."""
+        """Make a token invalid. Raises NotFoundError, also for a token that is none of one's business."""
         if token_id not in {entry.token_id for entry in self.list_tokens(by=by)}:
             raise no_token(token_id)
         if by.token is None or by.token.token_id != token_id:
@@ -268,7 +268,7 @@ class Access(Login):
         if self._store.find_user(ROOT_NAME) is None:
             try:
                 self._store.create_user(UserEntry(name=ROOT_NAME, created_at=self._clock.now()))
-            except UserExistsError:
+            except ConflictError:
                 return
 
     def _load(self, name: str) -> UserEntry:

@@ -13,7 +13,7 @@ from pathlib import Path
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from lading.errors import ConfigError, PropertyError, SecretError
+from lading.errors import ConfigError, SecretError, SqlError
 from lading.pipeline.environment import is_for_spark
 from lading.service.security.key_file import KEY_BYTES, KEY_FILE, KEY_VARIABLE, load_keys
 from lading.service.security.redaction import HIDDEN
@@ -58,11 +58,11 @@ class Vault:
         closed = self._keys[self._first].encrypt(nonce, text.encode("utf-8", "surrogatepass"), _FORM.encode())
         return f"{_FORM}:{self._first}:{base64.urlsafe_b64encode(nonce + closed).decode()}"
 
-    def open(self, sealed: str, *, what: str = "A secret", todo: str = "") -> str:
+    def open(self, sealed: str, *, what: str = "A secret", instead: str = "") -> str:
         """What was sealed. Raises SecretError, which says what is lost and what to do, when the key is another one."""
         form, _, rest = sealed.partition(":")
         key_id, _, body = rest.partition(":")
-        advice = f"Put back {KEY_FILE} of the home or {KEY_VARIABLE} as it was{f', or {todo}' if todo else ''}."
+        advice = f"Put back {KEY_FILE} of the home or {KEY_VARIABLE} as it was{f', or {instead}' if instead else ''}."
         if form != _FORM:
             msg = f"{what} cannot be read: it is not sealed as this Lading seals"
             raise SecretError(msg, left=_LEFT, todo=advice)
@@ -92,12 +92,12 @@ def _key_id(key: bytes) -> str:
 
 
 def seal_secrets(vault: Vault, properties: Mapping[str, str]) -> str:
-    """Secrets of a job as the store keeps them. Raises PropertyError for a secret that is only the mask of one."""
+    """Secrets of a job as the store keeps them. Raises SqlError for a secret that is only the mask of one."""
     for name, value in properties.items():
         if value == MASK:
             msg = f"The value of {name} is {MASK}, which is what is shown instead of it"
             todo = f'Write the value itself, or where it is kept: "{name}"="env:NAME" or "file:/path".'
-            raise PropertyError(msg, todo=todo, name=name)
+            raise SqlError(msg, todo=todo, name=name)
     HIDDEN.learn(properties.values())
     return vault.seal(json.dumps(dict(properties)))
 
@@ -110,7 +110,7 @@ def open_secrets(vault: Vault, kept: str | None, *, job: str = "") -> dict[str, 
     if job:
         what, todo = f"The keys of job {job}", f"give job {job} its keys again with ALTER"
     # What was kept before there were vaults is a JSON object.
-    text = kept if kept.startswith("{") else vault.open(kept, what=what, todo=todo)
+    text = kept if kept.startswith("{") else vault.open(kept, what=what, instead=todo)
     try:
         found = json.loads(text)
     except ValueError as error:

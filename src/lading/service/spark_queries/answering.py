@@ -22,14 +22,13 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema, to_arro
 from pyspark.sql.types import DataType, StructField, StructType
 from pyspark.util import _local_iterator_from_socket
 
-from lading.errors import LadingError
+from lading.errors import ConfigError, LadingError
 from lading.model.field_ids import field_id
 from lading.pipeline.checked import checked_query
 from lading.pipeline.environment import without_identity
 from lading.pipeline.remote import RemoteFiles, empty_frame, remote_frame
 from lading.pipeline.sealing import new_key, with_key
 from lading.pipeline.session import is_local
-from lading.service.limits.query_errors import QueryLimitError
 from lading.service.spark_queries.wire import (
     BATCH,
     DONE,
@@ -199,7 +198,7 @@ def _parts(batch: bytes, shape: pa.Schema) -> Iterator[bytes]:
     half = whole.num_rows // 2
     if not half:
         msg = f"A row of the answer takes {len(batch)} bytes; the longest that can be sent has {MOST_BYTES}"
-        raise QueryLimitError(msg, left="Nothing was changed.", todo="Ask for shorter values.")
+        raise ConfigError(msg, code="QueryLimit", left="Nothing was changed.", todo="Ask for shorter values.")
     for part in (whole.slice(0, half), whole.slice(half)):
         yield from _parts(part.serialize().to_pybytes(), shape)
 

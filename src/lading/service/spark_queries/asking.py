@@ -13,15 +13,9 @@ from typing import Any
 import pyarrow as pa
 
 from lading.clock import Clock
-from lading.errors import ConfigError, LadingError, NotSupportedError, RefusedPlanError
+from lading.errors import ConfigError, LadingError, NotSupportedError, UnavailableError
 from lading.pipeline.plan_check import REFUSED_LEFT, REFUSED_TODO
 from lading.service.limits.cancellation import CancelToken, stopped
-from lading.service.limits.query_errors import (
-    QueryLimitError,
-    QueryMemoryError,
-    QueryProcessError,
-    QueryTimeoutError,
-)
 from lading.service.limits.spooled_rows import Portion, keep_portions
 from lading.service.result import Result
 from lading.service.spark_queries.limits import QueryLimits
@@ -70,7 +64,7 @@ class Queries:
                 result = asked.result(request)
         except BaseException as error:
             asked.end()
-            if isinstance(error, QueryMemoryError):
+            if isinstance(error, ConfigError) and error.code == "QueryMemory":
                 # What is left of a Java without memory is not used again. Others who ask it now are told why.
                 line.give_up("another query ran out of memory")
             _let_go(line, give_back)
@@ -164,7 +158,7 @@ class _Asked:
         except OSError as error:
             self._stop.check()
             msg = f"The query process ended while the query ran ({self._why_gone()})"
-            raise QueryProcessError(msg, left=_LEFT, todo="Retry; another one is started.") from error
+            raise UnavailableError(msg, left=_LEFT, todo="Retry; another one is started.") from error
 
     def _wait(self) -> None:
         """Until there is something to read. Neither a client that left nor the clock waits for Spark."""
@@ -174,7 +168,7 @@ class _Asked:
             if left_s <= 0:
                 msg = f"The query took longer than {self._seconds:g} s and was ended"
                 todo = "Ask for less; the limit is `query_timeout`, at most what the service allows."
-                raise QueryTimeoutError(msg, left=_LEFT, todo=todo)
+                raise ConfigError(msg, code="QueryTimeout", left=_LEFT, todo=todo)
             if self._readable.poll(min(left_s, _LOOK_S) * 1000):
                 return
 
@@ -186,27 +180,31 @@ class _Asked:
         match failure.kind:
             case "memory":
                 todo = "Ask for less at a time, or let the service give queries more memory."
-                return QueryMemoryError("The query ran out of memory and was ended", left=_LEFT, todo=todo)
+                return ConfigError(
+                    "The query ran out of memory and was ended", code="QueryMemory", left=_LEFT, todo=todo
+                )
             case "victim":
-                return QueryProcessError("The query process ran out of memory because of another query", **retry)
+                return UnavailableError("The query process ran out of memory because of another query", **retry)
             case "perhaps":
                 msg = "The query process ran out of memory; whether by this query or another one is not known"
-                return QueryProcessError(msg, **retry)
+                return UnavailableError(msg, **retry)
             case "spark":
-                return QueryProcessError("Spark ended while the query ran", **retry)
+                return UnavailableError("Spark ended while the query ran", **retry)
         if failure.kind == "QueryLimit":
-            return QueryLimitError(failure.text, left=_LEFT, todo="Ask for less, or for shorter values.")
+            return ConfigError(failure.text, code="QueryLimit", left=_LEFT, todo="Ask for less, or for shorter values.")
         if failure.kind == "RefusedPlan":
-            return RefusedPlanError(failure.text, left=REFUSED_LEFT, todo=REFUSED_TODO)
+            return NotSupportedError(failure.text, code="RefusedPlan", left=REFUSED_LEFT, todo=REFUSED_TODO)
         if failure.kind != "query":
             return NotSupportedError(failure.text, todo="A query only reads tables.")
         if _TOO_LARGE in failure.text:
             msg = "Parts of the answer are too large for the memory of the query process"
-            return QueryLimitError(msg, left=_LEFT, todo="Ask for less at a time.")
+            return ConfigError(msg, code="QueryLimit", left=_LEFT, todo="Ask for less at a time.")
         msg = f"Spark cannot answer the query: {failure.text or 'it gives no reason'}"
         return ConfigError(msg, left=_LEFT, todo="Check the names of its columns.")
 
 
-def _too_large(what: str, limit: str) -> QueryLimitError:
+def _too_large(what: str, limit: str) -> ConfigError:
     msg = f"The answer {what}, which is the limit of the service"
-    return QueryLimitError(msg, left=_LEFT, todo=f"Ask for less, or raise `--query-limit {limit}=…` of the service.")
+    return ConfigError(
+        msg, code="QueryLimit", left=_LEFT, todo=f"Ask for less, or raise `--query-limit {limit}=…` of the service."
+    )

@@ -16,11 +16,11 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from lading.errors import UnavailableError
 from lading.pipeline.environment import spark_environment
 from lading.pipeline.java import find_java
 from lading.service.home import Home
 from lading.service.limits.cancellation import CancelToken
-from lading.service.limits.query_errors import QueryProcessError
 from lading.service.spark_queries.limits import MIB, QueryLimits
 from lading.service.spark_queries.wire import OUT_OF_MEMORY, SPARK_ENDED, PeerGoneError, read_frame, send_frame
 from lading.settings import environment
@@ -92,7 +92,7 @@ class QueryProcess:
         with self._lock:
             if self._is_closed:
                 msg = "The service is ending"
-                raise QueryProcessError(msg, left="The query was not begun.", todo="Retry when it runs again.")
+                raise UnavailableError(msg, left="The query was not begun.", todo="Retry when it runs again.")
             current = self._child
             is_over = current is not None and current.done() and (current.exception() or not current.result().is_alive)
             if current is not None and is_over and not current.exception():
@@ -137,7 +137,7 @@ class _Child:
             self.kill("it did not start")
             msg = "The query process did not start"
             todo = "See the log of the service; `lading doctor` tries the same."
-            raise QueryProcessError(msg, left="The query was not begun.", todo=todo) from error
+            raise UnavailableError(msg, left="The query was not begun.", todo=todo) from error
         self._control.settimeout(None)
 
     def ask(self) -> Line:

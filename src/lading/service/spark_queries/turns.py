@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Callable
 
 from lading.clock import Clock
+from lading.errors import UnavailableError
 from lading.service.limits.cancellation import CancelToken, stopped
-from lading.service.limits.query_errors import BusyError
 from lading.service.spark_queries.limits import QueryLimits
 
 LOOK_S = 0.5
@@ -25,7 +25,7 @@ class QueryTurns:
         self._waiting: list[tuple[object, str]] = []
 
     def take(self, user: str, stop: CancelToken, seconds: float) -> Callable[[], None]:
-        """Wait for a turn. Returns what gives it back. Raises BusyError when too many wait, or for too long."""
+        """Wait for a turn. Returns what gives it back. Raises UnavailableError when too many wait, or for too long."""
         ticket = object()
         with self._changed:
             self._join(ticket, user)
@@ -68,5 +68,5 @@ class QueryTurns:
             self._changed.notify_all()
 
 
-def _busy(what: str) -> BusyError:
-    return BusyError(what, left="It was not begun.", todo="Retry later.")
+def _busy(what: str) -> UnavailableError:
+    return UnavailableError(what, left="It was not begun.", todo="Retry later.")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from lading.errors import ConfigError, JobExistsError, JobNotFoundError
+from lading.errors import ConfigError, ConflictError, JobNotFoundError
 from lading.ids import new_job_id
 from lading.jobs.events import Created, Event, PausedByUser, Resumed, Stopped
 from lading.jobs.record import JobKind, JobName, JobRecord
@@ -49,7 +49,9 @@ def create_job(session: Session, statement: CreateJob) -> Result:
     definition = define_streaming_job(statement)
     if session.lading.store.find_job(JobName(kind=JobKind.STREAMING, name=statement.name)) is not None:
         msg = f"job name exist: {statement.name}"
-        raise JobExistsError(msg, left="It was not touched.", todo="Choose another name, or drop it first.")
+        raise ConflictError(
+            msg, code="JobExists", left="It was not touched.", todo="Choose another name, or drop it first."
+        )
     database = definition.table.db if definition.table.db is not None else session.database
     qualified = replace(definition.table, db=database)
     insert = _bound(session, replace(statement.insert, table=qualified, source=_located(statement.insert.source)))
@@ -158,7 +160,7 @@ def _moves(session: Session, record: JobRecord, key: str) -> tuple[Head | None, 
     compiled, _ = session.lading.compile(record)
     if compiled.plan_move is None:
         msg = f"{record.full_name} does not load files"
-        raise ConfigError(msg, left="Nothing was changed.")
+        raise ConfigError(msg, left="Nothing was changed.", todo="Move its partitions with ALTER ROUTINE LOAD.")
     bills = session.lading.bills(record, 1)
     positions: Positions = bills[0].positions if bills else compiled.source.open(compiled.job.start)
     remark = warn_outside(key, source_of(written_statement(record)))

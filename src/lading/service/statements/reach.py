@@ -31,7 +31,7 @@ from lading.sql.statements.users import Privilege
 def check_source(session: Session, asked: SourceFunction, old: SourceFunction | None = None) -> None:
     """Refuse a source that the user of a session may not have read; `old` is what the job has now.
 
-    What stays as it is was checked when it was made. Raises PropertyError or DeniedError.
+    What stays as it is was checked when it was made. Raises SqlError or DeniedError.
     """
     rights, source = session.rights, source_spec(asked)
     before = source_spec(old) if old is not None else None

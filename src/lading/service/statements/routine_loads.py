@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import replace
 
-from lading.errors import ConfigError, JobExistsError, JobNotFoundError, JobStateError
+from lading.errors import ConfigError, ConflictError, JobNotFoundError, JobStateError
 from lading.ids import new_job_id
 from lading.jobs.events import Created, Event, PausedByUser, Resumed, Stopped
 from lading.jobs.record import JobKind, JobName, JobRecord, JobState
@@ -128,7 +128,9 @@ def _check_room(session: Session, name: str, database: str) -> None:
     store = session.lading.store
     if store.find_job(JobName(kind=JobKind.ROUTINE, name=name, database=database)) is not None:
         msg = f"Name {name} already used in db {database}"
-        raise JobExistsError(msg, left="It was not touched.", todo="Choose another name, or stop it first.")
+        raise ConflictError(
+            msg, code="JobExists", left="It was not touched.", todo="Choose another name, or stop it first."
+        )
     most = int(store.read_setting(MAX_JOBS_SETTING) or DEFAULT_MAX_JOBS)
     alive = len(store.list_jobs(kind=JobKind.ROUTINE))
     if alive > most:

@@ -85,7 +85,7 @@ def _views(session: Session, query: Query) -> Result:
             return tables.ask(text)
         except sqlite3.Error as error:
             msg = f"The query cannot be answered: {error}"
-            raise ConfigError(msg, todo="Check the names of its columns.") from error
+            raise ConfigError(msg, left="Nothing was changed.", todo="Check the names of its columns.") from error
 
 
 def _fill(tables: SmallTables, name: str, columns: Sequence[str], rows: Iterable[Mapping[str, str | None]]) -> None:
@@ -123,7 +123,8 @@ def _tables(session: Session, query: Query) -> Result:
         shown = {view: name for (_, name), view in names.items()}
         if not any(view in error.what for view in shown):
             raise
-        raise type(error)(_without_names(error.what, shown), left=error.left, todo=error.todo) from error
+        what = _without_names(error.what, shown)
+        raise ConfigError(what, code=error.code, left=error.left, todo=error.todo) from error
 
 
 def _lent(places: Sequence[S3Access]) -> Mapping[str, str]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import pyarrow.parquet as pq
 
-from lading.errors import HeadLostError, NotOpenError
+from lading.errors import HeadLostError, JobStateError
 from lading.jobs.record import JobRecord
 from lading.model.batch import StagedFile
 from lading.model.bill import Bill
@@ -57,7 +57,7 @@ def verify_job(record: JobRecord, table: LakeTable) -> Verdict:
     head = table.read_head(record.job_id)
     if head is None:
         msg = f"Job {record.name} has no head in {record.target}"
-        raise NotOpenError(msg, left="Nothing was changed.", todo="Run the job first.")
+        raise JobStateError(msg, left="Nothing was changed.", todo="Run the job first.")
     bills = [table.bills.read(record.job_id, head)]
     # Behind a bill whose history other engines removed nothing can be added up.
     while (old := bills[-1].continues) is not None and not bills[-1].is_without_history:

@@ -1,12 +1,8 @@
 """What can be wrong with a file or a listing, said so that a person knows what to do.
 
-    SourceError
-    ├── FileGoneError         listed, and deleted before it was read
-    ├── FileChangedError      listed, and replaced before or while it was read
-    ├── FileUnreadableError   cut off, of another format, or not what the job expects
-    └── ListingError
-        ├── PlaceMissingError      the folder is not there
-        └── UnsortedListingError   the store does not list in the order of keys; the next listing is sorted here
+    StageError     listed, and deleted or replaced before it was read
+    SourceError    cut off, of another format, or not what the job expects
+    ListingError   PlaceMissing: the folder is not there; UnsortedListing: the next listing is sorted here
 
 What pyarrow, the disk and the store say is put into the words of jobs here, and nowhere else.
 """
@@ -18,55 +14,31 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 
-from lading.errors import ListingError, SourceError, StorageError
+from lading.errors import ListingError, SourceError, StageError, StorageError
 from lading.storage.errors import CHANGED, GONE, cause_of, fault_of
 
 _NOTHING = "Nothing of this batch was committed; the position is unchanged."
 
 
-class FileGoneError(SourceError):
-    """A listed file was deleted before it was read. The next attempt lists again, and goes on without it."""
-
-    retry = True
-
-
-class FileChangedError(SourceError):
-    """A listed file was replaced before or while it was read."""
-
-    retry = True
-
-
-class FileUnreadableError(SourceError):
-    """A file is cut off, of another format, or not what the job expects."""
-
-
-class PlaceMissingError(ListingError):
-    """The folder of the files is not there."""
-
-
-class UnsortedListingError(ListingError):
-    """A listing came in another order than that of keys. The store knows that now, and sorts the next one."""
-
-
-def file_gone(uri: str) -> FileGoneError:
+def file_gone(uri: str) -> StageError:
     """The file is no longer where it was listed."""
     msg = f"File {uri} was deleted between listing and reading"
     todo = "The next attempt lists again and goes on without it; put it back under a new name to have it loaded."
-    return FileGoneError(msg, left=_NOTHING, todo=todo, file=uri)
+    return StageError(msg, left=_NOTHING, todo=todo, file=uri)
 
 
-def file_changed(uri: str, was: str, now: str) -> FileChangedError:
+def file_changed(uri: str, was: str, now: str) -> StageError:
     """The file is not the one that was listed."""
     msg = f"File {uri} was replaced between listing and reading: it was {was} and is {now}"
     todo = "The next batch reads it as it is then. Write files under another name and rename them when they are whole."
-    return FileChangedError(msg, left=_NOTHING, todo=todo, file=uri)
+    return StageError(msg, left=_NOTHING, todo=todo, file=uri)
 
 
-def file_unreadable(uri: str, why: str) -> FileUnreadableError:
+def file_unreadable(uri: str, why: str) -> SourceError:
     """The file cannot be read to its end."""
     msg = f"File {uri} cannot be read: {why}"
     todo = 'Replace the file and RESUME, or move the job past it with its key as offset {"fileName": …}.'
-    return FileUnreadableError(msg, left=_NOTHING, todo=todo, file=uri)
+    return SourceError(msg, left=_NOTHING, todo=todo, file=uri)
 
 
 def file_not_fetched(uri: str, why: object) -> StorageError:
@@ -81,18 +53,22 @@ def listing_failed(uri: str, why: object, todo: str = "Check that it exists and 
     return ListingError(msg, left="Nothing was read; the position is unchanged.", todo=todo, prefix=uri)
 
 
-def place_missing(folder: str) -> PlaceMissingError:
+def place_missing(folder: str) -> ListingError:
     """The folder of the files is not there."""
     msg = f"Failed to fetch meta: the folder {folder} does not exist"
     todo = "Create the folder, or mount what it is on."
-    return PlaceMissingError(msg, left="Nothing was read; the position is unchanged.", todo=todo, prefix=folder)
+    return ListingError(
+        msg, code="PlaceMissing", left="Nothing was read; the position is unchanged.", todo=todo, prefix=folder
+    )
 
 
-def listing_unsorted(uri: str) -> UnsortedListingError:
+def listing_unsorted(uri: str) -> ListingError:
     """A key came after one that it sorts before."""
     msg = f"Failed to fetch meta: the files under {uri} are not listed in the order of their keys"
     todo = "They are listed again and sorted here."
-    return UnsortedListingError(msg, left="Nothing was read; the position is unchanged.", todo=todo, prefix=uri)
+    return ListingError(
+        msg, code="UnsortedListing", left="Nothing was read; the position is unchanged.", todo=todo, prefix=uri
+    )
 
 
 @contextmanager

@@ -74,8 +74,8 @@ def _to_load(survey: Survey) -> FileCount:
 def plan_file_moves(source: FilesSource, positions: Positions, key: str, remark: str = "") -> tuple[PartitionMove, ...]:
     """A move of a file job. Lists the prefix: files between the two names are counted."""
     if len(positions.partitions) != 1:
-        msg = "A job that loads files has one position"
-        raise ConfigError(msg, left="Nothing was changed.")
+        msg = f"A job that loads files has one position, and {len(positions.partitions)} were found"
+        raise ConfigError(msg, left="Nothing was changed.", todo="Report this, with SHOW BILLS of the job.")
     name, state = next(iter(positions.partitions.items()))
     low, high = sorted((state.at, key))
     files, size = 0, 0

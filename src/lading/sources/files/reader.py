@@ -37,7 +37,7 @@ def read_splits(spec: FilesSpec, splits: Sequence[Split]) -> Iterator[pa.RecordB
 def read_split(spec: FilesSpec, split: Split, *, store: ReadStore | None = None) -> Iterator[pa.RecordBatch | SplitEnd]:
     """Every row of a split, good or bad, in batches; then one SplitEnd.
 
-    Raises FileGoneError, FileChangedError, FileUnreadableError or StorageError, each with the name of the file. The
+    Raises StageError, StageError, SourceError or StorageError, each with the name of the file. The
     rows before it must be thrown away then: no SplitEnd, no split. Memory is bounded by the block size and by
     `max_record_bytes`, for parquet and orc by one batch of one row group or one stripe.
     """

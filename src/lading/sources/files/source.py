@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from lading.clock import Clock, SystemClock
-from lading.errors import ConfigError
+from lading.errors import ConfigError, ListingError
 from lading.model.batch import Limits, Split
 from lading.model.file_offset import file_name_or_none
 from lading.model.positions import BEGINNING, ListedPartition, Listing, PartitionState, Positions
-from lading.sources.files.errors import PlaceMissingError, UnsortedListingError, listing_failed
+from lading.sources.files.errors import listing_failed
 from lading.sources.files.glob import compile_glob
 from lading.sources.files.listing import list_files
 from lading.sources.files.packing import SplitSizing, end_of, pack_files
@@ -263,13 +263,17 @@ class FilesSource:
         """Some stores do not list in the order of keys. That shows in the middle; from then on the store sorts."""
         try:
             return look()
-        except UnsortedListingError:
+        except ListingError as error:
+            if error.code != "UnsortedListing":
+                raise
             return look()
 
     def _is_missing(self) -> bool:
         try:
             next(self._matching(BEGINNING), None)
-        except PlaceMissingError:
+        except ListingError as error:
+            if error.code != "PlaceMissing":
+                raise
             return True
         return False
 
@@ -278,8 +282,8 @@ class FilesSource:
         error."""
         try:
             yield from self._listed(start_after)
-        except PlaceMissingError:
-            if not may_be_missing:
+        except ListingError as error:
+            if not may_be_missing or error.code != "PlaceMissing":
                 raise
 
     def _listed(self, start_after: str) -> Iterator[ObjectInfo]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from lading.errors import AlterError
+from lading.errors import SqlError
 from lading.sources.discovery import DISCOVERY, check_discovery, without
 from lading.sql.properties.kafka import read_kafka_properties
 from lading.sql.statements.alter import AlteredSource
@@ -21,7 +21,7 @@ def alter(old: Mapping[str, str], changed: Mapping[str, str], consumed: Collecti
     has_default = any(name in changed for name in _DEFAULTS)
     if asked.partitions and not asked.offsets and not has_default:
         msg = "Must set offset or default offset with partition property"
-        raise AlterError(msg, todo="Add kafka_offsets or property.kafka_default_offsets.")
+        raise SqlError(msg, code="Alter", todo="Add kafka_offsets or property.kafka_default_offsets.")
     if is_new:
         return AlteredSource(properties={**without(old, KAFKA_STARTS), **changed}, is_new=True)
     check_discovery(old, changed, "kafka_partitions")
@@ -30,7 +30,9 @@ def alter(old: Mapping[str, str], changed: Mapping[str, str], consumed: Collecti
     for name in moves:
         if name not in consumed:
             msg = f"The partition {name} is not in the consumed partitions"
-            raise AlterError(msg, todo=f"The job reads: {', '.join(sorted(consumed)) or 'none'}.", partition=name)
+            raise SqlError(
+                msg, code="Alter", todo=f"The job reads: {', '.join(sorted(consumed)) or 'none'}.", partition=name
+            )
     kept = without(changed, ("kafka_partitions", "kafka_offsets"))
     base = without(old, _DEFAULTS) if has_default else dict(old)
     merged = without(base, ("kafka_offsets",)) if has_default else base

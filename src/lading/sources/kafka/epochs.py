@@ -38,7 +38,7 @@ def check_not_cut(spec: KafkaSpec, clock: Clock, places: Mapping[int, tuple[int,
     """Ask leaders whether they have everything before offset, of leader epoch. By partition: offset, epoch.
 
     The client asks before it fetches: whatever it delivers of a partition, also its end, means that the log is whole.
-    Raises LogCutError, or ListingError when nobody answers.
+    Raises SourceError, or ListingError when nobody answers.
     """
     from confluent_kafka import TopicPartition
 

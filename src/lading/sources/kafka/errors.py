@@ -1,33 +1,13 @@
 """What can be wrong with a topic or its brokers, said so that a person knows what to do.
 
-    SourceError
-    └── BeyondEndError    the position is behind the end of the partition
-        └── LogCutError   records that were read are gone, and others stand in their place
-
 Foreign errors of librdkafka are translated here, nowhere else.
 """
 
 from __future__ import annotations
 
-from lading.errors import (
-    ConfigError,
-    ListingError,
-    PropertyError,
-    SourceError,
-    SourceReplacedError,
-    StageError,
-    TrimmedError,
-)
+from lading.errors import ConfigError, ListingError, SourceError, SqlError, StageError, TrimmedError
 
 _STANDS = "Nothing was read; the position is unchanged."
-
-
-class BeyondEndError(SourceError):
-    """A position is behind the end of its partition: the log was cut, or the position was set wrongly."""
-
-
-class LogCutError(BeyondEndError):
-    """The log of a partition was cut before the position, and written again: an unclean election of its leader."""
 
 
 def unreachable(topic: str, brokers: str, why: object, reason: str = "") -> ListingError:
@@ -43,16 +23,16 @@ def topic_missing(topic: str, brokers: str) -> ListingError:
     return ListingError(msg, left=_STANDS, todo="Make the topic, or ALTER the job to another.", topic=topic)
 
 
-def partition_missing(topic: str, number: int) -> PropertyError:
+def partition_missing(topic: str, number: int) -> SqlError:
     """The user named a partition that is not there."""
     msg = f"There is a custom kafka partition {number} which is invalid for topic {topic}"
-    return PropertyError(msg, todo="Name partitions that the topic has.", partition=str(number), topic=topic)
+    return SqlError(msg, todo="Name partitions that the topic has.", partition=str(number), topic=topic)
 
 
-def not_an_offset(partition: str, at: str) -> PropertyError:
+def not_an_offset(partition: str, at: str) -> SqlError:
     """A position that Kafka cannot have."""
     msg = f"Partition {partition} cannot stand at {at!r}: a position in Kafka must be an integer"
-    return PropertyError(msg, left=_STANDS, todo="Move it with ALTER to an offset.", partition=partition, at=at)
+    return SqlError(msg, left=_STANDS, todo="Move it with ALTER to an offset.", partition=partition, at=at)
 
 
 def trimmed(topic: str, partition: int, at: int, horizon: int) -> TrimmedError:
@@ -74,28 +54,28 @@ def cut_while_reading(topic: str, partition: int, at: int, why: str) -> TrimmedE
     )
 
 
-def beyond_end(topic: str, partition: int, at: int, latest: int) -> BeyondEndError:
+def beyond_end(topic: str, partition: int, at: int, latest: int) -> SourceError:
     """Records that were read, or that the user counted on, are not in the log."""
     msg = f"Offset {at} of partition {partition} of topic {topic} is greater than kafka latest offset {latest}"
     todo = "Find out whether the log was cut; then move the partition with ALTER."
-    return BeyondEndError(msg, left=_STANDS, todo=todo, partition=str(partition), at=str(at), latest=str(latest))
+    return SourceError(msg, left=_STANDS, todo=todo, partition=str(partition), at=str(at), latest=str(latest))
 
 
-def log_cut(topic: str, partition: int, at: int, why: str) -> LogCutError:
+def log_cut(topic: str, partition: int, at: int, why: str) -> SourceError:
     """Records up to the position were read from a log that is no longer there."""
     msg = (
         f"The log of partition {partition} of topic {topic} was cut before offset {at}, up to which it was read; "
         f"records that came since then may have offsets before it and were not loaded ({why})"
     )
     todo = "Move the partition with ALTER to where the log was cut; rows that were loaded before stay in the table."
-    return LogCutError(msg, left=_STANDS, todo=todo, partition=str(partition), at=str(at))
+    return SourceError(msg, left=_STANDS, todo=todo, partition=str(partition), at=str(at))
 
 
-def replaced_while_reading(topic: str, was: str, now: str) -> SourceReplacedError:
+def replaced_while_reading(topic: str, was: str, now: str) -> SourceError:
     """The records may be those of another topic."""
     msg = f"Topic {topic} was deleted and made again while it was read: its incarnation was {was!r} and is {now!r}"
     todo = "Move the job to the new topic with ALTER, or make a new job."
-    return SourceReplacedError(msg, left="Nothing was committed; the position is unchanged.", todo=todo)
+    return SourceError(msg, left="Nothing was committed; the position is unchanged.", todo=todo)
 
 
 def read_failed(topic: str, partition: int, at: int, why: object) -> StageError:

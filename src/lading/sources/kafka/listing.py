@@ -111,7 +111,7 @@ class Cluster:
         return {number: None if offset < 0 else offset for number, offset in _offsets(found).items()}
 
     def check_not_cut(self, places: Mapping[int, tuple[int, int]]) -> None:
-        """By partition, an offset and the epoch of the leader that had everything before it. Raises LogCutError."""
+        """By partition, an offset and the epoch of the leader that had everything before it. Raises SourceError."""
         check_not_cut(self._spec, self._clock, places, self._timeout_s)
 
     def _check_cluster(self) -> None:

@@ -44,7 +44,7 @@ def read_splits(
     """For each split in turn every row, good or bad, in batches; then one SplitEnd.
 
     A range that is cut by the limits of its split on bytes or seconds ends after the last record that was yielded.
-    Raises TrimmedError, SourceReplacedError or StageError; the rows before it must be thrown away then. Memory is
+    Raises TrimmedError, SourceError or StageError; the rows before it must be thrown away then. Memory is
     bounded by the queue of the client, one block, and what may wait of other ranges.
     """
     if not splits:

@@ -70,7 +70,7 @@ class KafkaSource:
         return Listing(incarnation=topic.incarnation, partitions=partitions, can_shrink=False)
 
     def plan(self, ready: Mapping[str, PartitionState], limits: Limits) -> tuple[Split, ...]:
-        """One split per partition that has something to read. Raises TrimmedError or BeyondEndError."""
+        """One split per partition that has something to read. Raises TrimmedError or SourceError."""
         if not ready:
             return ()
         states = {int(name): state for name, state in ready.items()}

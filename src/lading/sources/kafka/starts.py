@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from lading.errors import PropertyError
+from lading.errors import SqlError
 
 OFFSET_BEGINNING = "OFFSET_BEGINNING"
 OFFSET_END = "OFFSET_END"
@@ -56,6 +56,6 @@ def moment_of(place: str) -> datetime:
     return moment
 
 
-def _refuse(place: str) -> PropertyError:
+def _refuse(place: str) -> SqlError:
     msg = f"kafka_offsets must be an integer or a date time, OFFSET_BEGINNING or OFFSET_END, and it is {place!r}"
-    return PropertyError(msg, value=place)
+    return SqlError(msg, todo="Write one of these.", value=place)

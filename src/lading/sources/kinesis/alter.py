@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from lading.errors import AlterError
+from lading.errors import SqlError
 from lading.sources.discovery import DISCOVERY, check_discovery, without
 from lading.sql.properties.kinesis import read_kinesis_properties
 from lading.sql.properties.starts import SHARD_END
@@ -27,7 +27,9 @@ def alter(properties: Mapping[str, str], changed: Mapping[str, str], consumed: C
     for name in asked.shards:
         if name not in consumed:
             msg = f"The shard {name} is not in the consumed shards"
-            raise AlterError(msg, todo=f"The job reads: {', '.join(sorted(consumed)) or 'none'}.", partition=name)
+            raise SqlError(
+                msg, code="Alter", todo=f"The job reads: {', '.join(sorted(consumed)) or 'none'}.", partition=name
+            )
     check_discovery(old, changed, "kinesis_shards")
     has_default = _DEFAULT in changed
     starts = asked.shard_positions or (tuple(asked.default_position for _ in asked.shards) if has_default else ())

@@ -78,7 +78,7 @@ def is_passing(error: Exception) -> bool:
 def translated(error: Exception, stream: str, doing: str) -> LadingError:
     """An error of Lading for an error of botocore. Secrets stand in none of them."""
     code, why = code_of(error), _why(error)
-    facts: dict[str, Any] = {"stream": stream, "code": code}
+    facts: dict[str, Any] = {"stream": stream, "aws_code": code}
     if code == NOT_FOUND:
         msg = f"Stream {stream} was not found while {doing}: {why}"
         return ConfigError(msg, left=_NOTHING, todo="Check kinesis_stream, aws.region and aws.endpoint.", **facts)
@@ -114,7 +114,7 @@ def listing_incomplete(stream: str, why: str) -> ListingError:
     )
 
 
-def start_refused(msg: str, todo: str = "", **facts: Any) -> ConfigError:
+def start_refused(msg: str, todo: str, **facts: Any) -> ConfigError:
     """A start that cannot be used."""
     return ConfigError(msg, left="Nothing was opened.", todo=todo, **facts)
 

@@ -38,10 +38,6 @@ class UserRecord:
         return int.from_bytes(hashlib.md5(self.key.encode(), usedforsecurity=False).digest(), "big")
 
 
-class _NotAggregatedError(Exception):
-    """The bytes are not an AggregatedRecord."""
-
-
 def user_records_or_none(data: bytes) -> list[UserRecord] | None:
     """The records of an aggregate, in their order. None: it is a plain record."""
     if not data.startswith(MAGIC) or len(data) < len(MAGIC) + _DIGEST:
@@ -51,7 +47,7 @@ def user_records_or_none(data: bytes) -> list[UserRecord] | None:
         return None
     try:
         return _aggregated(body)
-    except (_NotAggregatedError, UnicodeDecodeError, ValueError):
+    except ValueError:
         return None
 
 
@@ -64,7 +60,7 @@ def _aggregated(body: bytes) -> list[UserRecord]:
     keys, hashes, parts = list[str](), list[int](), list[bytes]()
     for number, value in _fields(body):
         if number in (1, 2, 3) and not isinstance(value, bytes):
-            raise _NotAggregatedError
+            raise ValueError
         match number, value:
             case 1, bytes():
                 keys.append(value.decode())
@@ -88,11 +84,11 @@ def _record(part: bytes, keys: list[str], hashes: list[int]) -> UserRecord:
             case 3, bytes():
                 data = value
             case ((1 | 2 | 3), _):
-                raise _NotAggregatedError
+                raise ValueError
     if key_index is None or data is None or key_index >= len(keys):
-        raise _NotAggregatedError
+        raise ValueError
     if hash_index is not None and hash_index >= len(hashes):
-        raise _NotAggregatedError
+        raise ValueError
     return UserRecord(keys[key_index], None if hash_index is None else hashes[hash_index], data)
 
 
@@ -103,7 +99,7 @@ def _fields(body: bytes) -> Iterator[tuple[int, int | bytes]]:
         tag, at = _varint(body, at)
         number, wire = tag >> 3, tag & 7
         if number == 0:
-            raise _NotAggregatedError
+            raise ValueError
         if wire == _VARINT:
             value, at = _varint(body, at)
             yield number, value
@@ -113,9 +109,9 @@ def _fields(body: bytes) -> Iterator[tuple[int, int | bytes]]:
         elif wire in (_FIXED64, _FIXED32):
             size = 8 if wire == _FIXED64 else 4
         else:
-            raise _NotAggregatedError
+            raise ValueError
         if at + size > len(body):
-            raise _NotAggregatedError
+            raise ValueError
         yield number, body[at : at + size]
         at += size
 
@@ -124,7 +120,7 @@ def _varint(body: bytes, at: int) -> tuple[int, int]:
     value = shift = 0
     while True:
         if at >= len(body) or shift > _MAX_SHIFT:
-            raise _NotAggregatedError
+            raise ValueError
         byte = body[at]
         at += 1
         value |= (byte & 0x7F) << shift

@@ -1,9 +1,7 @@
 """What can be wrong with a schema registry, said so that a person knows what to do.
 
-SourceError
-├── RegistryUnavailableError   it did not answer, or not now: the batch is tried again
-├── RegistryRefusedError       it answered, but will not give what is needed
-└── NoSuchSchemaError          it has no such schema: the record is a bad row
+StageError when it did not answer: the batch is tried again. SourceError when it will not give what is needed; with the
+code NoSuchSchema when it has no such schema, which makes the record a bad row.
 """
 
 from __future__ import annotations
@@ -12,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from lading.errors import SourceError
+from lading.errors import SourceError, StageError
 
 _NOTHING = "Nothing of this batch was committed; the position is unchanged."
 _NO_SUCH_SCHEMA = (40401, 40402, 40403)
@@ -20,22 +18,8 @@ _NO_SUCH_SCHEMA = (40401, 40402, 40403)
 _NOT_NOW = (408, 429)
 
 
-class RegistryUnavailableError(SourceError):
-    """The schema registry did not answer, or not now."""
-
-    retry = True
-
-
-class RegistryRefusedError(SourceError):
-    """The schema registry will not give what is needed."""
-
-
-class NoSuchSchemaError(SourceError):
-    """The registry says for certain that it has no such schema. Never leaves this room: the record is a bad row."""
-
-
-def registry_refused(url: str, why: object, todo: str) -> RegistryRefusedError:
-    return RegistryRefusedError(f"The schema registry {url} cannot be used: {why}", left=_NOTHING, todo=todo)
+def registry_refused(url: str, why: object, todo: str) -> SourceError:
+    return SourceError(f"The schema registry {url} cannot be used: {why}", left=_NOTHING, todo=todo)
 
 
 @contextmanager
@@ -47,7 +31,8 @@ def asking(url: str) -> Iterator[None]:
         yield
     except SchemaRegistryError as error:
         if error.http_status_code == 404 and error.error_code in _NO_SUCH_SCHEMA:
-            raise NoSuchSchemaError(error.error_message) from error
+            msg, todo = error.error_message, "Register the schema; its records are bad rows until then."
+            raise SourceError(msg, code="NoSuchSchema", left=_NOTHING, todo=todo) from error
         if error.http_status_code >= 500 or error.http_status_code in _NOT_NOW:
             raise _unavailable(url, error) from error
         raise registry_refused(url, error, "Check its url and the credentials, then RESUME.") from error
@@ -65,6 +50,6 @@ def _http_errors() -> tuple[type[Exception], ...]:
     return tuple(kind for library in libraries for kind in (library.HTTPError, library.InvalidURL))
 
 
-def _unavailable(url: str, why: object) -> RegistryUnavailableError:
+def _unavailable(url: str, why: object) -> StageError:
     msg = f"The schema registry {url} did not answer: {why}"
-    return RegistryUnavailableError(msg, left=_NOTHING, todo="The batch is tried again. Check that the registry runs.")
+    return StageError(msg, left=_NOTHING, todo="The batch is tried again. Check that the registry runs.")

@@ -93,7 +93,7 @@ class RecordParser:
         columns = [*metas, places, whole_numbers(block.numbers)]
         if any(len(column) != count for column in columns):
             msg = f"A block of {count} records came with columns of {[len(column) for column in columns]} values"
-            raise ConfigError(msg, left="Nothing was read.")
+            raise ConfigError(msg, left="Nothing was read.", todo="Report this, with the format of the job.")
         return columns
 
     def _batches(self, taken: Taken, beside: Sequence[pa.Array]) -> Iterator[pa.RecordBatch]:

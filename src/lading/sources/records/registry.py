@@ -12,9 +12,8 @@ import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from lading.errors import ConfigError
+from lading.errors import ConfigError, SourceError
 from lading.sources.records.columns import text_column
-from lading.sources.records.errors import NoSuchSchemaError
 from lading.sources.records.parsed import Flaw, Taken, runs
 from lading.sources.records.spec import RecordFormat, RecordKind, RegistryAccess
 from lading.sources.records.value_text import Scalar, text_of
@@ -40,7 +39,7 @@ _DEFAULTS = {"timeout": "10", "max.retries": "3", "retries.wait.ms": "500"}
 class Values(Protocol):
     """Takes one record apart.
 
-    Raises NoSuchSchemaError, or one of the many errors that bytes of another kind can lead to.
+    Raises SourceError, or one of the many errors that bytes of another kind can lead to.
     """
 
     def fields(self, schema_id: int, value: bytes) -> Mapping[str, Any]:
@@ -88,7 +87,9 @@ class RegistryRecords:
             row = [text_of(fields.get(name)) for name in self._names]
             # Text of half a character can be in a value, but not in a column.
             "".join(text for text in row if isinstance(text, str)).encode()
-        except NoSuchSchemaError as error:
+        except SourceError as error:
+            if error.code != "NoSuchSchema":
+                raise
             self._unknown[schema_id] = f"The registry has no schema {schema_id}: {error.what}"
             return self._unknown[schema_id]
         except _undecodable() as error:

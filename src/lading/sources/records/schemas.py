@@ -25,7 +25,7 @@ class Schemas:
     def fetch(self, schema_id: int) -> Files:
         """Names and schemas, each behind those it refers to; the wanted one is the last and has no name.
 
-        Raises NoSuchSchemaError, and ValueError for a schema of another kind.
+        Raises SourceError, and ValueError for a schema of another kind.
         """
         if schema_id not in self._fetched:
             with asking(self._url):

@@ -16,7 +16,7 @@ from sqlglot.errors import ParseError as SqlglotParseError
 from sqlglot.errors import TokenError
 from sqlglot.parsers.doris import DorisParser
 
-from lading.errors import NotSupportedError, ParseError
+from lading.errors import NotSupportedError, SqlError
 from lading.sql.syntax.spans import Span
 
 _SYNTAX = ("CAST", "TRY_CAST", "CONVERT", "EXTRACT", "POSITION", "SUBSTRING", "TRIM")
@@ -54,7 +54,7 @@ def parse_expression_tree(text: str, span: Span) -> exp.Expr:
     written = {name for name, part in tree.args.items() if part}
     if not isinstance(tree, exp.Select) or written != {"expressions"} or len(tree.expressions) != 1:
         msg = f"mismatched input: {_short(text)} is not one expression"
-        raise ParseError(msg, place=span, hint="expected one expression")
+        raise SqlError(msg, place=span, hint="expected one expression")
     _check_variables(tree, span)
     found: exp.Expr = tree.expressions[0]
     return found
@@ -101,10 +101,10 @@ def _parse(text: str, span: Span, *, shift: int) -> exp.Expr:
         raise too_deep(span) from error
     except TokenError as error:
         msg = "The expression cannot be cut into words"
-        raise ParseError(msg, place=span, hint="cannot be read") from error
+        raise SqlError(msg, place=span, hint="cannot be read") from error
     if len(trees) != 1 or trees[0] is None:
         msg = "mismatched input: expected one expression"
-        raise ParseError(msg, place=span, hint="expected one expression")
+        raise SqlError(msg, place=span, hint="expected one expression")
     _check_units(trees[0], span)
     return trees[0]
 
@@ -121,7 +121,7 @@ def _check_units(tree: exp.Expr, span: Span) -> None:
                     _check_unit(part, UNITS, span)
         elif not _WORD.fullmatch(node.name):
             msg = f"mismatched input {_short(node.name)!r} in an expression"
-            raise ParseError(msg, place=span, hint="expected a word")
+            raise SqlError(msg, place=span, hint="expected a word")
 
 
 def _check_unit(unit: exp.Expr, known: frozenset[str], span: Span) -> None:
@@ -141,26 +141,26 @@ def is_unit(node: exp.Expr) -> bool:
     return is_bare and node.name.upper() in UNITS
 
 
-def unknown_unit(written: str, known: frozenset[str], place: Span) -> ParseError:
+def unknown_unit(written: str, known: frozenset[str], place: Span) -> SqlError:
     """The error for what stands in the place of a unit and is none."""
     msg = f"mismatched input {_short(written)!r}, expected a unit of time"
-    return ParseError(msg, place=place, hint="expected a unit", todo=f"Units are: {', '.join(sorted(known))}.")
+    return SqlError(msg, place=place, hint="expected a unit", todo=f"Units are: {', '.join(sorted(known))}.")
 
 
-def too_deep(span: Span) -> ParseError:
+def too_deep(span: Span) -> SqlError:
     """The error for brackets within brackets within brackets."""
     msg = "The statement is nested too deeply"
-    return ParseError(msg, place=span, hint="too deep", todo="Write it with fewer brackets.")
+    return SqlError(msg, place=span, hint="too deep", todo="Write it with fewer brackets.")
 
 
-def _syntax_error(error: SqlglotParseError, text: str, span: Span, shift: int) -> ParseError:
+def _syntax_error(error: SqlglotParseError, text: str, span: Span, shift: int) -> SqlError:
     found = error.errors[0] if error.errors else {}
     wrong = str(found.get("highlight") or "")
     end = _offset(text, int(found.get("line") or 1), int(found.get("col") or 0)) - shift
     size = span.end - span.start
     place = span.inner(max(end - len(wrong), 0), end) if wrong and 0 < end <= size else span
     msg = f"mismatched input {_short(wrong)!r} in an expression" if wrong else "mismatched input in an expression"
-    return ParseError(msg, place=place, hint=_plain(str(found.get("description") or "")))
+    return SqlError(msg, place=place, hint=_plain(str(found.get("description") or "")))
 
 
 def _offset(text: str, line: int, column: int) -> int:

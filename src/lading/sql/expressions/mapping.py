@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from sqlglot import exp
 
-from lading.errors import NotSupportedError, ParseError, SqlError
+from lading.errors import NotSupportedError, SqlError
 from lading.sql.expressions.dialect import (
     UNITS,
     has_unit,
@@ -177,7 +177,7 @@ class _Translator:
             raise NotSupportedError(msg, place=place_of(node, self._span), hint="not supported")
         if isinstance(node, exp.Literal) and not node.is_string and not _NUMBER.fullmatch(node.name):
             msg = f"mismatched input {node.name!r}, expected a number"
-            raise ParseError(msg, place=place_of(node, self._span), hint="expected a number")
+            raise SqlError(msg, place=place_of(node, self._span), hint="expected a number")
         if isinstance(node, exp.Cast):
             return node if is_spark_cast(node) else self._cast(node)
         if isinstance(node, exp.Column):

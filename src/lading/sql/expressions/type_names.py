@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from lading.errors import NotSupportedError, ParseError, SqlError
+from lading.errors import NotSupportedError, SqlError
 from lading.sql.syntax.cursor import Cursor
 from lading.sql.syntax.spans import Span
 
@@ -74,7 +74,7 @@ def read_type(cursor: Cursor) -> TypeName:
         return TypeName(name=_nested(cursor, word))
     if word not in _PLAIN:
         msg = f"mismatched input '{span.slice}': no column can have this type"
-        raise ParseError(msg, place=span, hint="unknown type", todo=f"Known are: {', '.join(sorted(_PLAIN))}, …")
+        raise SqlError(msg, place=span, hint="unknown type", todo=f"Known are: {', '.join(sorted(_PLAIN))}, …")
     if word == "DOUBLE":
         cursor.accept("PRECISION")
     if word in _WITH_FRACTION:
@@ -95,7 +95,7 @@ def _length(cursor: Cursor) -> int | None:
     length = cursor.number("a length")
     if length < 1:
         msg = "mismatched input: a length is at least 1"
-        raise ParseError(msg, place=span, hint="at least 1")
+        raise SqlError(msg, place=span, hint="at least 1")
     cursor.expect_symbol(")")
     return length
 
@@ -111,7 +111,7 @@ def _decimal(cursor: Cursor, span: Span) -> str:
         msg = (
             f"decimal({digits},{scale}) is not possible: 1 to {_MOST_DIGITS} digits, of which some are behind the point"
         )
-        raise ParseError(msg, place=Span(cursor.text, span.start, cursor.previous.span.end), hint="not possible")
+        raise SqlError(msg, place=Span(cursor.text, span.start, cursor.previous.span.end), hint="not possible")
     return f"decimal({digits},{scale})"
 
 
@@ -122,7 +122,7 @@ def _fraction(cursor: Cursor) -> None:
     span = cursor.token.span
     if cursor.number("a number of digits") > _MOST_FRACTION:
         msg = f"A time has at most {_MOST_FRACTION} digits of a second"
-        raise ParseError(msg, place=span, hint=f"at most {_MOST_FRACTION}")
+        raise SqlError(msg, place=span, hint=f"at most {_MOST_FRACTION}")
     cursor.expect_symbol(")")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from lading.errors import PropertyError
+from lading.errors import SqlError
 from lading.model.file_offset import file_name_or_none
 from lading.sql.properties.values import Rule, boolean, ratio, read_fields, refuse, timezone, whole, word
 
@@ -143,7 +143,7 @@ def _session(properties: Mapping[str, str]) -> SessionVariables:
             raise refuse(msg, property=_SESSION + name, todo=f"Known are: {', '.join(sorted(rules))}.")
         try:
             found[rules[name].field] = rules[name].read(name, _as_boolean(name, value))
-        except PropertyError as error:
+        except SqlError as error:
             msg = f"Variable '{name}' can't be set to the value of '{value}'"
             raise refuse(msg, property=_SESSION + name, value=value) from error
     return SessionVariables(**found)

@@ -67,7 +67,7 @@ _ONLY = {
 
 
 def check_settings(properties: Mapping[str, str]) -> None:
-    """Refuse `property.…` that is not on the list. Raises PropertyError."""
+    """Refuse `property.…` that is not on the list. Raises SqlError."""
     for name, value in properties.items():
         setting = name.removeprefix(PREFIX)
         if setting not in FOR_EVERYBODY and setting not in FOR_ADMINS:

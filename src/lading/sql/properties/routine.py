@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from lading.errors import NotSupportedError, PropertyError
+from lading.errors import NotSupportedError, SqlError
 from lading.model.row_formats import CsvOptions, JsonOptions
 from lading.sql.properties.row_formats import (
     ENCLOSE_RULES,
@@ -58,7 +58,7 @@ REGISTRY_FORMATS = ("avro", "protobuf")
 """Formats whose schemas are in a registry. Only Kafka has one."""
 
 
-def invalid_format(given: str) -> PropertyError:
+def invalid_format(given: str) -> SqlError:
     """The error for a format that cannot be in a record."""
     msg = f"Invalid format type: {given} cannot be in a record"
     todo = "Say csv or json; avro and protobuf are for KAFKA."

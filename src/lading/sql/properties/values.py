@@ -14,10 +14,10 @@ from functools import cache
 from typing import Any
 from zoneinfo import available_timezones
 
-from lading.errors import PropertyError
+from lading.errors import SqlError
 
 Read = Callable[[str, str], Any]
-"""Name and text to the value; raises PropertyError."""
+"""Name and text to the value; raises SqlError."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,9 +30,9 @@ class Rule:
     read: Read
 
 
-def refuse(message: str, *, todo: str = "", **facts: Any) -> PropertyError:
+def refuse(message: str, *, todo: str = "Correct the property.", **facts: Any) -> SqlError:
     """The error for a property that cannot be used."""
-    return PropertyError(message, todo=todo, **facts)
+    return SqlError(message, todo=todo, **facts)
 
 
 def read_fields(rules: Sequence[Rule], properties: Mapping[str, str]) -> dict[str, Any]:

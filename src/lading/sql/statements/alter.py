@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Protocol
 
-from lading.errors import AlterError
+from lading.errors import SqlError
 from lading.sql.properties.files import read_file_source
 from lading.sql.properties.jobs import read_job_properties
 from lading.sql.properties.routine import ALTERABLE_PROPERTY_NAMES, check_names, read_routine_properties
@@ -54,7 +54,7 @@ def alter_streaming_job(old: CreateJob, alter: AlterJob, *, current_db: str | No
     new = replace(old, properties={**old.properties, **alter.properties}, insert=insert)
     if new == old and "offset" not in alter.properties:  # the same offset again is a move back to it
         msg = "No properties or sql changed"
-        raise AlterError(msg, todo="Say what is to be different.")
+        raise SqlError(msg, code="Alter", todo="Say what is to be different.")
     read_job_properties(new.properties)
     read_file_source(new.insert.source)
     return new
@@ -63,13 +63,19 @@ def alter_streaming_job(old: CreateJob, alter: AlterJob, *, current_db: str | No
 def _check_insert(old: InsertSelect, new: InsertSelect, current_db: str | None) -> None:
     if _full(old.table, current_db) != _full(new.table, current_db):
         msg = f"target table cannot be modified in ALTER JOB: it is {old.table}, not {new.table}"
-        raise AlterError(msg, place=new.table.span, hint="another table", todo="Make a new job for another table.")
+        raise SqlError(
+            msg, code="Alter", place=new.table.span, hint="another table", todo="Make a new job for another table."
+        )
     if old.source.name != new.source.name:
         msg = f"source type cannot be modified in ALTER JOB: it is {old.source.name}, not {new.source.name}"
-        raise AlterError(msg, place=new.source.span, hint="another source", todo="Make a new job for another source.")
+        raise SqlError(
+            msg, code="Alter", place=new.source.span, hint="another source", todo="Make a new job for another source."
+        )
     if old.source.properties.get("uri") != new.source.properties.get("uri"):
         msg = f"The uri property cannot be modified in ALTER JOB: it is {old.source.properties.get('uri')!r}"
-        raise AlterError(msg, place=new.source.span, hint="another uri", todo="Make a new job for other files.")
+        raise SqlError(
+            msg, code="Alter", place=new.source.span, hint="another uri", todo="Make a new job for other files."
+        )
 
 
 def _full(name: QualifiedName, current_db: str | None) -> tuple[str | None, str]:
@@ -94,7 +100,7 @@ class AlterableSource(Protocol):
         ...
 
     def alter(self, old: Mapping[str, str], changed: Mapping[str, str], consumed: Collection[str]) -> AlteredSource:
-        """The properties after ALTER names some. `consumed` are the partitions that the job reads. Raises AlterError.
+        """The properties after ALTER names some. `consumed` are the partitions that the job reads. Raises SqlError.
 
         Law: what the statement does not name stays as it is, and nothing that was read is read again unless a move
         says so.
@@ -146,7 +152,7 @@ def alter_routine_load(
 def check_keys_stay(old: CreateRoutineLoad, alter: AlterRoutineLoad) -> None:
     """Keys are for the address, the topic and the protocol that they were given for.
 
-    Raises AlterError when another one is named without them: users who may alter a job could point them elsewhere.
+    Raises SqlError when another one is named without them: users who may alter a job could point them elsewhere.
     """
     changed = alter.source.properties if alter.source is not None else {}
     known = old.source.properties
@@ -155,7 +161,7 @@ def check_keys_stay(old: CreateRoutineLoad, alter: AlterRoutineLoad) -> None:
     if moved and kept:
         msg = f"{', '.join(moved)} cannot be changed without the keys: they would be sent or used elsewhere"
         todo = f"Write them in the same statement: {', '.join(kept)}."
-        raise AlterError(msg, todo=todo)
+        raise SqlError(msg, code="Alter", todo=todo)
 
 
 def _is_reached_with_keys(name: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from lading.errors import ParseError
+from lading.errors import SqlError
 from lading.sql.syntax.cursor import Cursor
 from lading.sql.syntax.tokens import Kind, quote_string
 
@@ -61,7 +61,7 @@ def _one_of(cursor: Cursor, known: tuple[str, ...]) -> str:
     word = cursor.string("a word in quotes").lower()
     if word not in known:
         msg = f"'{word}' is none of {', '.join(known)}"
-        raise ParseError(msg, place=span, hint=f"expected {' or '.join(known)}")
+        raise SqlError(msg, place=span, hint=f"expected {' or '.join(known)}")
     return word
 
 
@@ -75,4 +75,4 @@ def _time(cursor: Cursor) -> datetime:
     except (ValueError, OverflowError) as error:
         msg = f"'{text}' is not a time"
         todo = "Write it as '2026-01-31 18:00:00', in UTC."
-        raise ParseError(msg, place=span, hint="not a time", todo=todo) from error
+        raise SqlError(msg, place=span, hint="not a time", todo=todo) from error

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from lading.errors import NotSupportedError, PropertyError
+from lading.errors import NotSupportedError, SqlError
 from lading.sql.expressions.mapping import SparkExpression, translate_expression
 from lading.sql.properties.files import FileProperties, S3Properties, read_file_source
 from lading.sql.properties.jobs import StreamingJobProperties, read_job_properties
@@ -78,7 +78,7 @@ def _placed(source: SourceFunction) -> Iterator[None]:
     """Say where in the text a wrong property stands, when the statement was read from a text."""
     try:
         yield
-    except PropertyError as error:
+    except SqlError as error:
         if error.place is None and (place := _find_property(source.span, str(error.facts.get("property", "")))):
             error.place = place
             error.hint = "this property"
@@ -115,7 +115,7 @@ def _streaming_job(statement: CreateJob) -> StreamingJobDefinition:
             f"insert into cols should be corresponding to the query output: {len(insert.columns)} columns are named "
             f"and {len(columns)} are selected"
         )
-        raise PropertyError(msg, place=insert.table.span, hint="another number of columns")
+        raise SqlError(msg, place=insert.table.span, hint="another number of columns")
     where = (
         translate_expression(insert.where, strict_cast=strict, source_alias=insert.source_alias)
         if insert.where
@@ -180,7 +180,7 @@ def check_format(format: str, source: KafkaProperties | KinesisProperties) -> No
         raise invalid_format(format)
     if not source.registry_url:
         msg = f"property.{REGISTRY_URL} is a required property for the format {format}"
-        raise PropertyError(msg, property=f"property.{REGISTRY_URL}")
+        raise SqlError(msg, property=f"property.{REGISTRY_URL}")
 
 
 def check_merge_rules(statement: CreateRoutineLoad) -> None:

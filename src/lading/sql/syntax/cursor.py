@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import NoReturn
 
-from lading.errors import ParseError
+from lading.errors import SqlError
 from lading.sql.statements.parts import Expression, QualifiedName
 from lading.sql.syntax.spans import Span
 from lading.sql.syntax.tokens import Kind, Token, tokenize
@@ -92,7 +92,7 @@ class Cursor:
         """Say that something else was expected here."""
         raise self.mismatch(*expected)
 
-    def mismatch(self, *expected: str) -> ParseError:
+    def mismatch(self, *expected: str) -> SqlError:
         """The error for a token that does not fit here."""
         wanted = (
             "a statement"
@@ -102,10 +102,10 @@ class Cursor:
         if self.token.kind is Kind.END:
             end = self.previous.span.end
             msg = f"mismatched input '<EOF>': the statement ends too early, expected {wanted}"
-            return ParseError(msg, place=Span(self.text, end, end), hint=f"expected {wanted}", expected=expected)
+            return SqlError(msg, place=Span(self.text, end, end), hint=f"expected {wanted}", expected=expected)
         span = self.token.span
         msg = f"mismatched input '{span.slice}', expected {wanted}"
-        return ParseError(msg, place=span, hint=f"expected {wanted}", expected=expected)
+        return SqlError(msg, place=span, hint=f"expected {wanted}", expected=expected)
 
     def identifier(self, what: str) -> str:
         """Take a name, quoted or not."""
@@ -122,7 +122,7 @@ class Cursor:
         span = Span(self.text, start, self.previous.span.end)
         if len(parts) > 2:
             msg = f"labelParts in load should be [db.]label: the name of a {what} has at most two parts"
-            raise ParseError(msg, place=span, hint="too many parts")
+            raise SqlError(msg, place=span, hint="too many parts")
         return QualifiedName(name=parts[-1], db=parts[0] if len(parts) == 2 else None, span=span)
 
     def label(self, what: str) -> str:
@@ -144,7 +144,7 @@ class Cursor:
         span = Span(self.text, start, self.previous.span.end)
         if len(parts) > 2:
             msg = "labelParts in load should be [db.]label"
-            raise ParseError(msg, place=span, hint="too many parts", todo="Write the job as db.name or as name.")
+            raise SqlError(msg, place=span, hint="too many parts", todo="Write the job as db.name or as name.")
         return QualifiedName(name=parts[-1], db=parts[0] if len(parts) == 2 else None, span=span)
 
     def _joins(self, symbol: str) -> bool:
@@ -187,7 +187,7 @@ class Cursor:
             key = self._property_part("the name of a property")
             if key in found:
                 msg = f"Property {key} is set twice"
-                raise ParseError(msg, place=span, hint="set before", todo="Keep one of the two.")
+                raise SqlError(msg, place=span, hint="set before", todo="Keep one of the two.")
             self.expect_symbol("=")
             found[key] = self._property_part("a value")
 
@@ -244,7 +244,7 @@ class Cursor:
             if self.is_done:
                 closing = _OPENING[open_ones[-1].value]
                 msg = f"mismatched input: {open_ones[-1].value} is not closed"
-                raise ParseError(msg, place=open_ones[-1].span, hint=f"no {closing} follows")
+                raise SqlError(msg, place=open_ones[-1].span, hint=f"no {closing} follows")
             if token.kind is Kind.SYMBOL and token.value in _OPENING:
                 open_ones.append(token)
             elif token.kind is Kind.SYMBOL and token.value in _OPENING.values():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from lading.errors import InvalidNameError
+from lading.errors import SqlError
 from lading.sql.syntax.spans import Span
 
 _JOB = re.compile(r"[^\W\d_][\w\-]{0,63}")
@@ -19,17 +19,17 @@ def check_routine_load_name(name: str, place: Span | None = None) -> None:
     """Refuse a name that no routine load can have."""
     if not _JOB.fullmatch(name):
         msg = f"Incorrect ROUTINE LOAD NAME name '{name}': it is longer than 64 or contains illegal characters"
-        raise InvalidNameError(msg, place=place, hint="not a name of a job", todo=_RULE)
+        raise SqlError(msg, place=place, hint="not a name of a job", todo=_RULE)
 
 
 def check_job_name(name: str, place: Span | None = None) -> None:
     """Refuse a name that no streaming job can have."""
     if not _JOB.fullmatch(name):
         msg = f"Incorrect job name '{name}': it is longer than 64 or contains illegal characters"
-        raise InvalidNameError(msg, place=place, hint="not a name of a job", todo=_RULE)
+        raise SqlError(msg, place=place, hint="not a name of a job", todo=_RULE)
     if name.lower().startswith(_INNER):
         msg = f"Job name '{name}' cannot be used: a job name may not start with {_INNER}"
-        raise InvalidNameError(msg, place=place, hint="reserved", todo="Choose another name.")
+        raise SqlError(msg, place=place, hint="reserved", todo="Choose another name.")
 
 
 def check_object_name(name: str, what: str, place: Span | None = None) -> None:
@@ -38,7 +38,7 @@ def check_object_name(name: str, what: str, place: Span | None = None) -> None:
     has_dot = what in ("database", "table") and "." in name
     if not name or len(name) > _MOST_NAME or _ODD.search(name) or name in (".", "..") or has_dot:
         msg = f"'{name}' cannot be the name of a {what}"
-        raise InvalidNameError(msg, place=place, hint="not a name", todo="Use letters, digits and underscores.")
+        raise SqlError(msg, place=place, hint="not a name", todo="Use letters, digits and underscores.")
 
 
 def check_role_name(name: str, place: Span | None = None) -> None:
@@ -53,4 +53,4 @@ def check_user_name(name: str, place: Span | None = None, *, what: str = "user")
         rule = (
             "A name has at most 64 letters, digits, dots, hyphens, underscores and @, and begins with one of the first."
         )
-        raise InvalidNameError(msg, place=place, hint=f"not a name of a {what}", todo=rule)
+        raise SqlError(msg, place=place, hint=f"not a name of a {what}", todo=rule)

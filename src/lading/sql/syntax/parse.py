@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lading.errors import ParseError
+from lading.errors import SqlError
 from lading.sql.expressions.dialect import too_deep
 from lading.sql.statements.audit import parse_show_audit
 from lading.sql.statements.jobs import Statement
@@ -140,7 +140,7 @@ def parse_statement(text: str, check: Check = lambda form: None) -> Statement:
         continue
     if cursor.token.kind is not Kind.END:
         msg = "There is more than one statement"
-        raise ParseError(msg, place=cursor.token.span, hint="a second statement", todo="Send them one by one.")
+        raise SqlError(msg, place=cursor.token.span, hint="a second statement", todo="Send them one by one.")
     return found
 
 
@@ -163,7 +163,7 @@ def _parsed(cursor: Cursor, parser: Callable[[Cursor], Statement]) -> Statement:
         raise too_deep(first) from error
 
 
-def _unknown_form(cursor: Cursor) -> ParseError:
+def _unknown_form(cursor: Cursor) -> SqlError:
     """Say which word could have come where the text leaves every known form."""
     forms = [words.split() for words, _ in _FORMS]
     known = 0

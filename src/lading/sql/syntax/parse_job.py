@@ -6,7 +6,7 @@ from typing import Literal, cast
 
 from sqlglot import exp
 
-from lading.errors import NotSupportedError, ParseError
+from lading.errors import NotSupportedError, SqlError
 from lading.sql.expressions.dialect import parse_query_tree
 from lading.sql.statements.jobs import AlterJob, ControlJob, CreateJob, ExplainJob, Query, ShowCreateJob, ShowLoad
 from lading.sql.statements.parts import SourceFunction
@@ -98,7 +98,7 @@ def parse_query(cursor: Cursor) -> Query:
     tree = parse_query_tree(text, span)
     if not isinstance(tree, exp.Query):
         msg = "mismatched input: this is not a query"
-        raise ParseError(msg, place=span, hint="expected a query")
+        raise SqlError(msg, place=span, hint="expected a query")
     calls = [table.this for table in tree.find_all(exp.Table) if isinstance(table.this, exp.Anonymous)]
     return Query(text=text, functions=tuple(_function(call) for call in calls))
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, cast
 
 from sqlglot import exp
 
-from lading.errors import ParseError
+from lading.errors import SqlError
 from lading.sql.expressions.dialect import parse_expression_tree
 from lading.sql.expressions.mapping import check_rowwise
 from lading.sql.statements.jobs import (
@@ -106,7 +106,7 @@ def _clause(cursor: Cursor, found: LoadClauses) -> LoadClauses:
     if getattr(found, field) is not None:
         place = Span(cursor.text, start.start, cursor.previous.span.end)
         msg = "repeat setting of clause load property: this clause was written before"
-        raise ParseError(msg, place=place, hint="repeated", todo="Keep one of the two.")
+        raise SqlError(msg, place=place, hint="repeated", todo="Keep one of the two.")
     return replace(found, **{field: value})
 
 
@@ -140,7 +140,7 @@ def _checked(written: Expression) -> Expression:
     tree = parse_expression_tree(written.text, written.span)
     if isinstance(tree, exp.Alias):
         msg = f"mismatched input: {written.text} is not an expression"
-        raise ParseError(msg, place=written.span, hint="expected one expression")
+        raise SqlError(msg, place=written.span, hint="expected one expression")
     check_rowwise(tree, written.span)
     return written
 
@@ -212,7 +212,7 @@ def _task_job(cursor: Cursor) -> QualifiedName:
     db = cursor.identifier("the name of a database") if cursor.accept("FROM") or cursor.accept("IN") else None
     if not cursor.accept("WHERE") or cursor.token.value.upper() != "JOBNAME":
         msg = "please designate a jobName, as in WHERE JobName = 'clicks'"
-        raise ParseError(msg, place=cursor.token.span, hint="expected WHERE JobName = '…'")
+        raise SqlError(msg, place=cursor.token.span, hint="expected WHERE JobName = '…'")
     cursor.take()
     cursor.expect_symbol("=")
     span = cursor.token.span

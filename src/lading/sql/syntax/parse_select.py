@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from lading.errors import NotSupportedError, ParseError
+from lading.errors import NotSupportedError, SqlError
 from lading.sql.expressions.dialect import parse_expression_tree
 from lading.sql.expressions.mapping import check_rowwise
 from lading.sql.statements.parts import Expression, InsertSelect, SelectItem, SourceFunction
@@ -71,7 +71,7 @@ def _target_columns(cursor: Cursor) -> tuple[str, ...]:
         name = cursor.identifier("the name of a column")
         if name.lower() in (known.lower() for known in names):
             msg = f"Column {name} is named twice"
-            raise ParseError(msg, place=span, hint="named before")
+            raise SqlError(msg, place=span, hint="named before")
         names.append(name)
 
     if cursor.token.is_symbol("("):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lading.errors import ParseError
+from lading.errors import SqlError
 from lading.model.table import PartitionField
 from lading.sql.expressions.type_names import read_type
 from lading.sql.statements.parts import QualifiedName
@@ -79,7 +79,7 @@ def _explain_doris(cursor: Cursor) -> None:
     if cursor.token.upper in ("DUPLICATE", "UNIQUE", "AGGREGATE", "DISTRIBUTED", "ENGINE", "PROPERTIES", "PARTITION"):
         msg = f"mismatched input '{cursor.token.span.slice}', expected USING"
         todo = "Lading's tables are lakehouse tables: write for example USING delta, and PARTITIONED BY (…)."
-        raise ParseError(msg, place=cursor.token.span, hint="expected USING", todo=todo)
+        raise SqlError(msg, place=cursor.token.span, hint="expected USING", todo=todo)
 
 
 def _new_table(cursor: Cursor) -> QualifiedName:
@@ -97,12 +97,12 @@ def _columns(cursor: Cursor) -> tuple[ColumnDefinition, ...]:
         span = cursor.token.span
         if cursor.sees("PRIMARY", "KEY"):
             msg = "PRIMARY KEY is not supported: loads append rows to tables, and replace none"
-            raise ParseError(msg, place=span, hint="leave it out")
+            raise SqlError(msg, place=span, hint="leave it out")
         column = _column(cursor)
         check_object_name(column.name, "column", span)
         if column.name.lower() in (known.name.lower() for known in found):
             msg = f"Column {column.name} is there twice"
-            raise ParseError(msg, place=span, hint="named before")
+            raise SqlError(msg, place=span, hint="named before")
         found.append(column)
 
     cursor.listed(read)
@@ -128,7 +128,7 @@ def _partition_fields(cursor: Cursor, columns: tuple[ColumnDefinition, ...]) -> 
         name = cursor.identifier("the name of a column")
         if name.lower() not in known:
             msg = f"The table has no column {name} to partition by"
-            raise ParseError(msg, place=span, hint="unknown column")
+            raise SqlError(msg, place=span, hint="unknown column")
         return known[name.lower()]
 
     def read() -> None:
@@ -157,7 +157,7 @@ def _positive(cursor: Cursor) -> int:
     count = cursor.number("a number")
     if count < 1:
         msg = "mismatched input: the number must be at least 1"
-        raise ParseError(msg, place=span, hint="at least 1")
+        raise SqlError(msg, place=span, hint="at least 1")
     return count
 
 

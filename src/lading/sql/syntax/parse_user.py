@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lading.errors import NotSupportedError, ParseError
+from lading.errors import NotSupportedError, SqlError
 from lading.sql.statements.users import (
     EVERYWHERE,
     ON_SERVICE_IDENTITY,
@@ -158,7 +158,7 @@ def _days(cursor: Cursor) -> int:
     days = cursor.number("a number of days")
     if not 1 <= days <= MOST_DAYS:
         msg = f"A token is valid for 1 to {MOST_DAYS} days"
-        raise ParseError(msg, place=span, hint="not possible", todo="Write NEVER EXPIRES if it should not end.")
+        raise SqlError(msg, place=span, hint="not possible", todo="Write NEVER EXPIRES if it should not end.")
     cursor.choose("DAYS", "DAY")
     return days
 
@@ -240,10 +240,10 @@ def _password(cursor: Cursor) -> str:
     password = cursor.string("a password in quotes")
     if not password:
         msg = "The password is empty"
-        raise ParseError(msg, place=span, hint="empty", todo="Give at least one letter.")
+        raise SqlError(msg, place=span, hint="empty", todo="Give at least one letter.")
     if password in PLACEHOLDERS:
         msg = "This is the place of a password, and not a password"
-        raise ParseError(msg, place=span, hint="write a password here")
+        raise SqlError(msg, place=span, hint="write a password here")
     return password
 
 
@@ -256,7 +256,7 @@ def _privileges_and_scope(cursor: Cursor) -> tuple[tuple[Privilege, ...], Scope]
     if len(privileges) > 1:
         place = Span(cursor.text, start, cursor.previous.span.end)
         msg = "USAGE is for an identity, and the other privileges are for tables"
-        raise ParseError(msg, place=place, hint="not together", todo="Write two statements.")
+        raise SqlError(msg, place=place, hint="not together", todo="Write two statements.")
     return privileges, _identity(cursor)
 
 
@@ -294,7 +294,7 @@ def _scope(cursor: Cursor) -> Scope:
         parts = parts[1:] if parts[0] else _without_star(parts, place)
     if len(parts) > 2:
         msg = "A privilege holds for *, for db.* or for db.table"
-        raise ParseError(msg, place=place, hint="too many parts")
+        raise SqlError(msg, place=place, hint="too many parts")
     database, table = parts[0], parts[1] if len(parts) == 2 else None
     if database is None:
         _without_star(parts, place)
@@ -306,7 +306,7 @@ def _without_star(parts: list[str | None], place: Span) -> list[str | None]:
     """What follows a star that stands for everything, which can only be stars."""
     if any(part is not None for part in parts):
         msg = "A privilege on a table of any database is not possible"
-        raise ParseError(msg, place=place, hint="not possible", todo="Name the database.")
+        raise SqlError(msg, place=place, hint="not possible", todo="Name the database.")
     return parts[1:]
 
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from enum import Enum
 
-from lading.errors import ParseError
+from lading.errors import SqlError
 from lading.sql.syntax.spans import Span
 
 
@@ -74,7 +74,7 @@ def tokenize(text: str) -> tuple[Token, ...]:
         match = _TOKEN.match(text, at)
         if match is None:  # pragma: no cover - every letter is space, word or symbol
             msg = "The text cannot be read"
-            raise ParseError(msg, place=Span(text, at, at + 1))
+            raise SqlError(msg, place=Span(text, at, at + 1))
         if match.lastgroup in ("open", "unclosed"):
             raise _unclosed(text, match)
         if match.lastgroup != "space":
@@ -100,11 +100,11 @@ def _token(text: str, match: re.Match[str]) -> Token:
             return Token(Kind.SYMBOL, body, span)
 
 
-def _unclosed(text: str, match: re.Match[str]) -> ParseError:
+def _unclosed(text: str, match: re.Match[str]) -> SqlError:
     what = "comment" if match[0] == "/*" else "name" if match[0] == "`" else "string"
     closing = "*/" if match[0] == "/*" else match[0]
     msg = f"The {what} that begins here is not closed"
-    return ParseError(msg, place=Span(text, match.start(), match.end()), hint=f"no {closing} follows")
+    return SqlError(msg, place=Span(text, match.start(), match.end()), hint=f"no {closing} follows")
 
 
 def unquote(literal: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from lading import __version__
-from lading.errors import NotATableError
+from lading.errors import TableError
 from lading.ids import JobId
 from lading.model.batch import StagedFile
 from lading.model.bill import Bill
@@ -168,6 +168,6 @@ def _restore(commit_info: Mapping[str, Any]) -> Restore | None:
     return Restore(to=int(version) if version.isdigit() else None)
 
 
-def _unreadable(where: str, why: str) -> NotATableError:
+def _unreadable(where: str, why: str) -> TableError:
     msg = f"The log entry {where} of the Delta table cannot be read: {why}"
-    return NotATableError(msg, left="Nothing was changed.", todo="Repair the table's log before the job goes on.")
+    return TableError(msg, left="Nothing was changed.", todo="Repair the table's log before the job goes on.")

@@ -9,7 +9,7 @@ from typing import Any
 
 import deltalake
 
-from lading.errors import ConfigError, TableExistsError
+from lading.errors import ConfigError, ConflictError
 from lading.model.s3_access import S3Access
 from lading.model.table import TableSpec
 from lading.storage.store import ObjectStore, open_store
@@ -24,7 +24,7 @@ NAMED_FEATURES = 7
 
 
 def create_delta_table(location: str, spec: TableSpec, options: S3Access | None = None) -> DeltaLakeTable:
-    """Make an empty table and open it. Raises TableExistsError when one is there."""
+    """Make an empty table and open it. Raises ConflictError when one is there."""
     how = options or S3Access()
     storage = open_store(location, how)
     uri = library_uri(storage)
@@ -65,9 +65,11 @@ def _name_invariants(protocol: dict[str, Any]) -> None:
         protocol["writerFeatures"] = sorted({*(protocol.get("writerFeatures") or ()), "invariants"})
 
 
-def _exists(storage: ObjectStore) -> TableExistsError:
+def _exists(storage: ObjectStore) -> ConflictError:
     msg = f"There is already a Delta table at {storage.uri}"
-    return TableExistsError(msg, left="It was not touched.", todo="Open it, or choose another location.")
+    return ConflictError(
+        msg, code="TableExists", left="It was not touched.", todo="Open it, or choose another location."
+    )
 
 
 def open_delta_table(location: str, options: S3Access | None = None) -> DeltaLakeTable:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from lading.errors import TableVersionError
+from lading.errors import TableError
 from lading.tables.delta.actions import Metadata, TableProtocol
 
 MAX_READER, MAX_WRITER = 3, 7
@@ -77,6 +77,6 @@ def all_fields(schema: Any) -> Iterator[Mapping[str, Any]]:
         yield from all_fields(schema.get(part))
 
 
-def _refused(where: str, needs: str, todo: str) -> TableVersionError:
+def _refused(where: str, needs: str, todo: str) -> TableError:
     msg = f"The Delta table {where} needs {needs}, and Lading cannot append to it"
-    return TableVersionError(msg, left="Nothing was written.", todo=todo, needs=needs)
+    return TableError(msg, left="Nothing was written.", todo=todo, needs=needs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lading.commit.rollback import ADVICE
-from lading.errors import HeadLostError, RecordInconsistentError, RolledBackError, StorageError
+from lading.errors import HeadLostError, RecordError, RolledBackError, StorageError
 from lading.ids import JobId, Token
 from lading.model.bill import Bill, Head
 from lading.tables.delta.actions import Restore, seq_app, token_app
@@ -19,7 +19,7 @@ def head_of(tail: LogTail, job_id: JobId) -> Head | None:
         return None
     if seq is None or token is None:
         msg = f"The head of job {job_id} is torn: the table has its {'token' if seq is None else 'seq'} alone"
-        raise RecordInconsistentError(
+        raise RecordError(
             msg,
             left="Nothing was changed.",
             todo="Somebody wrote or removed an application transaction of Lading; restore the table's log.",

@@ -10,7 +10,7 @@ import deltalake
 from deltalake.exceptions import DeltaError, DeltaProtocolError
 from deltalake.exceptions import TableNotFoundError as DeltaTableNotFoundError
 
-from lading.errors import ConfigError, NotATableError, StorageError, TableNotFoundError, TableVersionError
+from lading.errors import ConfigError, StorageError, TableError, TableNotFoundError
 from lading.model.s3_access import S3Access
 from lading.storage.libraries import delta_options
 from lading.storage.store import ObjectStore
@@ -75,17 +75,17 @@ def translated(storage: ObjectStore) -> Iterator[None]:
         ) from error
 
 
-def _nothing_there(storage: ObjectStore) -> TableNotFoundError | NotATableError:
+def _nothing_there(storage: ObjectStore) -> TableNotFoundError | TableError:
     if next(iter(storage.keys("")), None) is None:
         msg = f"There is no table at {storage.uri}"
         return TableNotFoundError(msg, left="Nothing was changed.", todo="Create the table, or correct the path.")
     msg = f"There is something at {storage.uri}, but it is not a Delta table: it has no log"
-    return NotATableError(msg, left="Nothing was changed.", todo="Correct the path, or the format of the target.")
+    return TableError(msg, left="Nothing was changed.", todo="Correct the path, or the format of the target.")
 
 
-def _too_new(storage: ObjectStore, error: Exception) -> TableVersionError:
+def _too_new(storage: ObjectStore, error: Exception) -> TableError:
     msg = f"The Delta table {storage.uri} needs abilities that delta-rs does not have: {error}"
-    return TableVersionError(msg, left="Nothing was written.", todo="Use another target, or a newer Lading.")
+    return TableError(msg, left="Nothing was written.", todo="Use another target, or a newer Lading.")
 
 
 def _speaks_of_protocol(error: Exception) -> bool:

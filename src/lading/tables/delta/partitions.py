@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lading.errors import TableVersionError
+from lading.errors import TableError
 from lading.tables.folders import short_folders
 
 NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
@@ -29,7 +29,7 @@ def render_values(column: pa.Array) -> pa.Array:
         text = pc.if_else(pc.equal(column, ""), pa.scalar(None, kind), column)
     elif pa.types.is_binary(kind) or pa.types.is_nested(kind):
         msg = f"Lading cannot partition a Delta table by a column of type {kind}"
-        raise TableVersionError(msg, left="Nothing was written.", todo="Partition by another column.")
+        raise TableError(msg, left="Nothing was written.", todo="Partition by another column.")
     else:
         text = column
     return text.cast(pa.string())

@@ -13,7 +13,7 @@ import deltalake
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lading.errors import TableVersionError
+from lading.errors import TableError
 from lading.model.s3_access import S3Access
 from lading.storage.store import ObjectStore
 from lading.tables.base import Snapshot
@@ -90,7 +90,7 @@ def _refuse_deletion_vectors(storage: ObjectStore, table: deltalake.DeltaTable) 
         if "deletionVectors" in protocol_of(table).features and pa.table(table.deletion_vectors()).num_rows:
             msg = f"The Delta table {storage.uri} has deletion vectors, which Lading does not apply when it reads"
             todo = "Read it with another engine, or rewrite its files (REORG TABLE … APPLY (PURGE))."
-            raise TableVersionError(msg, left="Nothing was changed.", todo=todo)
+            raise TableError(msg, left="Nothing was changed.", todo=todo)
 
 
 def _add_actions(storage: ObjectStore, table: deltalake.DeltaTable) -> list[dict[str, Any]]:

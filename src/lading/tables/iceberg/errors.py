@@ -19,16 +19,7 @@ from pyiceberg.exceptions import (
 from requests.exceptions import RequestException
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
-from lading.errors import (
-    ConfigError,
-    LadingError,
-    NotATableError,
-    StorageError,
-    TableExistsError,
-    TableNotFoundError,
-    TableNotWritableError,
-    TableVersionError,
-)
+from lading.errors import ConfigError, ConflictError, LadingError, StorageError, TableError, TableNotFoundError
 
 _NOTHING = "Nothing was changed."
 
@@ -55,16 +46,16 @@ def in_our_words(what: str, error: Exception) -> LadingError | None:
             return TableNotFoundError(msg, left=_NOTHING, todo="Create the table, or check its name and catalog.")
         case TableAlreadyExistsError():
             msg = f"The Iceberg {what} is already there"
-            return TableExistsError(msg, left=_NOTHING, todo="Open it, or choose another name.")
+            return ConflictError(msg, code="TableExists", left=_NOTHING, todo="Open it, or choose another name.")
         case FileNotFoundError():
             msg = f"The catalog names the Iceberg {what}, but a file of it is gone: {error}"
-            return NotATableError(msg, left=_NOTHING, todo="Restore the table's metadata folder, or drop the table.")
+            return TableError(msg, left=_NOTHING, todo="Restore the table's metadata folder, or drop the table.")
         case ValidationError() if "format-version" in str(error) and "tag" in str(error):
             msg = f"The Iceberg {what} has a format version that is not known: {_short(error)}"
-            return TableVersionError(msg, left=_NOTHING, todo="Use a newer Lading.")
+            return TableError(msg, left=_NOTHING, todo="Use a newer Lading.")
         case ValidationError() | UnicodeDecodeError():
             msg = f"The metadata of the Iceberg {what} cannot be read: {_short(error)}"
-            return NotATableError(msg, left=_NOTHING, todo="Restore the table's metadata folder from a copy.")
+            return TableError(msg, left=_NOTHING, todo="Restore the table's metadata folder from a copy.")
         case NoSuchPropertyException() | NotInstalledError() | ArgumentError() | ModuleNotFoundError():
             return wrong_setting(what, error)
     return _unreachable(what, error)
@@ -74,7 +65,7 @@ def _unreachable(what: str, error: Exception) -> LadingError | None:
     match error:
         case PermissionError() | ForbiddenError() | UnauthorizedError():
             msg = f"The Iceberg {what} may not be read or written: {_short(error)}"
-            return TableNotWritableError(msg, left=_NOTHING, todo="Check the credentials and the permissions.")
+            return TableError(msg, left=_NOTHING, todo="Check the credentials and the permissions.")
         case DBAPIError() | RequestException() | RESTError():
             msg = f"The catalog of the Iceberg {what} did not answer as it should: {_short(error)}"
             return StorageError(msg, left=_NOTHING, todo="Check that the catalog runs and can be reached.")

@@ -15,7 +15,7 @@ from pyiceberg.io import FileIO, load_file_io
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 
-from lading.errors import ConfigError, TableVersionError
+from lading.errors import ConfigError, TableError
 from lading.model.s3_access import S3Access
 from lading.storage.store import require_allowed
 
@@ -59,7 +59,7 @@ def _check(metadata: TableMetadata, options: S3Access) -> None:
     if named:
         msg = f"The Iceberg table at {metadata.location} names a Python class in its property {named[0]}"
         todo = "Lading runs no code that a table names. Remove the property with another engine."
-        raise TableVersionError(msg, left="Nothing was changed.", todo=todo)
+        raise TableError(msg, left="Nothing was changed.", todo=todo)
     require_allowed(metadata.location, options.within, has_own_keys=bool(options.access_key))
 
 

@@ -9,7 +9,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 
 from lading.clock import Clock
-from lading.errors import TableVersionError
+from lading.errors import TableError
 from lading.model.s3_access import S3Access
 from lading.tables.iceberg.errors import translated
 
@@ -38,7 +38,7 @@ class Handle:
         if version != FORMAT_VERSION:
             # Version 1 has no sequence numbers, by which a rollback is told; PyIceberg cannot write version 3 yet.
             msg = f"The Iceberg {self.what} has format version {version}; Lading writes version {FORMAT_VERSION}"
-            raise TableVersionError(
+            raise TableError(
                 msg, left="Nothing was changed.", todo="Upgrade a table of version 1; load into a copy of a newer one."
             )
         return table

@@ -26,7 +26,7 @@ from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
 
 from lading.commit.rollback import ADVICE
-from lading.errors import HeadLostError, RecordUnreadableError, RecordVersionError, RolledBackError
+from lading.errors import HeadLostError, RecordError, RolledBackError
 from lading.ids import JobId, Token
 from lading.model.bill import Bill, Head
 
@@ -80,7 +80,7 @@ def parse_anchor(name: str, text: str) -> Anchor:
         raise _unreadable(name, text)
     if version > VERSION:
         msg = f"The table property {name} has form {version}; this Lading reads forms up to {VERSION}"
-        raise RecordVersionError(msg, left="Nothing was changed.", todo="Use the newer Lading that wrote it.")
+        raise RecordError(msg, left="Nothing was changed.", todo="Use the newer Lading that wrote it.")
     head = Head(seq=numbers["seq"], token=Token(numbers["token"]))
     return Anchor(
         head=head,
@@ -176,8 +176,8 @@ def rolled_back(job_id: JobId, anchor: Anchor, where: str) -> RolledBackError:
     )
 
 
-def _unreadable(name: str, text: str) -> RecordUnreadableError:
+def _unreadable(name: str, text: str) -> RecordError:
     msg = f"The table property {name} is not a head: {text[:100]!r}"
-    return RecordUnreadableError(
+    return RecordError(
         msg, left="Nothing was changed.", todo="Restore the property from an older metadata file of the table."
     )

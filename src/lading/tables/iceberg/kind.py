@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from lading.errors import ConfigError, TableExistsError
+from lading.errors import ConfigError, ConflictError
 from lading.model.table import TableSpec
 from lading.storage.store import ObjectStore
 from lading.tables.base import LakeTable, Writer, WriterSpec
@@ -37,7 +37,7 @@ class IcebergKind:
         files = (Path(place.location) / "metadata").glob("*.metadata.json")
         if any(file.name.partition("-")[0].strip("0") for file in files):
             msg = f"There is already an Iceberg table at {place.location}"
-            raise TableExistsError(msg, left="It was not touched.", todo="Move its files away.")
+            raise ConflictError(msg, code="TableExists", left="It was not touched.", todo="Move its files away.")
 
     def create(self, place: TablePlace, spec: TableSpec) -> None:
         from lading.tables.iceberg.catalog import sqlite_catalog

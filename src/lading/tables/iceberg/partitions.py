@@ -28,7 +28,7 @@ from pyiceberg.transforms import (
 from pyiceberg.typedef import Record
 from pyiceberg.types import BinaryType, DateType, DecimalType, FixedType, IcebergType, TimestampType, TimestamptzType
 
-from lading.errors import RecordUnreadableError, TableVersionError
+from lading.errors import RecordError, TableError
 from lading.tables.folders import short_folders
 from lading.tables.parquet import PartitionKey
 
@@ -48,7 +48,7 @@ def _maker(field: PartitionField, schema: Schema, file_schema: pa.Schema) -> Cal
     source = next((column for column in schema.fields if column.field_id == field.source_id), None)
     if source is None or isinstance(field.transform, UnknownTransform):
         msg = f"Partition field {field.name} ({field.transform}) is of a kind that Lading cannot write"
-        raise TableVersionError(
+        raise TableError(
             msg, left="Nothing was written.", todo="Partition by top-level columns with the transforms of Iceberg 2."
         )
     kind = file_schema.field(source.name).type
@@ -133,7 +133,7 @@ def partition_record(spec: PartitionSpec, schema: Schema, texts: Mapping[str, st
     kinds = {field.name: field.field_type for field in spec.partition_type(schema).fields}
     if kinds.keys() != texts.keys():
         msg = f"A staged file has partition values for {sorted(texts)}, and the table is partitioned by {sorted(kinds)}"
-        raise RecordUnreadableError(msg, left="Nothing was written to the table.", todo="Stage the batch again.")
+        raise RecordError(msg, left="Nothing was written to the table.", todo="Stage the batch again.")
     values = [
         None if (text := texts[field.name]) is None else parse_value(text, kinds[field.name]) for field in spec.fields
     ]

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from pyiceberg.table.metadata import TableMetadata
 
-from lading.errors import RecordUnreadableError
+from lading.errors import RecordError
 from lading.ids import JobId
 from lading.model.bill import Bill, Head, resume_copy
 from lading.model.codec import parse_bill, render_bill
@@ -52,7 +52,7 @@ def find_copy(metadata: TableMetadata, job_id: JobId, head: Head) -> Bill | None
     except (binascii.Error, ValueError, zlib.error) as error:
         msg = f"The table property {name} cannot be read: {error}"
         todo = "Restore the property from an older metadata file of the table."
-        raise RecordUnreadableError(msg, left="Nothing was changed.", todo=todo) from error
+        raise RecordError(msg, left="Nothing was changed.", todo=todo) from error
     bill = parse_bill(content, where=f"table property {name}")
     return bill if bill.head == head else None
 

@@ -21,7 +21,7 @@ from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
 
-from lading.errors import RecordUnreadableError
+from lading.errors import RecordError
 from lading.model.batch import StagedFile
 from lading.tables.iceberg.partitions import partition_record
 from lading.tables.parquet import FileNotes
@@ -127,6 +127,6 @@ def data_file(file: StagedFile, facts: FileFacts, spec: PartitionSpec, schema: S
     return made
 
 
-def _unreadable(file: StagedFile, why: str) -> RecordUnreadableError:
+def _unreadable(file: StagedFile, why: str) -> RecordError:
     msg = f"The statistics of the staged file {file.path} cannot be used: {why}"
-    return RecordUnreadableError(msg, left="Nothing was written to the table.", todo="Stage the batch again.")
+    return RecordError(msg, left="Nothing was written to the table.", todo="Stage the batch again.")

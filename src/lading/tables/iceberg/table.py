@@ -10,7 +10,7 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
 
 from lading.clock import Clock, SystemClock
-from lading.errors import TableVersionError
+from lading.errors import TableError
 from lading.ids import JobId, Token
 from lading.model.batch import StagedFile
 from lading.model.bill import Bill, Head
@@ -148,7 +148,7 @@ class IcebergTable:
         if any(task.delete_files for task in tasks):
             msg = f"The Iceberg {self._handle.what} has delete files, which Lading does not apply when it reads"
             todo = "Read it with another engine, or rewrite its data files (rewrite_data_files)."
-            raise TableVersionError(msg, left="Nothing was changed.", todo=todo)
+            raise TableError(msg, left="Nothing was changed.", todo=todo)
         files = tuple(self._checked_path(task.file.file_path) for task in tasks)
         schema = numbered_arrow_schema(table.metadata.schema())
         return Snapshot(files=files, schema=schema, is_plain=not has_reused_names(table.metadata))
@@ -218,7 +218,7 @@ def create_iceberg_table(
         properties = {**properties, _DELETES_METADATA: spec.properties.get(_DELETES_METADATA, "false")}
     if properties["format-version"] != str(FORMAT_VERSION):
         msg = f"Lading cannot write Iceberg format version {properties['format-version']}"
-        raise TableVersionError(msg, left="Nothing was made.", todo=f"Leave it out, or ask for {FORMAT_VERSION}.")
+        raise TableError(msg, left="Nothing was made.", todo=f"Leave it out, or ask for {FORMAT_VERSION}.")
     schema = iceberg_schema(spec)
     partitions = iceberg_partition_spec(spec, schema)
     make_home(catalog)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lading.errors import TableExistsError
+from lading.errors import ConflictError
 from lading.model.s3_access import S3Access
 from lading.model.table import TableSpec
 from lading.storage.store import ObjectStore, open_store
@@ -13,7 +13,7 @@ from lading.tables.probe import check_put_if_absent
 
 
 def create_paimon_table(location: str, spec: TableSpec, options: S3Access | None = None) -> PaimonTable:
-    """Make an empty table and open it. Raises TableExistsError when one is there."""
+    """Make an empty table and open it. Raises ConflictError when one is there."""
     require_library()
     how = options or S3Access()
     storage = open_store(location, how)
@@ -34,6 +34,8 @@ def open_paimon_table(location: str, options: S3Access | None = None) -> PaimonT
     return PaimonTable(open_store(location, how), how)
 
 
-def _exists(storage: ObjectStore) -> TableExistsError:
+def _exists(storage: ObjectStore) -> ConflictError:
     msg = f"There is already a Paimon table at {storage.uri}"
-    return TableExistsError(msg, left="It was not touched.", todo="Open it, or choose another location.")
+    return ConflictError(
+        msg, code="TableExists", left="It was not touched.", todo="Open it, or choose another location."
+    )

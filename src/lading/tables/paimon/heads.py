@@ -14,7 +14,7 @@ table, or nobody can tell: the table was rolled back, others committed past S, a
 from __future__ import annotations
 
 from lading.commit.rollback import ADVICE
-from lading.errors import HeadLostError, RecordInconsistentError, RolledBackError
+from lading.errors import HeadLostError, RecordError, RolledBackError
 from lading.ids import JobId, Token
 from lading.model.bill import Bill, Head
 from lading.tables.paimon.resume import Anchor, SchemaFolderCopies
@@ -36,7 +36,7 @@ def anchor_in(snapshot: Snapshot, job_id: JobId) -> Anchor | None:
     if not token.isdigit():
         msg = f"Snapshot {snapshot.id} says that it is of job {job_id}, and it has no token"
         todo = "Somebody commits as a user of Lading: stop it, and roll the table back before its first commit."
-        raise RecordInconsistentError(msg, left="Nothing was changed.", todo=todo, job_id=job_id)
+        raise RecordError(msg, left="Nothing was changed.", todo=todo, job_id=job_id)
     head = Head(seq=int(snapshot.body["commitIdentifier"]), token=Token(int(token)))
     return Anchor(head=head, snapshot_id=snapshot.id)
 

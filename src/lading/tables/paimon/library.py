@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 
-from lading.errors import ConfigError, LadingError, NotATableError
+from lading.errors import ConfigError, LadingError, TableError
 
 _NEEDED = ("pypaimon", "backports.zstd", "cachetools", "fastavro", "readerwriterlock", "requests")
 """What is imported here. pypaimon names more, and an older pyarrow, for parts that Lading does not use."""
@@ -34,7 +34,7 @@ def _is_there(name: str) -> bool:
 
 @contextmanager
 def translated(where: str) -> Iterator[None]:
-    """Errors of pypaimon as NotATableError; errors of Lading's storage, which it wraps, as they were."""
+    """Errors of pypaimon as TableError; errors of Lading's storage, which it wraps, as they were."""
     try:
         yield
     except LadingError:
@@ -45,4 +45,4 @@ def translated(where: str) -> Iterator[None]:
             raise cause from error
         msg = f"The Paimon table at {where} cannot be read: {error}"
         todo = "Restore the missing or broken file from a copy of the table."
-        raise NotATableError(msg, left="Nothing was changed.", todo=todo) from error
+        raise TableError(msg, left="Nothing was changed.", todo=todo) from error

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from lading.errors import RecordUnreadableError
+from lading.errors import RecordError
 from lading.ids import JobId, Token
 from lading.model.bill import Bill, Head, resume_copy
 from lading.model.codec import parse_bill, render_bill
@@ -106,7 +106,7 @@ class SchemaFolderCopies:
             return Anchor(head=head, snapshot_id=int(json.loads(content)["snapshot"]))
         except (ValueError, KeyError, TypeError) as error:
             msg = f"{self._storage.uri}/{key} cannot be read: {error}"
-            raise RecordUnreadableError(msg, left="Nothing was changed.", todo="Restore it from a copy.") from error
+            raise RecordError(msg, left="Nothing was changed.", todo="Restore it from a copy.") from error
 
 
 def _key(job_id: JobId, head: Head, suffix: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lading.errors import TableVersionError
+from lading.errors import TableError
 from lading.model.s3_access import S3Access
 from lading.storage.store import ObjectStore, require_allowed
 from lading.tables.base import Snapshot
@@ -17,7 +17,7 @@ from lading.tables.paimon.snapshots import Snapshot as PaimonSnapshot
 
 
 def check_readable(snapshot: PaimonSnapshot | None, files: Sequence[DataFile], where: str, options: S3Access) -> None:
-    """Refuse what Lading's reader would read wrong, or may not read. Raises TableVersionError, StorageError."""
+    """Refuse what Lading's reader would read wrong, or may not read. Raises TableError, StorageError."""
     if snapshot is not None and snapshot.body.get("indexManifest"):
         raise _unreadable(where, "deleted rows (deletion vectors) or indexes, which Lading does not apply")
     for file in files:
@@ -47,7 +47,7 @@ def scan_rows(storage: ObjectStore, files: Sequence[DataFile], schema: PaimonSch
 
 
 def snapshot_of(storage: ObjectStore, files: Sequence[DataFile], schema: PaimonSchema, schemas: Schemas) -> Snapshot:
-    """The files as they are read by the names of their columns. Raises TableVersionError when that would be wrong."""
+    """The files as they are read by the names of their columns. Raises TableError when that would be wrong."""
     for number in {file.schema_id for file in files}:
         for name, known in schemas.get_schema(number).columns.items():
             now = schema.columns.get(name)
@@ -61,7 +61,7 @@ def snapshot_of(storage: ObjectStore, files: Sequence[DataFile], schema: PaimonS
     return Snapshot(files=tuple(file.path for file in files), schema=schema.arrow)
 
 
-def _unreadable(where: str, what: str) -> TableVersionError:
+def _unreadable(where: str, what: str) -> TableError:
     msg = f"The Paimon table at {where} has {what}"
     todo = "Read it with another engine, or compact it there."
-    return TableVersionError(msg, left="Nothing was changed.", todo=todo)
+    return TableError(msg, left="Nothing was changed.", todo=todo)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lading.errors import ConfigError, NotATableError, TableNotFoundError, TableVersionError
+from lading.errors import ConfigError, TableError, TableNotFoundError
 from lading.model.table import TableSpec
 from lading.storage.store import ObjectStore
 from lading.tables.paimon.library import translated
@@ -124,11 +124,11 @@ def why_not_appendable(schema: PaimonSchema) -> str:
 
 
 def check_appendable(schema: PaimonSchema, where: str) -> None:
-    """Refuse a table that asks more of writers than Lading does. Raises TableVersionError."""
+    """Refuse a table that asks more of writers than Lading does. Raises TableError."""
     if why := why_not_appendable(schema):
         msg = f"Lading cannot append to the Paimon table at {where}: {why}"
         todo = "Load into an append table without a bucket key: CREATE TABLE … USING paimon makes one."
-        raise TableVersionError(msg, left="Nothing was changed.", todo=todo)
+        raise TableError(msg, left="Nothing was changed.", todo=todo)
 
 
 class Schemas:
@@ -155,7 +155,7 @@ class Schemas:
         found = self._find(number)
         if found is None:
             msg = f"{self._storage.uri}/{schema_key(number)} is missing"
-            raise NotATableError(msg, left="Nothing was changed.", todo="Restore the file from a copy of the table.")
+            raise TableError(msg, left="Nothing was changed.", todo="Restore the file from a copy of the table.")
         return found
 
     def _find(self, number: int) -> PaimonSchema | None:

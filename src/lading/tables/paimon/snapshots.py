@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from lading.errors import NotATableError, StorageError
+from lading.errors import StorageError, TableError
 from lading.storage.store import ObjectStore
 
 SNAPSHOT = "snapshot/snapshot-"
@@ -74,7 +74,7 @@ def parse_snapshot(content: bytes, *, number: int, where: str) -> Snapshot:
             raise TypeError(_NUMBERS)
     except (ValueError, KeyError, TypeError) as error:
         msg = f"{where}/{snapshot_key(number)} is not a snapshot of a Paimon table: {error}"
-        raise NotATableError(msg, left="Nothing was changed.", todo="Restore it from a copy of the table.") from error
+        raise TableError(msg, left="Nothing was changed.", todo="Restore it from a copy of the table.") from error
     return Snapshot(id=number, content=content, body=body)
 
 

@@ -15,7 +15,7 @@ from lading.clock import SystemClock
 from lading.errors import ConfigError
 from lading.settings import environment
 from lading.testing.marked import secret
-from lading.testing.npm import NoNodeError, find_node, free_port, installed
+from lading.testing.npm import find_node, free_port, installed
 
 VERSION = "0.6.2"
 _START_S, _POLL_S = 60.0, 0.05
@@ -61,7 +61,7 @@ def wait_until_active(client: Any, stream: str) -> None:
             return
         clock.sleep(_POLL_S / 5)
     msg = f"Stream {stream} did not become active"
-    raise ConfigError(msg)
+    raise ConfigError(msg, left="The server still runs.", todo="See what it printed.")
 
 
 @contextmanager
@@ -111,4 +111,4 @@ def _wait_until_up(server: KinesisServer, process: subprocess.Popen[bytes]) -> N
                 return
         clock.sleep(_POLL_S)
     msg = f"kinesis-local did not start (status {process.poll()})"
-    raise NoNodeError(msg)
+    raise ConfigError(msg, code="NoNode", left="It was ended.", todo="See what it printed.")
