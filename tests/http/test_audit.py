@@ -52,7 +52,7 @@ def test_logins_statements_and_denials_are_kept(rig: Rig, client: TestClient) ->
         ("ann", "statement", "denied", "DROP DATABASE shop", "Denied"),
         ("ann", "login", "denied", "password", "Auth"),
         ("(unknown)", "login", "denied", "password", "Auth"),
-        ("ann", "statement", "error", "(8 characters that are no statement)", "Parse"),
+        ("ann", "statement", "error", "(8 characters that are no statement)", "Sql"),
     ]
     assert {one["peer"] for one in told(rig)} == {"testclient"}
     assert told(rig)[1]["database"] == "shop"

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from lading.errors import SourceError, TrimmedError
+from lading.errors import ConfigError, SourceError, TrimmedError
 from lading.model.positions import (
     BEGINNING,
     ListedPartition,
@@ -99,7 +99,7 @@ def test_a_partition_given_up_counts_as_finished_where_it_stands() -> None:
 
 
 def test_moving_a_partition_that_is_not_read_is_refused_and_says_which_are() -> None:
-    with pytest.raises(TrimmedError, match=r"does not read partition z.*It reads: a"):
+    with pytest.raises(ConfigError, match=r"does not read partition z.*It reads: a"):
         move_positions(positions(a=PartitionState(at="3")), {"z": "1"})
 
 

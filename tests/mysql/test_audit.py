@@ -68,7 +68,7 @@ def test_what_a_client_does_is_kept_and_the_chatter_of_drivers_is_not(home: Path
         ("ann", "statement", "denied", "CREATE DATABASE shop", "Denied"),
         ("ann", "statement", "denied", "CREATE JOB j PROPERTIES ('******' '******')", "Denied"),
         ("ann", "statement", "denied", "KILL 1", "1095"),
-        ("root", "statement", "error", "CREATE JOB j PROPERTIES ('******' '******')", "Parse"),
+        ("root", "statement", "error", "CREATE JOB j PROPERTIES ('******' '******')", "Sql"),
     ]
     assert {(one["face"], one["peer"]) for one in told(home)} == {("mysql", "127.0.0.1")}
     assert MARK not in (home / "audit" / "audit.log").read_text()

@@ -211,5 +211,5 @@ def test_statements_of_the_command_line_are_kept_without_secrets(
     ]
     assert {(one["user"], one["face"], one["peer"]) for one in told} == {("jack", "local", "")}
     assert told[0]["time"].endswith("+00:00")
-    assert told[-1]["error"] == "Parse"
+    assert told[-1]["error"] == "Sql"
     assert all(one["seconds"] >= 0 for one in told)
