@@ -12,7 +12,7 @@ import pytest
 
 from lading.commit.coordinator import RollbackSight
 from lading.commit.steps import run_steps
-from lading.errors import ConfigError, StorageError, UnknownOutcomeError
+from lading.errors import CommitRefusedError, ConfigError, StorageError
 from lading.model.outcome import Landed, Unknown
 from lading.model.table import Column, TableSpec
 from lading.tables.maintenance import CarePolicy
@@ -90,7 +90,7 @@ def test_one_refused_put_does_not_end_a_new_job(rig: PaimonRig) -> None:
         append(rig.stranger("clicks"), some_rows(number * 10, 1))
     rig.expire_all_but_newest("clicks")
     job, table = new_job(), rig.reopen("clicks")
-    with rig.fail_once(table), pytest.raises(UnknownOutcomeError):
+    with rig.fail_once(table), pytest.raises(CommitRefusedError):
         driver(rig, table, job).start()
     assert driver(rig, rig.reopen("clicks"), job).start().seq == 0
 
