@@ -232,7 +232,7 @@ def test_an_operator_who_did_not_see_the_last_batch_changes_nothing(bench: Bench
         if verb == "restore":
             return second.restore(seen.positions, reason="back", seen=at)
         if verb == "reopen":
-            return second.reopen(reason="anew", seen=at)
+            return second.reopen(reason="again", seen=at)
         return second.edit({"shard-0000": "0"}, reason="again", seen=at)
 
     with pytest.raises(JobChangedError, match="has loaded 6 rows since it was looked at"):

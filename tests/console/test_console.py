@@ -40,7 +40,7 @@ def test_create_watch_break_fix_and_move(page: Page, service: Service, shots: Pa
     expect(page.get_by_role("button", name="Create job")).to_be_disabled()
     page.screenshot(path=shots / "2-mistake.png")
 
-    # Mended, and created.
+    # Corrected, and created.
     type_statement(page, service.statement())
     expect(page.locator(".ld-banner", has_text="The statement is right")).to_be_visible()
     expect(page.locator(".ld-wrong")).to_have_count(0)
@@ -124,7 +124,7 @@ def test_the_list_follows_without_a_reload_and_a_pause_is_announced(page: Page, 
     expect(row.locator(".ld-badge")).to_have_text("PAUSED")
     expect(row).to_contain_text("paused by a user")
     expect(page.locator("[aria-live=polite]").first).to_have_text("orders is now PAUSED")
-    assert page.locator("tbody tr").first.get_attribute("data-mark") == "same"  # Changed in place, not made anew.
+    assert page.locator("tbody tr").first.get_attribute("data-mark") == "same"  # Changed in place, not made again.
 
 
 def test_a_move_of_a_running_job_offers_to_pause_it_first(page: Page, service: Service) -> None:

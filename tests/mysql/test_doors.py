@@ -117,7 +117,7 @@ def test_nobody_gets_in_by_ignoring_the_refusal(guarded: MysqlServer) -> None:
 
 
 def test_while_one_waits_for_a_refusal_others_are_served(guarded: MysqlServer, connect: Connect) -> None:
-    """A busy machine may be slow once; whoever was made to wait would be slow each time."""
+    """A busy machine may be slow once; a client that was made to wait would be slow each time."""
     took = []
     for _ in range(5):
         with Raw(guarded.port) as client:

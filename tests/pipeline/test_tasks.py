@@ -82,7 +82,7 @@ def batch_of(items: Sequence[Item]) -> pa.RecordBatch:
 
 
 def run(splits: Sequence[Sequence[Sequence[Item]]], *, rebatch: int = 1000) -> tuple[list[Report], Writer, Bin]:
-    """Read and write, with something between them that does to batches what Spark may do: cut them anew."""
+    """Read and write, with something between them that does to batches what Spark may do: cut them again."""
     writer, bad = Writer(), Bin()
 
     def read(_: Sequence[Split]) -> Iterator[Any]:

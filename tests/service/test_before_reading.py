@@ -17,7 +17,7 @@ from lading.testing.marked import secret
 
 SRC = Path(__file__).parents[2] / "src" / "lading"
 OPEN_STRING = "'" + "x" * SHORT
-"""Whoever cuts this into words finds that its string has no end."""
+"""A tokenizer finds that its string has no end."""
 
 
 @pytest.fixture

@@ -28,8 +28,8 @@ def test_a_plan_is_not_done_once_the_job_was_changed(paused: Bench, meanwhile: s
     with pytest.raises(JobChangedError, match="changed since this was shown"):
         edit_positions(session, "j", {"any": "a.csv"}, seen=plan.seen)
     assert paused.lading.bills(paused.lading.job("j"), 9) == before
-    anew = plan_edit(session, "j", {"any": "a.csv"})
-    assert edit_positions(session, "j", {"any": "a.csv"}, seen=anew.seen).is_done
+    again = plan_edit(session, "j", {"any": "a.csv"})
+    assert edit_positions(session, "j", {"any": "a.csv"}, seen=again.seen).is_done
 
 
 def test_another_change_is_not_taken_back_than_the_one_that_was_shown(paused: Bench) -> None:

@@ -50,7 +50,7 @@ def home(tmp_path: Path) -> Iterator[Lading]:
     ],
 )
 def test_what_the_machine_keeps_is_not_everybodys_to_send(home: Lading, text: str, reference: str) -> None:
-    """Whoever makes a job also says where its keys are sent: LOAD could read any file and variable of the service."""
+    """The maker of a job also says where its keys are sent: LOAD could read any file and variable of the service."""
     with pytest.raises(DeniedError, match=r"ADMIN command denied to user 'ann' for '\*\.\*': env:… and file:…"):
         home.session("ann", "shop").sql(text.format(secret("x"), reference))
     for session in (home.session("root", "shop"), home.session("ann", "shop")):

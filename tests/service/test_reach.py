@@ -314,7 +314,7 @@ def test_a_grant_on_the_identity_shows_no_database(home: Lading) -> None:
 
 
 def test_alter_cannot_send_the_identity_elsewhere(home: Lading) -> None:
-    """The job of an admin uses it for one stream. Whoever may LOAD could have named another."""
+    """The job of an admin uses it for one stream. A user with LOAD could have named another."""
     home.sql("USE shop;" + kinesis('"property.kpl"="ON"') + "; PAUSE ROUTINE LOAD FOR r")
     ann = home.session("ann", "shop")
     for other in ('"kinesis_stream"="wages"', '"aws.endpoint"="https://x.example"', '"aws.role_arn"="arn:r"'):

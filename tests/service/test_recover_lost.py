@@ -140,7 +140,7 @@ def test_the_catalog_gets_no_table_whose_name_another_one_has(desk: Desk, tmp_pa
         other.sql(f"CREATE DATABASE shop; USE shop; CREATE TABLE orders (id BIGINT) USING iceberg LOCATION '{place}'")
     desk.table()
     (found,) = [found for found in recover(desk.lading, [str(place)]) if found.is_bad]
-    assert "another one of this name lies at" in found.note
+    assert "another one of this name is at" in found.note
     assert "Do not DROP" in found.note
     assert not (desk.path / "home" / "catalog.db").exists()
 
@@ -316,7 +316,7 @@ def test_a_dry_run_tells_of_two_places_of_one_name(desk: Desk, tmp_path: Path) -
     for dry_run in (True, False):
         findings = recover(desk.lading, [str(tmp_path / "copy")], dry_run=dry_run)
         assert [found.fate for found in findings] == ["recovered", "failed", "recovered"]
-        assert f"another one of this name lies at {tmp_path / 'copy'}" in findings[1].note
+        assert f"another one of this name is at {tmp_path / 'copy'}" in findings[1].note
 
 
 # Jobs.

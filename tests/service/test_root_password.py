@@ -154,7 +154,7 @@ def test_a_file_that_others_could_have_written_is_not_taken(lading: Lading, tmp_
 
 
 def test_statements_go_only_to_the_service_of_the_owner(tmp_path: Path) -> None:
-    """Whoever could write the file would get the statements of others, with the keys in them."""
+    """A user who could write the file would get the statements of others, with the keys in them."""
     light(tmp_path, Beacon(pid=os.getpid(), http="http://127.0.0.1:1", mysql_port=1, token="t"))
     found = look_for(tmp_path)
     assert found is not None

@@ -103,7 +103,7 @@ def test_it_is_found_in_s3(tmp_path: Path, s3: S3Server) -> None:
 
 @pytest.mark.parametrize("what", ["manifest list", "data"])
 def test_a_commit_that_did_not_land_is_passed_over(wreck: Wreck, what: str) -> None:
-    """Whoever knows that a commit did not land deletes its files; the metadata file stays."""
+    """A writer that knows that its commit did not land deletes its files; the metadata file stays."""
     if what == "data":
         wreck.table.discard(wreck.bills[-1].files)
     else:

@@ -21,7 +21,6 @@ class OutputFormat(Enum):
 
 
 def show(result: Result, form: OutputFormat, console: Console) -> None:
-    """Print one answer."""
     if form is OutputFormat.JSON:
         for values in result.rows:
             row = dict(zip(result.columns, values, strict=True))

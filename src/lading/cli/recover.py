@@ -1,4 +1,4 @@
-"""`lading recover`: the store anew, from the tables."""
+"""`lading recover`: the store again, from the tables."""
 
 from __future__ import annotations
 

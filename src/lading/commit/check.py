@@ -75,7 +75,7 @@ def advance(plan: BatchPlan, reports: Sequence[Report]) -> Positions:
         if report.start != before.at:
             msg = (
                 f"The report of split {report.split} starts at {report.start!r}, but {report.partition} "
-                f"stands at {before.at!r}"
+                f"is at {before.at!r}"
             )
             raise StageError(msg, left=_NOTHING, todo="The batch is planned again.", splits=[report.split])
         partitions[report.partition] = _moved(before, report)

@@ -151,7 +151,7 @@ class Coordinator:
         return bill
 
     def reopen(self, *, reason: str, seen: Head | None = None) -> Steps[Bill]:
-        """Begin anew at the job's start by an operator's word: another stream, another topic. Raises the epoch.
+        """Start again at the job's start by an operator's word: another stream, another topic. Raises the epoch.
 
         Nothing of the old positions is left; rows that were loaded stay loaded, and the totals go on. For `seen`, see
         `edit`.
@@ -168,7 +168,7 @@ class Coordinator:
     def restore(self, positions: Positions, *, reason: str, seen: Head) -> Steps[Bill]:
         """Put back all that was known of positions before an edit, by an operator's word. Raises the epoch.
 
-        Whoever calls it has looked at the bills up to `seen`: nothing was loaded since that edit. What landed after
+        The caller has looked at the bills up to `seen`: nothing was loaded since that edit. What landed after
         `seen` nobody has looked at, so it makes this fail with JobChangedError.
         """
         yield "edit.before"

@@ -32,7 +32,7 @@ def draft_opening(job: Job, positions: Positions, stamp: Stamp) -> Bill:
 
 
 def draft_takeover(job: Job, base: Bill, stamp: Stamp) -> Bill:
-    """Nothing changes but the head: whoever prepared a commit on the old head can no longer land it."""
+    """Nothing changes but the head: a commit that was prepared on the old head can no longer land."""
     return _draft(job, base, BillKind.TAKEOVER, base.positions, stamp)
 
 

@@ -68,8 +68,8 @@ def commit_and_settle(
         except LadingError as error:
             if not was_unknown:
                 raise
-            # Nobody can tell yet whether it landed. Whoever believed that it has not would take its own commit for
-            # somebody else's at the next look.
+            # Nobody can tell yet whether it landed. A coordinator that believed it did not would take its own commit
+            # for somebody else's at the next look.
             raise unknown(bill, f"{_why(outcome)}; and the table could not be looked at: {error.what}") from error
         yield "settle.before"
         if seen.ours:

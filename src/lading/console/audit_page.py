@@ -67,7 +67,6 @@ class _AuditView:
             chosen.on_value_change(self._filter)
 
     async def refresh(self) -> None:
-        """Look again."""
         console, visitor = self._page.console, await self._page.visitor()
         wanted = ShowAudit(
             user=str(self._user.value or "").strip() or None,

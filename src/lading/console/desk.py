@@ -99,7 +99,7 @@ class Console:
         """Who this is. Raises AuthError, late."""
         if self.access is None:
             return ROOT
-        # Whoever waits for a wrong password holds no thread meanwhile: nobody else waits with them.
+        # A wait for a wrong password holds no thread meanwhile: nobody else waits with them.
         await asyncio.sleep(await self.ask(self.access.reserve, user, peer, face=Face.CONSOLE))
         look = partial(self.access.prove, user, password, peer=peer)
         loop = asyncio.get_running_loop()
@@ -123,7 +123,7 @@ class Console:
         self.problems[visit_id] = error
 
     def visitor(self, request: Request) -> Visitor | None:
-        """Who is asking; None: they have to log in. Read again each time, so that a REVOKE, a DROP USER and a new
+        """The visitor; None: they have to log in. Read again each time, so that a REVOKE, a DROP USER and a new
         password count at once. Blocks.
         """
         if self.access is None:

@@ -24,7 +24,7 @@ from lading.service.operations import ALTER, UNDO
 from lading.service.views.records import JobDetail, JobView
 
 PLOTS_EVERY = 3
-"""Plots are drawn anew with every third look: their points are many seconds wide."""
+"""Plots are drawn again with every third look: their points are many seconds wide."""
 HELD_S = 0.7
 """Presses of a key that come faster than this are one that is held down."""
 OLD_LAG_S = 45.0
@@ -96,7 +96,6 @@ class _JobView:
         self._stop_dialog = StopDialog(page, name, self.refresh, is_files=is_files)
 
     async def refresh(self) -> None:
-        """Look again."""
         console, visitor = self._page.console, await self._page.visitor()
         detail = await console.ask(console.sights.one_job, self._name, visitor.may_see)
         self._show(detail)

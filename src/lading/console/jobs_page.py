@@ -86,7 +86,6 @@ class _JobsView:
             _first_job()
 
     async def refresh(self) -> None:
-        """Look again."""
         console = self._page.console
         visitor = await self._page.visitor()
         self.show(await console.ask(console.sights.list_jobs, visitor.may_see))

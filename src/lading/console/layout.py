@@ -52,7 +52,7 @@ class Page:
         return self._client.request
 
     async def visitor(self) -> Visitor:
-        """Who is here, asked anew. Raises AuthError when they are not logged in any longer."""
+        """The visitor, looked up again. Raises AuthError when they are not logged in any longer."""
         found = await self.console.ask(self.console.visitor, self.request)
         if found is None:
             ui.navigate.to(f"/login?{urlencode({'next': self.request.url.path})}")

@@ -220,7 +220,6 @@ class StopDialog:
                 self._go = button("Stop for good", self._do, is_main=True)
 
     def open(self) -> None:
-        """Ask."""
         self._go.enable()
         self._dialog.open()
 

@@ -113,7 +113,7 @@ class _NewView:
                 self._place = text("pre", "", "ld-code ld-place")
                 self._place.set_visibility(False)
                 with box("section", "ld-panel ld-pad ld-stack", aria_label="What it will do") as self._drafts:
-                    text("p", "What the statement will do stands here while you type.", "ld-muted")
+                    text("p", "What the statement will do is shown here while you type.", "ld-muted")
         with Dialog("Replace what was typed?") as self._ask:
             text("p", "The example takes the place of the text in the editor.")
             with box("div", "ld-bar"):
@@ -173,7 +173,7 @@ class _NewView:
         self._drafts.clear()
         with self._drafts:
             if not checked.jobs:
-                text("p", "What the statement will do stands here while you type.", "ld-muted")
+                text("p", "What the statement will do is shown here while you type.", "ld-muted")
             for draft in checked.jobs:
                 text("h2", f"A {draft.what}")
                 facts({"Name": draft.name, "Reads": draft.source, "Loads into": draft.target})

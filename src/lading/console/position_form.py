@@ -43,7 +43,7 @@ class PositionForm:
         return {name: at.strip() for name, at in self._typed.items() if at.strip()}
 
     def fill(self, positions: Sequence[PartitionView]) -> None:
-        """Begin anew, with where the job is."""
+        """Start again, with where the job is."""
         self._typed, self._wanted = {}, ""
         self._take(positions)
         self._head.clear()

@@ -45,7 +45,7 @@ def desk_of(request: Request) -> Desk:
 
 
 def caller_of(request: Request) -> Caller:
-    """Who is asking; the door has proven it."""
+    """The caller, authenticated by the middleware."""
     caller: Caller = request.state.caller
     return caller
 

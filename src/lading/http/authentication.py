@@ -1,6 +1,6 @@
-"""Proving who is asking, beside the loop that answers.
+"""Authentication, beside the loop that answers.
 
-Wrong passwords are answered late. Whoever waits for that waits in the loop and holds no thread, so that nobody else
+Wrong passwords are answered late. A caller waits for that in the loop and holds no thread, so that nobody else
 waits with them; tokens, which are never late, do not even stand in line with passwords.
 """
 
@@ -43,7 +43,7 @@ class Proofs:
         self._turns = FairTurns(MOST_PASSWORDS, MOST_OF_ONE_PEER)
 
     async def identify(self, connection: HTTPConnection) -> Caller:
-        """Prove who is asking, by `Authorization: Basic` or `Bearer`. Raises AuthError."""
+        """Authenticate the caller, by `Authorization: Basic` or `Bearer`. Raises AuthError."""
         peer = connection.client.host if connection.client else ""
         proof = parse_proof(connection.headers.get("authorization", ""))
         if self._lines is None:

@@ -1,4 +1,4 @@
-"""Who is asking. The users are those of the MySQL face."""
+"""The caller of a request. The users are those of the MySQL face."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ class BearerToken:
 
 
 def parse_proof(header: str) -> Password | BearerToken:
-    """What a request says about who is asking. Raises AuthError when it says nothing that can be looked at."""
+    """The credentials of a request. Raises AuthError when it has none that can be checked."""
     scheme, _, given = header.partition(" ")
     match scheme.lower():
         case "basic":
             return _parse_basic(given)
         case "bearer":
             return BearerToken(text=given.strip())
-    what = "The request does not say who is asking"
+    what = "The request has no credentials"
     raise _unproven(what)
 
 

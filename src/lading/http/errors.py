@@ -1,4 +1,4 @@
-"""One shape for every error that HTTP answers, whoever raised it."""
+"""One shape for every error that HTTP answers."""
 
 from __future__ import annotations
 
@@ -141,7 +141,6 @@ def not_json(why: str) -> RequestError:
 
 
 def no_such_path(path: str) -> RequestError:
-    """Nothing is there."""
     msg = f"There is nothing at {path}"
     return RequestError(
         msg, code="NoSuchPath", left="Nothing was changed.", todo="See /api/openapi.json for all paths."

@@ -1,7 +1,7 @@
 """What every request of the API passes before a path sees it.
 
-In this order: the request is for this service; a page of another site may not write; who is asking is proven; the body
-comes whole, in time, not too large, and is JSON. What is refused here has cost no thread of the paths.
+In this order: the request is for this service; a page of another site may not write; the caller is authenticated; the
+body comes whole, in time, not too large, and is JSON. What is refused here has cost no thread of the paths.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MOST_BODY_BYTES = 4 * 1024 * 1024
 READS = frozenset({"GET", "HEAD", "OPTIONS"})
 METRICS = "/metrics"
 HEALTH = "/healthz"
-"""Answered under any name: it tells nothing, and whoever checks it may know no name."""
+"""Answered under any name: it tells nothing, and a health check may know no name."""
 STATEMENTS = "/api/sql"
 """Its statements are looked at one by one: some only read."""
 _POLICY_VIOLATION = 1008

@@ -40,7 +40,6 @@ class TlsDoor:
         return len(self._greeting)
 
     def open(self, patience_s: float, backlog: int) -> None:
-        """Begin to accept."""
         self._listening.setblocking(False)
         self._listening.listen(backlog)
         self._accepting = asyncio.create_task(self._accept(patience_s))

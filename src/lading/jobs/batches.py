@@ -241,7 +241,7 @@ def _take_in(record: JobRecord, head: Head, totals: Tally) -> JobRecord:
     if record.last_seen is not None and head.seq < record.last_seen.seq:
         return record
     base = record.window_base
-    # Totals go back when a rollback of the table was accepted; the window then begins anew.
+    # Totals go back when a rollback of the table was accepted; the window then starts again.
     went_back = totals.rows.total < base.total or totals.rows.error < base.error
     return replace(record, last_seen=head, totals=totals, window_base=totals.rows if went_back else base)
 

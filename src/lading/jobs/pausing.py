@@ -11,7 +11,7 @@ from lading.jobs.record import WAITING, AutoResume, JobKind, JobRecord, JobState
 MAX_STREAMING_TRIES = 10
 MAX_DELAY_S = 300
 CALM = timedelta(minutes=10)
-"""A routine load that was resumed so long ago begins to count its tries anew."""
+"""A routine load that was resumed so long ago counts its tries from zero."""
 
 
 def resume_delay_s(tries: int) -> int:

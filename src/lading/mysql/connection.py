@@ -199,7 +199,7 @@ class Connection:
                 raise Fault(1047, "08S01", f"Unknown command {command:#x}")
 
     async def _change_user(self, rest: bytes) -> None:
-        """Whoever fails to become somebody else is nobody any more."""
+        """A failed change of user leaves the connection without one."""
         self._is_known = False
         login = packets.parse_change_user(rest, self._capabilities, packets.UTF8MB4)
         self.talk = await self._house.become(as_somebody_else(self._greeted, login))

@@ -151,7 +151,7 @@ class AddressRules:
 
 
 EVERY_PRIVATE = AddressRules(allow_private=True)
-"""For whoever makes a source or a table by hand, without a statement: the owner of the process."""
+"""For code that makes a source or a table by hand, without a statement: the owner of the process."""
 
 
 def parse_networks(text: str) -> AddressRules:

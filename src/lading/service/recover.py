@@ -5,7 +5,7 @@ with positions, totals and the definition of the job. What only the store had is
 keys that stood in statements, and jobs whose CREATE was cut off.
 
 Nothing begins to run by itself. A job that was stopped or dropped looks like one that was not, so each is PAUSED and
-waits for a person. It has its old id: whoever resumes it goes on from the head of the table, and another service that
+waits for a person. It has its old id: RESUME goes on from the head of the table, and another service that
 still runs the job is fenced by that, as always.
 
 What is there already is left as it is, so that a run that was cut off is simply run again. Of each table everything
@@ -202,7 +202,7 @@ def _check_name(lading: Lading, place: _Place, seen: Mapping[str, str]) -> None:
     tables = {**seen, **{f"{entry.database}.{entry.name}": entry.location for entry in lading.store.list_tables()}}
     taken = tables.pop(place.name, place.location)
     if not is_same_place(taken, place.location):
-        msg = f"Table {place.name} is known at {taken}, and another one of this name lies at {place.location}"
+        msg = f"Table {place.name} is known at {taken}, and another one of this name is at {place.location}"
         todo = "Move the copy out of the way. Do not DROP the table: that may delete its files."
         raise ConfigError(msg, left="Nothing was changed.", todo=todo)
     for other, location in tables.items():
@@ -337,7 +337,7 @@ def _recover_job(lading: Lading, found: _Found, taken: set[object], *, dry_run: 
 
 
 def _references(statement: CreateJob | CreateRoutineLoad) -> list[str]:
-    """Where the definition has secrets read from. Whoever resumes the job has them sent to where it says."""
+    """Where the definition has secrets read from. RESUME sends them to where it says."""
     properties = {**statement.properties, **source_of(statement).properties}
     return sorted({value for name, value in properties.items() if is_secret(name) and is_reference(value)})
 

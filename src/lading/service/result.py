@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """One answer."""
+    """The answer to one statement: its columns and rows, or a message."""
 
     columns: tuple[str, ...] = ()
     rows: Sequence[tuple[Any, ...]] = ()
@@ -17,7 +17,7 @@ class Result:
     message: str = ""
 
     def dicts(self) -> list[dict[str, Any]]:
-        """Rows as dicts."""
+        """The rows, each by the names of its columns."""
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
 

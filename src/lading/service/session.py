@@ -43,7 +43,7 @@ class Session:
         self._is_guarded = identity is not None and not identity.is_root
         self._is_bound = identity is not None and identity.created_at is not None
         self.rights: Rights | None = None
-        """What its user may do, read anew for each statement; None: everything."""
+        """What its user may do, read again for each statement; None: everything."""
         self.query_timeout_s: float | None = None
         """How long its queries may take, when it asked for less than the service allows."""
 

@@ -1,6 +1,6 @@
 """Samples of metrics that are derived from records and bills.
 
-They are computed anew for every scrape from what the store keeps, so that a restart resets none of them. The number of
+They are computed again for every scrape from what the store keeps, so that a restart resets none of them. The number of
 jobs with a name of their own is bounded; the rest are added up under `other`.
 """
 

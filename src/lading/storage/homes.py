@@ -1,8 +1,8 @@
 """Homes of Lading on this machine: what is in one is never read for a job.
 
-A home holds the key that seals every secret, and the token of root. Whoever may create a job would else load them
-into a table. A folder is a home when it has the lock file of one, which is made before anything else in it and never
-removed; so every home is known, also of another service, and also in a process that opened none.
+A home holds the key that seals every secret, and the token of root. A user who may create a job could otherwise load
+them into a table. A folder is a home when it has the lock file of one, which is made before anything else in it and
+never removed; so every home is known, also of another service, and also in a process that opened none.
 """
 
 from __future__ import annotations

@@ -74,7 +74,6 @@ def version_of(kind: type[Any]) -> int:
 
 
 def render_body(record: Any) -> str:
-    """Write a record."""
     return json.dumps({"version": version_of(type(record)), "body": encode(record)})
 
 

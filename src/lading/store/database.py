@@ -55,7 +55,6 @@ class Database:
         connection.execute(statement.on_conflict_do_update(index_elements=keys, set_=rest))
 
     def close(self) -> None:
-        """Close all connections."""
         self._engine.dispose()
 
     @contextmanager

@@ -15,7 +15,7 @@ from lading.model.tally import Tally
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredJob:
-    """A record as it was read. Whoever saves it again names the version, so that nothing is overwritten unseen."""
+    """A record as it was read. A save names the version, so that nothing is overwritten unseen."""
 
     record: JobRecord
     version: int

@@ -20,12 +20,10 @@ class SqlSettings:
             return connection.execute(select(SETTINGS.c.value).where(SETTINGS.c.key == key)).scalar_one_or_none()
 
     def list_settings(self) -> dict[str, str]:
-        """All values."""
         with self._database.read("Listing the settings") as connection:
             return {row.key: row.value for row in connection.execute(select(SETTINGS)).all()}
 
     def write_setting(self, key: str, value: str) -> None:
-        """Set a value."""
         with self._database.write(f"Writing the setting {key}") as connection:
             self._database.put(connection, SETTINGS, {"key": key, "value": value})
 

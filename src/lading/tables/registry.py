@@ -39,7 +39,6 @@ def kind_of_statement(statement: CreateTable) -> TableKind:
 
 
 def all_kinds() -> Sequence[TableKind]:
-    """All formats."""
     return [kind_of(name) for name in NAMES]
 
 

@@ -221,7 +221,7 @@ def _doubled_report_accepted(patch: Patch) -> None:
     patch(coordinator, "check_reports", generous)
 
 
-@mutant("rollback-ignored", "a table that was put back stops the job")
+@mutant("rollback-ignored", "a table that was rolled back stops the job")
 def _rollback_ignored(patch: Patch) -> None:
     patch(MemoryTable, "is_behind", lambda self, job_id, at=-1: False)
     patch(coordinator, "check_not_rolled_back", lambda job, head, last_seen, above: None)

@@ -40,7 +40,6 @@ def installed(package: str, version: str, folder: Path | None = None) -> Path:
 
 
 def find_node() -> str:
-    """The program."""
     found = shutil.which("node")
     if found is None:
         try:

@@ -103,7 +103,7 @@ class ScriptedSource:
         self._add(left.low, right.high, (left.name, right.name))
 
     def list_old(self) -> None:
-        """Whoever answers listings next has not heard of a partition yet, or not again. It takes a while to hear."""
+        """The next answer to a listing has not heard of a partition yet, or not again. It takes a while to hear."""
         self._hidden = self.rng.choice(sorted(self.shards))
         self.old_listings = self.rng.randint(1, 3)
 

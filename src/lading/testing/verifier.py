@@ -322,4 +322,4 @@ def check_all_read(source: ScriptedSource, bill: Bill, findings: Findings) -> No
             findings.expect(shard.expired, LOSS, f"{shard.name} was given up, and the source still has it")
             continue
         read = offset_of(state.at) == len(shard.rows) and (state.finished or not shard.closed)
-        findings.expect(read, STUCK, f"{shard.name} stands at {state.at!r} of {len(shard.rows)}")
+        findings.expect(read, STUCK, f"{shard.name} is at {state.at!r} of {len(shard.rows)}")

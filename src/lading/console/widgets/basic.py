@@ -55,7 +55,6 @@ class Badge:
         self._text = text("span", "", "ld-badge")
 
     def show(self, word: str, tone: Tone) -> None:
-        """Show another state."""
         self._text.set_text(word)
         self._text.props["data-tone"] = tone
 
@@ -74,7 +73,6 @@ class Tiles:
                     self._values[key] = (shown, note)
 
     def show(self, key: str, value: str, note: str = "", tone: Tone | None = None) -> None:
-        """Show another figure."""
         shown, beside = self._values[key]
         shown.set_text(value)
         beside.set_text(note)
@@ -83,7 +81,7 @@ class Tiles:
 
 
 class Banner:
-    """A message that stands on the page until it is no longer true. Whoever shows it also says it."""
+    """A message that stays on the page until it is no longer true, and is read out when it is shown."""
 
     def __init__(self) -> None:
         self._box = box("div", "ld-banner")

@@ -36,12 +36,10 @@ class Dialog:
         return bool(self._dialog.value)
 
     def rename(self, title: str) -> None:
-        """Show another heading."""
         self._title.set_text(title)
         self._dialog.props["aria-label"] = title
 
     def open(self) -> None:
-        """Show it."""
         self._dialog.open()
 
     def close(self) -> None:

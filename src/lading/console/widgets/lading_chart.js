@@ -28,9 +28,9 @@ export default {
     },
   },
   methods: {
-    draw(anew) {
+    draw(fromScratch) {
       const names = this.series.map((series) => series.name).join("|");
-      this.chart.setOption(this.options(), { notMerge: anew || names !== this.names });
+      this.chart.setOption(this.options(), { notMerge: fromScratch || names !== this.names });
       this.names = names;
     },
     amount(value) {

@@ -55,7 +55,6 @@ class LiveTable(Element, component="lading_table.js"):
             self.on("act", lambda event: on_act(event.args))
 
     def show(self, rows: Sequence[Row]) -> None:
-        """Show these rows."""
         listed = [dict(row) for row in rows]
         if self.props["rows"] != listed:
             self.props["rows"] = listed
@@ -92,7 +91,6 @@ class LivePlot(Element, component="lading_chart.js"):
         self.props["start"] = self.props["end"] = 0
 
     def show(self, lines: Sequence[Line], *, start: datetime, end: datetime, label: str, unit: str = "") -> None:
-        """Show other points."""
         self.props["start"], self.props["end"], self.props["label"] = millis(start), millis(end), label
         if unit:
             self.props["unit"] = unit

@@ -62,7 +62,6 @@ class Catalog:
         self._sees = sees
 
     def databases(self) -> list[str]:
-        """Names of databases."""
         return [entry.name for entry in self._lading.store.list_databases() if self._sees(entry.name, "")]
 
     def require(self, database: str) -> None:

@@ -92,7 +92,6 @@ class Talk:
 
     @property
     def database(self) -> str:
-        """The current database."""
         return NAME if self._in_schema else self.session.database
 
     def use(self, database: str) -> None:

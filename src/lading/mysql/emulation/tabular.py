@@ -30,7 +30,6 @@ class Table:
 
     @property
     def result(self) -> Result:
-        """As an answer."""
         return Result(columns=tuple(self.columns), rows=tuple(tuple(row) for row in self.rows))
 
 

@@ -154,7 +154,6 @@ class Variables:
             raise Fault(3170, "HY000", f"{told}. The variable was not set. Use fewer of them.")
 
     def set_names(self, charset: str) -> None:
-        """SET NAMES."""
         charset_of(charset)
         for name in ("character_set_client", "character_set_connection", "character_set_results"):
             self._set[name] = charset

@@ -42,7 +42,6 @@ class Answers:
         the statement was killed. The client may not have taken it yet."""
 
     async def done(self, message: str = "", status: ServerStatus = READY) -> None:
-        """No rows."""
         await self._last(packets.ok(status, message), status)
 
     async def line(self, text: str) -> None:

@@ -70,7 +70,6 @@ def plain_refused() -> Fault:
 
 
 def syntax(text: str) -> Fault:
-    """Not a statement."""
     return Fault(1064, "42000", text)
 
 

@@ -52,7 +52,6 @@ class Reader:
         return self._at >= len(self._data)
 
     def take(self, count: int) -> bytes:
-        """So many bytes."""
         if count > len(self._data) - self._at:
             msg = "a packet is shorter than it says"
             raise malformed(msg)
@@ -82,7 +81,6 @@ class Reader:
         return found
 
     def rest(self) -> bytes:
-        """Everything else."""
         found = self._data[self._at :]
         self._at = len(self._data)
         return found
@@ -176,7 +174,6 @@ def auth_switch(plugin: str, nonce: bytes) -> bytes:
 
 
 def ok(status: ServerStatus, message: str = "") -> bytes:
-    """It is done."""
     told = encode_text(message.encode()[:2000]) if message else b""
     return b"\0\0\0" + int(status).to_bytes(2, "little") + b"\0\0" + told
 
@@ -187,7 +184,6 @@ def eof(status: ServerStatus) -> bytes:
 
 
 def error(fault: Fault, codec: str = "utf-8") -> bytes:
-    """What went wrong."""
     told = fault.text.encode(codec, "replace")
     return b"\xff" + fault.code.to_bytes(2, "little") + b"#" + fault.state.encode() + told
 

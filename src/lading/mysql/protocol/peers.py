@@ -52,7 +52,6 @@ class PeerList:
         return len(self._peers)
 
     def add(self, host: str, port: int, task: asyncio.Task[None]) -> Peer:
-        """A new connection."""
         self._last_id = self._last_id % 0xFFFFFFFF + 1
         while self._last_id in self._peers:
             self._last_id = self._last_id % 0xFFFFFFFF + 1
@@ -62,7 +61,6 @@ class PeerList:
         return peer
 
     def remove(self, peer: Peer) -> None:
-        """A connection ended."""
         self._peers.pop(peer.connection_id, None)
 
     def make_room(self) -> bool:

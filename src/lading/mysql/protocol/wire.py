@@ -151,7 +151,6 @@ class Wire:
 
 
 def frame(sequence: int, payload: bytes) -> bytes:
-    """One frame."""
     return len(payload).to_bytes(3, "little") + bytes([sequence]) + payload
 
 

@@ -162,7 +162,6 @@ class TableCatalog:
             shutil.rmtree(self._own_place(database, name.name), ignore_errors=True)
 
     def create_database(self, name: str, *, if_not_exists: bool) -> None:
-        """CREATE DATABASE."""
         if if_not_exists and self.has_database(name):
             return
         self._catalog.create_database(DatabaseEntry(name=name, created_at=self._clock.now()))
@@ -196,7 +195,7 @@ class TableCatalog:
             todo = "Leave LOCATION out, and it gets a place of its own there; or name one outside."
             raise ConfigError(msg, left="Nothing was made.", todo=todo)
         if any(is_same_place(other.location, statement.location) for other in self._catalog.list_tables()):
-            # Not by its name: whoever asks may not be allowed to see it.
+            # Not by its name: the user may not be allowed to see it.
             msg = f"At {statement.location} is already another table"
             raise ConflictError(msg, code="TableExists", left="It was not touched.", todo="Choose another location.")
         return settle_place(statement.location)

@@ -68,7 +68,7 @@ class Edit:
     moves: tuple[PartitionMove, ...] = ()
     is_new_source: bool = False
     has_lost_secrets: bool = False
-    """The old secrets cannot be opened, and all of them are given anew."""
+    """The old secrets cannot be opened, and all of them are given again."""
     restored: Positions | None = None
     """All positions as they were before the edit that is taken back."""
     action: str = ALTER
@@ -215,7 +215,7 @@ def _with(record: JobRecord, event: Altered) -> JobRecord:
 
 
 def _slot(edit: Edit, record: JobRecord) -> str:
-    """Secrets are sealed anew by every edit, in a slot of their own: those that are in force are never overwritten."""
+    """Every edit seals the secrets again, in a slot of their own: those that are in force are never overwritten."""
     has_any = edit.has_lost_secrets or has_secrets(edit.old) or has_secrets(edit.new)
     return f"{new_token():016x}" if has_any else record.secrets_slot
 

@@ -1,4 +1,4 @@
-"""ALTER of a job whose secrets cannot be opened any more: it goes on when all of them are given anew."""
+"""ALTER of a job whose secrets cannot be opened any more: it goes on when all of them are given again."""
 
 from __future__ import annotations
 

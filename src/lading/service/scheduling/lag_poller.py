@@ -45,7 +45,6 @@ class LagRounds:
         self._thread = threading.Thread(target=self._run, name="lading-lag-rounds", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
         self._thread.start()
 
     def close(self) -> None:

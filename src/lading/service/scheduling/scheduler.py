@@ -73,7 +73,7 @@ class Scheduler:
         self._thread.start()
 
     def look_again(self) -> None:
-        """Somebody changed a job: read the jobs anew, soon."""
+        """Somebody changed a job: read the jobs again, soon."""
         with self._changed:
             self._rescan_s = min(self._rescan_s, self._clock.monotonic_s() + SETTLE_S)
             self._changed.notify()

@@ -196,7 +196,7 @@ def _watch(parent: int) -> None:
 
 
 def _end_like(status: int) -> NoReturn:
-    """End as the child did, so that whoever started the service sees no parent between."""
+    """End as the child did, so that the process that started the service sees no parent between."""
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
         if number != signal.SIGKILL:

@@ -1,4 +1,4 @@
-"""The audit log: what happened, whoever did it, whether it was done or refused.
+"""The audit log: what was done or refused, and by which user.
 
 It is not the audit of jobs (`store.audit`): that one is written in the transaction of a change and says what the change
 was. This one also has what changed nothing: logins, refusals, queries. It fails open: a disk that is full stops no

@@ -36,7 +36,7 @@ UNKNOWN_USER = "(unknown)"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """A wrong password, which was counted. Whoever asked for it hears the error after the delay."""
+    """A wrong password, which was counted. The caller hears the error after the delay."""
 
     error: AuthError
     delay_s: float

@@ -53,7 +53,7 @@ def check_allowed(database: str, rights: Rights, statement: Statement) -> None:
     if not _only_reads(statement):
         rights.require_changes()
     if has_references(statement):
-        # Whoever makes a job chooses where a secret is sent: what the machine keeps is not everybody's to send.
+        # The maker of a job chooses where a secret is sent: what the machine keeps is not everybody's to send.
         rights.require(Privilege.ADMIN, why="env:… and file:… name what the machine of the service keeps")
     match statement:
         case CreateJob():

@@ -104,7 +104,7 @@ class Endpoints:
         self._store.write_setting(_key(subject), json.dumps(hosts))
 
     def forget(self, subject: str) -> None:
-        """A job or table of this name is made anew: what another one was allowed does not count."""
+        """A job or table of this name is made again: what another one was allowed does not count."""
         if self._allowed(subject):
             self._store.write_setting(_key(subject), "")
 

@@ -172,7 +172,6 @@ class LdapConnection:
         return found
 
     def unbind(self) -> None:
-        """Say goodbye."""
         self._send(bytes((_UNBIND, 0)))
 
     def _send(self, operation: bytes) -> None:

@@ -52,7 +52,7 @@ class Identity:
 
 
 ROOT = Identity(user=ROOT_NAME, is_root=True)
-"""Whoever opens the home folder itself: the command line and the Python API. No password is asked there."""
+"""The user who opens the home folder itself: the command line and the Python API. No password is asked there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

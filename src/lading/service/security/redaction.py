@@ -77,5 +77,5 @@ def _forms(value: str) -> Iterator[str]:
 
 
 HIDDEN = Redactor()
-"""One for the process, as its logs are: whoever opens a secret tells it."""
+"""One for the process, as its logs are: code that opens a secret tells it."""
 redact = HIDDEN.redact

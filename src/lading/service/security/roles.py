@@ -28,7 +28,7 @@ class RoleView:
 
 
 class Roles:
-    """Changes of roles. Whoever calls it has checked that they may; each change is audited with its effect."""
+    """Changes of roles. The caller has checked the privilege; each change is audited with its effect."""
 
     def __init__(
         self, store: MetadataStore, clock: Clock, audit: Callable[[Identity, str, UserStatement], AuditEntry]

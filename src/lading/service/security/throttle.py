@@ -47,7 +47,6 @@ class _Records(Generic[Key]):
         return record
 
     def count(self, key: Key, now: float) -> _Record:
-        """One failure more."""
         record = self.find(key, now)
         if record is None:
             if len(self._records) >= MOST_KEYS:

@@ -155,7 +155,6 @@ class Access(Login):
         return True
 
     def grant(self, user: str, privileges: Sequence[Privilege], scope: Scope, *, by: Identity) -> None:
-        """Give privileges."""
         self._require_account_admin(by)
         refuse_root(user)
         statement = Grant(privileges=tuple(privileges), scope=scope, user=user)
@@ -229,7 +228,6 @@ class Access(Login):
         return bool(self._load(name).password_hash)
 
     def list_users(self, *, by: Identity) -> list[UserEntry]:
-        """All users."""
         self._require_admin(by)
         return self._store.list_users()
 
@@ -264,7 +262,7 @@ class Access(Login):
     # Inside.
 
     def _ensure_root(self) -> None:
-        """Whoever comes first makes it. Dies before: the next start does."""
+        """The first process makes it. Dies before: the next start does."""
         if self._store.find_user(ROOT_NAME) is None:
             try:
                 self._store.create_user(UserEntry(name=ROOT_NAME, created_at=self._clock.now()))

@@ -149,7 +149,7 @@ def resolve_reference(
 ) -> str:
     """The secret that `env:NAME` or `file:/path` names; anything else is the secret itself.
 
-    Whoever may create a job chooses where a secret is sent. So what Lading itself keeps secret cannot be named:
+    A user who may create a job chooses where a secret is sent. So what Lading itself keeps secret cannot be named:
     variables that begin with LADING_, and files of its home. Nor what Spark's processes are given: it is no secret.
     """
     if not is_reference(value):

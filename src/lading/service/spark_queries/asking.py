@@ -74,7 +74,6 @@ class Queries:
         return result
 
     def close(self) -> None:
-        """End what answers."""
         self._answerer.close()
 
 

@@ -54,9 +54,7 @@ class Answerer(Protocol):
         """Somebody who answers one query; started when nobody is there."""
         ...
 
-    def close(self) -> None:
-        """End."""
-        ...
+    def close(self) -> None: ...
 
 
 class QueryProcess:

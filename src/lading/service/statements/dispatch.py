@@ -67,7 +67,6 @@ from lading.tables.types import spark_type
 
 
 def execute(session: Session, statement: Statement) -> Result:
-    """Run one statement."""
     match statement:
         case CreateJob():
             return create_job(session, statement)

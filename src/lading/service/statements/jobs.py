@@ -44,7 +44,6 @@ ALSO_LOAD = "s3.also_load"
 
 
 def create_job(session: Session, statement: CreateJob) -> Result:
-    """CREATE JOB."""
     check_source(session, statement.insert.source)
     definition = define_streaming_job(statement)
     if session.lading.store.find_job(JobName(kind=JobKind.STREAMING, name=statement.name)) is not None:

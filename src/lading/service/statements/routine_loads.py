@@ -170,7 +170,7 @@ def _control_in_turn(session: Session, record: JobRecord, statement: ControlRout
     }
     apply(session, record, events[statement.verb], audit(session, record, statement.verb))
     if statement.verb != "RESUME" or record.state is JobState.RUNNING:
-        # A RUNNING job that is resumed is opened anew.
+        # A RUNNING job that is resumed is opened again.
         session.lading.forget_runner(record.job_id)
     if statement.verb == "STOP":
         tell_table(session.lading.catalog, record)
@@ -186,7 +186,7 @@ def prepare_routine_alter(session: Session, statement: AlterRoutineLoad) -> Edit
     whole = statement_to_alter(session, record, statement.source)
     old = _as_routine(record, whole.statement)
     if session.rights is not None and not session.rights.allow(Privilege.ADMIN):
-        check_keys_stay(old, statement)  # Whoever may load into a table need not know the keys of its jobs.
+        check_keys_stay(old, statement)  # A user who may load into a table need not know the keys of its jobs.
     if statement.source is not None:
         asked = {**old.source.properties, **statement.source.properties}
         check_source(session, replace(statement.source, name=old.source.name, properties=asked), old.source)
@@ -222,10 +222,10 @@ def _altered(
     """The definition after ALTER. A topic or stream that is named again is asked whether it was made again."""
     consumed, kind = [*positions.partitions], stream_kind(old.source.name)
     if names_same_source(old, statement, kind) and positions.incarnation:
-        anew = alter_routine_load(old, statement, kind, consumed=consumed, is_made_again=True)
-        with closing(_stream(session, record, anew.statement)) as stream:
+        made_again = alter_routine_load(old, statement, kind, consumed=consumed, is_made_again=True)
+        with closing(_stream(session, record, made_again.statement)) as stream:
             if is_replaced(positions, stream.source.list_partitions().incarnation):
-                return anew
+                return made_again
     return alter_routine_load(old, statement, kind, consumed=consumed)
 
 

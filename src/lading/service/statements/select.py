@@ -35,7 +35,6 @@ ROUTINE_TABLE = "routine_load_jobs"
 
 
 def run_query(session: Session, query: Query) -> Result:
-    """Answer a query."""
     if (row := literal_row(query)) is not None:
         return Result(columns=tuple(row), rows=(tuple(row.values()),))
     return _views(session, query) if is_about_jobs(query) else _tables(session, query)

@@ -39,7 +39,7 @@ class LagWatch:
         self._answers: dict[JobId, _Answer] = {}
         self._asked: set[JobId] = set()
         self.listeners: list[Callable[[JobId, StreamSight], None]] = []
-        """Told of every answer, whoever asked, so that all faces show the same."""
+        """Told of every answer, so that all faces show the same."""
 
     def look(self, asks: Mapping[JobId, Ask]) -> dict[JobId, StreamSight]:
         """What is known of these jobs within a short time. Jobs of which nothing is known are missing."""

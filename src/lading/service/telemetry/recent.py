@@ -1,6 +1,6 @@
 """What this incarnation has seen of its jobs and nobody keeps: lags, and the commits of the last minutes.
 
-Losing it loses nothing: commits are read again from the index of bills, and lags are looked up anew.
+Losing it loses nothing: commits are read again from the index of bills, and lags are looked up again.
 """
 
 from __future__ import annotations

@@ -43,7 +43,6 @@ def visible_to(rights: Rights | None) -> Visible:
 
 
 def show_audit(session: Session, statement: ShowAudit) -> Result:
-    """SHOW AUDIT."""
     visible = visible_to(session.rights)
     if visible.user is not None and statement.user not in (None, visible.user):
         msg = f"ADMIN command denied to user '{visible.user}': events of others"

@@ -108,7 +108,6 @@ def show_partitions(bill: Bill) -> tuple[PartitionView, ...]:
 
 
 def show_bill(entry: BillEntry) -> BillView:
-    """One commit."""
     return BillView(
         seq=entry.seq,
         token=str(entry.token),
@@ -130,7 +129,6 @@ def beat_of(entry: BillEntry) -> Beat:
 
 
 def show_batch(task: TaskRecord) -> BatchView:
-    """One batch."""
     begun = task.started_at or task.created_at
     return BatchView(
         batch_id=task.task_id,
@@ -149,7 +147,6 @@ def show_batch(task: TaskRecord) -> BatchView:
 
 
 def show_audit(entry: AuditEntry) -> AuditView:
-    """One change."""
     return AuditView(
         at=entry.at,
         user=entry.user,

@@ -43,7 +43,7 @@ _CLOSED = {
     "opaque": _CODE,
     "interceptors": _CODE,
 }
-"""Whoever may create a job is not the owner of the machine that runs it. Files of assertions are sent elsewhere."""
+"""A user who may create a job is not the owner of the machine that runs it. Files of assertions are sent elsewhere."""
 
 _KERBEROS = re.compile(r"[\w./@:-]*")
 """librdkafka has a shell run kinit with the names of Kerberos in it."""

@@ -31,7 +31,7 @@ def partition_missing(topic: str, number: int) -> SqlError:
 
 def not_an_offset(partition: str, at: str) -> SqlError:
     """A position that Kafka cannot have."""
-    msg = f"Partition {partition} cannot stand at {at!r}: a position in Kafka must be an integer"
+    msg = f"Partition {partition} cannot be at {at!r}: a position in Kafka must be an integer"
     return SqlError(msg, left=_STANDS, todo="Move it with ALTER to an offset.", partition=partition, at=at)
 
 

@@ -49,7 +49,7 @@ def call(
 ) -> dict[str, Any]:
     """One call, tried again while that can help. For the driver, where a call is small and nobody else waits.
 
-    Raises errors of botocore that trying again cannot mend, so that a caller may read their code; errors that did not
+    Raises errors of botocore that trying again cannot fix, so that a caller may read their code; errors that did not
     pass are translated.
     """
     backoff = Backoff()

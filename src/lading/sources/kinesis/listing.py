@@ -30,7 +30,7 @@ from lading.sources.kinesis.shards import (
 from lading.sources.kinesis.spec import KinesisSpec
 
 MAX_LISTINGS = 6
-"""How often a listing is begun anew before it is given up as incomplete."""
+"""How often a listing is started again before it is given up as incomplete."""
 _IN_USE = "ResourceInUseException"
 
 

@@ -11,8 +11,6 @@ LAST_HASH = 2**128 - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shard:
-    """One shard."""
-
     name: str
     hash_start: int
     hash_end: int

@@ -95,7 +95,7 @@ def find_way(standing: Standing, sight: TrimSight) -> Way:
     """
     state, peek, position = standing.state, standing.peek, standing.position
     if position.sub and peek.sequence is not None and peek.sequence != position.sequence:
-        raise _gone(standing, sight, "the aggregated record that it stands in is gone")
+        raise _gone(standing, sight, "the aggregated record that it was in is gone")
     known_until = max(filter(None, (known_until_or_none(state), standing.known_until)), default=None)
     if known_until is None:
         if position.kind is Kind.BEGINNING and standing.shard in sight.open_at_horizon():

@@ -47,7 +47,7 @@ class RecordParser:
         self._decoder = _decoder(format, fast=fast)
         self._columns = len(format.columns)
         self.without_rows = 0
-        """Records so far that hold no row: white space, an array without elements. Whoever reads counts them."""
+        """Records so far that hold no row: white space, an array without elements. The reader counts them."""
         self.schema = pa.schema([*(pa.field(name, pa.string()) for name in format.columns), *meta, *HIDDEN])
 
     def parse(self, block: RecordBlock) -> Iterator[pa.RecordBatch]:

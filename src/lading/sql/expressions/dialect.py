@@ -63,7 +63,7 @@ def parse_expression_tree(text: str, span: Span) -> exp.Expr:
 def _check_variables(tree: exp.Expr, span: Span) -> None:
     """Refuse `${env:NAME}`: Spark puts the variable of the service in its place, also within quotes."""
     if any(_VARIABLE in part.name for part in tree.find_all(exp.Literal, exp.Identifier)):
-        msg = f"{_VARIABLE} cannot stand in an expression: Spark would put a variable of the machine in its place"
+        msg = f"{_VARIABLE} cannot be used in an expression: Spark would put a variable of the machine in its place"
         raise NotSupportedError(msg, place=span, hint="a variable", todo="Write concat('$', '{') for the letters.")
 
 

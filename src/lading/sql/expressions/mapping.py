@@ -203,7 +203,7 @@ class _Translator:
     def _column(self, node: exp.Column) -> exp.Expr:
         name = node.name
         if not isinstance(node.this, exp.Identifier):
-            msg = "A star cannot stand in an expression"
+            msg = "A star cannot be used in an expression"
             raise NotSupportedError(msg, place=place_of(node, self._span), hint="not possible here")
         if not node.table:
             return self._bare_column(node)

@@ -116,7 +116,7 @@ def read_query(query: Query) -> TableQuery:
 def _problem(node: exp.Expr) -> str:
     """What is wrong with one part of a query; empty when it does no more than read."""
     if type(node) not in NODES:
-        return f"{type(node).__name__} cannot stand in a query"
+        return f"{type(node).__name__} cannot be used in a query"
     if isinstance(node, exp.Anonymous):
         return _call_problem(node)
     if isinstance(node, exp.Table):
@@ -147,7 +147,7 @@ def _word_problem(node: exp.Expr) -> str:
     form = _NUMBER if isinstance(node, exp.Literal) else _WORDS
     parts = [part for value in node.args.values() for part in (value if isinstance(value, list) else [value])]
     odd = next((part for part in parts if isinstance(part, str) and not form.fullmatch(part)), None)
-    return "" if odd is None else f"{odd!r} cannot stand in a query"
+    return "" if odd is None else f"{odd!r} cannot be used in a query"
 
 
 def _written(table: exp.Table) -> QualifiedName:

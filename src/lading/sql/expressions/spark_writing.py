@@ -38,7 +38,7 @@ def write_spark(tree: exp.Expr, *, identify: bool) -> str:
     filled = re.sub("|".join(map(re.escape, values)), lambda found: values[found[0]], text) if values else text
     for node, (quoted, value) in zip(odd, values.items(), strict=True):
         if text.count(node.name) != text.count(quoted):
-            msg = f"{value} cannot stand where it does: Spark would see it without its quotes"
+            msg = f"{value} cannot be used here: Spark would see it without its quotes"
             raise NotSupportedError(msg, hint="odd characters", todo="Use letters, digits and _ for this name.")
     return filled
 

@@ -163,7 +163,7 @@ class ShowGrants:
     """SHOW GRANTS [FOR 'user']"""
 
     user: str | None = None
-    """None: whoever asks."""
+    """None: the user who asks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

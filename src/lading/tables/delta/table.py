@@ -70,7 +70,7 @@ class DeltaLakeTable:
     def commit(self, expected: Head | None, staged: Sequence[StagedFile], bill: Bill) -> Outcome:
         """Put one log entry that adds the files and moves the head.
 
-        The entry of a version can be put once. Whoever is second reads what was put there and looks at the head
+        The entry of a version can be put once. The second writer reads what was put there and looks at the head
         again: unrelated commits are stepped behind, a head that moved ends the attempt.
         """
         self._tail.refresh()

@@ -47,7 +47,6 @@ class DeltaWriter:
         self._files = ParquetWriter(layout, filesystem, root, attempt)
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Take rows in."""
         try:
             self._files.write(batch)
         except (ValueError, pa.ArrowTypeError, pa.ArrowNotImplementedError, KeyError) as error:

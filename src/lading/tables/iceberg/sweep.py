@@ -1,7 +1,7 @@
 """Deleting the manifest lists and manifests that only expired snapshots of Lading named.
 
 A manifest that no snapshot names any more can be reached by nobody: a commit that is on its way builds on a snapshot
-that is still there. Manifests that no expired snapshot of Lading named are left to whoever wrote them.
+that is still there. Manifests that no expired snapshot of Lading named are left to their writer.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ _CREATION_DEFAULTS = {
 
 
 class IcebergTable:
-    """A LakeTable. Every question is put to the catalog anew; only `version` remembers the last answer."""
+    """A LakeTable. Every question goes to the catalog; only `version` remembers the last answer."""
 
     def __init__(self, handle: Handle) -> None:
         self._handle = handle

@@ -64,7 +64,6 @@ class IcebergWriter:
         self._files = ParquetWriter(layout, filesystem, root, attempt)
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Take rows in."""
         try:
             self._files.write(batch)
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, KeyError, ValueError) as error:

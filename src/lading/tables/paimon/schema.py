@@ -151,7 +151,6 @@ class Schemas:
         return self.get_schema(self._newest)
 
     def get_schema(self, number: int) -> PaimonSchema:
-        """One version."""
         found = self._find(number)
         if found is None:
             msg = f"{self._storage.uri}/{schema_key(number)} is missing"

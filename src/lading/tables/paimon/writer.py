@@ -47,7 +47,6 @@ class PaimonWriter:
         self._files = ParquetWriter(layout, filesystem, root, f"data-{attempt}")
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Take rows in."""
         try:
             self._files.write(batch)
         except (ValueError, pa.ArrowTypeError, pa.ArrowNotImplementedError, KeyError) as error:

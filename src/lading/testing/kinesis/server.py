@@ -24,8 +24,6 @@ REGION, KEY = "us-east-1", secret("kinesis")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KinesisServer:
-    """A running server."""
-
     endpoint: str
     region: str = REGION
     access_key: str = KEY
