@@ -16,7 +16,7 @@ INSIDE = {
     "PeerGoneError": "service/spark_queries/wire.py",
     "MalformedError": "net/proxy_http.py",
     "_RefusedError": "net/gate.py",
-    "NotS3Error": "s3_answers.py",
+    "NotS3Error": "storage/s3_client.py",
 }
 """Exceptions that end a step within one room and are never shown to anybody."""
 TREES = {str(path.relative_to(SOURCE)): ast.parse(path.read_text()) for path in SOURCE.rglob("*.py")}

@@ -72,7 +72,7 @@ def test_a_store_that_keeps_it_is_asked_once(s3: S3Server, monkeypatch: pytest.M
 
 
 def test_keys_that_may_not_write_are_let_through(s3: S3Server) -> None:
-    """A reader opens a table: whoever cannot put anything cannot lose a commit either."""
+    """A reader opens a table: a reader that cannot put anything cannot lose a commit either."""
     storage = open_store("s3://there-is-no-such-bucket/t", s3.options)
     probe.check_put_if_absent(storage, s3.options)
     assert (s3.endpoint, "there-is-no-such-bucket") not in probe._kept

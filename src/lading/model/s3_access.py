@@ -47,7 +47,9 @@ class S3Access:
         unknown = sorted(key for key in properties if key not in _TABLE_PROPERTIES)
         if unknown:
             msg = f"Unknown storage properties: {', '.join(unknown)}"
-            raise ConfigError(msg, todo=f"Known are: {', '.join(sorted(_TABLE_PROPERTIES))}.")
+            raise ConfigError(
+                msg, left="Nothing was changed.", todo=f"Known are: {', '.join(sorted(_TABLE_PROPERTIES))}."
+            )
         if not _REGION.fullmatch(properties.get("s3.region", "")):
             # It becomes part of the name of a host.
             msg = f"s3.region is not a region: {properties['s3.region']!r}"

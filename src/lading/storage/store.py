@@ -132,7 +132,7 @@ def open_store(uri: str, access: S3Access | None = None) -> ObjectStore:
 
         return LocalStore(unquote(parts.path) if parts.scheme else uri)
     msg = f"Cannot store anything at {uri!r}: the scheme {parts.scheme!r} is not known"
-    raise ConfigError(msg, todo="Use a local path, file:// or s3://.")
+    raise ConfigError(msg, left="Nothing was changed.", todo="Use a local path, file:// or s3://.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
