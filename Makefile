@@ -10,7 +10,8 @@ INSTALL := $(if $(UV),uv pip install --quiet --python $(BIN)/python,$(BIN)/pytho
 ROOMY := $(shell df -B1G --output=avail /dev/shm 2>/dev/null | awk 'NR == 2 && $$1 >= 6 {print "/dev/shm"}')
 PYTEST = folder=$$(mktemp -d -p "$(or $(ROOMY),$${TMPDIR:-/tmp})" ldXXXX) && trap 'rm -rf "$$folder"' EXIT && TMPDIR=$$folder $(BIN)/python -m pytest
 
-ON_SPARK := tests/service tests/pipeline tests/cli
+# tests/mysql needs no Spark; with it both lanes end at about the same time.
+ON_SPARK := tests/service tests/pipeline tests/cli tests/mysql
 
 .PHONY: help setup check test test-spark test-plain audit demo torture bench clean
 
