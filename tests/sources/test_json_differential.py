@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from lading.model.row_formats import JsonOptions
 from lading.sources.files.blocks import Lines
-from lading.sources.files.json_fast import FastJson
 from lading.sources.files.json_reader import JsonReader
 from lading.sources.files.rows import RowShaper
+from lading.sources.records.json_records import JsonRecords
 from tests.support.examples import examples
 
 NAMES = ["a", "b", "c"]
@@ -92,13 +92,13 @@ def test_large_blocks_with_trouble_here_and_there_agree() -> None:
 
 
 def test_the_fast_way_is_really_taken() -> None:
-    fast = FastJson(JsonOptions(), NAMES)
+    records = JsonRecords(JsonOptions(), NAMES, of_file=True)
     block = b'{"a":1,"b":"x","c":true,"d":[1]}\n' * 3
-    assert fast.parse(block) is None
-    fast.learn(block.splitlines())
-    columns = fast.parse(block)
-    assert columns is not None
-    assert [column.to_pylist() for column in columns] == [["1"] * 3, ["x"] * 3, ["true"] * 3]
+    assert records.take_lines(block) is None
+    records.take_documents(block.splitlines())
+    taken = records.take_lines(block)
+    assert taken is not None
+    assert [column.to_pylist() for column in taken.columns] == [["1"] * 3, ["x"] * 3, ["true"] * 3]
 
 
 @pytest.mark.parametrize("depth", [10, 900, 100_000])

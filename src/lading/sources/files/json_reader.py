@@ -1,4 +1,4 @@
-"""JSON files as Arrow batches: lines the fast way where that is safe, everything else document by document."""
+"""JSON files as Arrow batches: lines as records of a stream are taken apart, everything else document by document."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 
 from lading.model.row_formats import JsonOptions
-from lading.sources.files.arrays import strings
+from lading.sources.files.arrays import strings, whole_numbers
 from lading.sources.files.blocks import SLOW_BYTES, Lines, line_blocks, quarters
-from lading.sources.files.json_fast import FastJson
 from lading.sources.files.json_reference import BadDocument, JsonText, Value
 from lading.sources.files.json_scan import JsonScanner
 from lading.sources.files.rows import BadRow, RowShaper
 from lading.sources.files.unpack import Read
+from lading.sources.records.json_records import JsonRecords
+from lading.sources.records.parsed import Taken
 
 _BATCH_BYTES = 1024 * 1024
 _SMALLEST_BYTES = 32 * 1024
 """Calling pyarrow for less costs more than it saves."""
 
-Taken = tuple[bytes, list[Value] | BadDocument]
+Judged = tuple[bytes, list[Value] | BadDocument]
 """The text of a row, and its values or why it has none."""
 
 
@@ -32,7 +33,7 @@ class JsonReader:
         self._lines = lines
         self._shaper = shaper
         self._text = JsonText(options, names)
-        self._fast = FastJson(options, names) if fast else None
+        self._records = JsonRecords(options, names, fast=fast, of_file=True)
         self._next = 1
 
     def batches(self, read: Read) -> Iterator[pa.RecordBatch]:
@@ -45,35 +46,37 @@ class JsonReader:
 
     def _block(self, block: bytes) -> Iterator[pa.RecordBatch]:
         """Whole lines. Where the fast way fails, only the small piece with the trouble goes the slow way."""
-        columns = self._fast.parse(block) if self._fast else None
-        if columns is not None:
-            yield from self._shaper.good(columns, self._next)
-            self._next += len(columns[0])
+        taken = self._records.take_lines(block)
+        if taken is not None:
+            yield from self._shaped(taken)
         elif self._is_worth_cutting(block) and len(pieces := self._cut(block)) > 1:
             for piece in pieces:
                 yield from self._block(piece)
         else:
-            taken = list(self._lines_of(block))
-            yield from self._emit(taken)
-            if self._fast and self._fast.is_possible:
-                self._fast.learn([raw for raw, row in taken if not isinstance(row, BadDocument)])
+            lines = (line.strip(b" \t\r") for line in block.split(self._lines.delimiter))
+            yield from self._shaped(self._records.take_documents([line for line in lines if line]))
 
     def _is_worth_cutting(self, block: bytes) -> bool:
-        return len(block) > SLOW_BYTES or (self._fast is not None and self._fast.is_possible)
+        return len(block) > SLOW_BYTES or self._records.knows_types
 
     def _cut(self, block: bytes) -> list[bytes]:
         return quarters(block, self._lines, smallest=_SMALLEST_BYTES)
 
-    def _lines_of(self, block: bytes) -> Iterator[Taken]:
-        for line in block.split(self._lines.delimiter):
-            raw = line.strip(b" \t\r")
-            if raw:
-                for row in self._text.rows(raw):
-                    yield raw, row
+    def _shaped(self, taken: Taken) -> Iterator[pa.RecordBatch]:
+        bad = [BadRow(self._next + place, flaw.raw, flaw.reason) for place, flaw in sorted(taken.flaws.items())]
+        columns = taken.columns
+        if bad:
+            good = whole_numbers(place for place in range(taken.rows) if place not in taken.flaws)
+            columns = [column.take(good) for column in columns]
+        if taken.rows > len(bad):
+            yield from self._shaper.good(columns, self._next, without=[row.number for row in bad])
+        if bad:
+            yield self._shaper.bad(bad)
+        self._next += taken.rows
 
     def _scanned(self, read: Read) -> Iterator[pa.RecordBatch]:
         opens_array = self._options.strip_outer_array and not self._options.json_root
-        waiting, size = list[Taken](), 0
+        waiting, size = list[Judged](), 0
         for raw, flaw in JsonScanner(read, self._lines, opens_array=opens_array).documents():
             if flaw:
                 waiting.append((raw, BadDocument(flaw)))
@@ -87,11 +90,11 @@ class JsonReader:
                 waiting, size = [], 0
         yield from self._emit(waiting)
 
-    def _emit(self, taken: Iterable[Taken]) -> Iterator[pa.RecordBatch]:
+    def _emit(self, judged: Iterable[Judged]) -> Iterator[pa.RecordBatch]:
         good: list[list[Value]] = []
         numbers: list[int] = []
         bad: list[BadRow] = []
-        for raw, row in taken:
+        for raw, row in judged:
             if isinstance(row, BadDocument):
                 bad.append(BadRow(self._next, raw, row.reason))
             else:

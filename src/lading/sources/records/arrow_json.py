@@ -1,4 +1,4 @@
-"""Many JSON objects at once through pyarrow, where it cannot differ from `files.json_text`. None: take another way.
+"""Many JSON objects at once through pyarrow, where it cannot differ from `json_reference`. None: take another way.
 
 pyarrow wants to know the type of each column. It is told what kinds of values the run before had.
 """
@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pajson
 
-from lading.sources.files.json_numbers import NumberQuotes, can_quote
 from lading.sources.records.documents import DEEP_BYTES, SPACE, may_be_deep
 
 _TYPES: dict[frozenset[type], pa.DataType] = {
@@ -30,6 +29,8 @@ _STRANGE = [re.compile(word + _LEFT % word) for word in (b"NaN", b"Inf")]
 """What pyarrow takes for a number and JSON does not. Nearly the same words in strings are none."""
 MINUS_ZERO = re.compile(rb"-0(?<=[\s:,\[]-0)(?=[\s,}\]])")
 """A number that several readers take for 0. The lookbehind stands behind what it looks at: so the search can jump."""
+_PLAIN_KEY = re.compile(r"[A-Za-z0-9_.$@ -]+")
+_NUMBER = rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 
 
 class FlatJson:
@@ -65,25 +66,38 @@ class FlatJson:
             return None
         if self._schema is None:
             return None
-        columns = self._parse(values, self._schema)
+        text = _text(values)
+        columns = self._read(text, len(values)) if text is not None else None
         self._pause = 0 if columns else min(_MAX_PAUSE, 2 * self._pause + 1)
         self._runs_left = self._pause - 1 if self._pause else 0
         return columns
 
-    def _parse(self, values: Sequence[bytes], schema: pa.Schema) -> list[pa.Array] | None:
-        text = _text(values)
-        if text is None:
-            return None
+    @property
+    def knows_types(self) -> bool:
+        """Whether pyarrow can be told what the columns are."""
+        return self._schema is not None
+
+    @property
+    def quotes_numbers(self) -> bool:
+        """Whether a column has numbers with fractions."""
+        return self._quotes.is_needed
+
+    def parse_lines(self, block: bytes) -> list[pa.Array] | None:
+        """The same for a block of lines, one record on each."""
+        text = _lines_text(block) if self._schema is not None else None
+        return None if text is None else self._read(text, text.count(b"\n") + (not text.endswith(b"\n")))
+
+    def _read(self, text: bytes, count: int) -> list[pa.Array] | None:
         text = self._quotes.put(text)
         try:
             table = pajson.read_json(
                 pa.BufferReader(text),
                 read_options=pajson.ReadOptions(use_threads=False, block_size=len(text) + 1),
-                parse_options=pajson.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore"),
+                parse_options=pajson.ParseOptions(explicit_schema=self._schema, unexpected_field_behavior="ignore"),
             )
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             return None
-        if table.num_rows != len(values):
+        if table.num_rows != count:
             return None
         columns = [_written(table.column(key)) for key in self._keys]
         return None if self._needs_value and _has_empty_row(columns) else columns
@@ -109,12 +123,25 @@ def _text(values: Sequence[bytes]) -> bytes | None:
     text = b"\n".join(values)
     if set(map(itemgetter(0), values)) != {ord("{")} or b"\r" in text:
         return None
-    if _is_one_deep(values) or MINUS_ZERO.search(text) or any(word.search(text) for word in _STRANGE):
+    return text if not _is_one_deep(values) and _is_plain(text) else None
+
+
+def _lines_text(block: bytes) -> bytes | None:
+    """The same of a block of lines: each line starts and ends an object."""
+    text = block.replace(b"\r\n", b"\n") if b"\r" in block else block
+    if text.count(b"}\n{") + text.endswith(b"\n") != text.count(b"\n") or not text.startswith(b"{"):
         return None
+    return text if b"\r" not in text and _is_plain(text) else None
+
+
+def _is_plain(text: bytes) -> bool:
+    """Whether nothing is in it that pyarrow takes and JSON does not, or that readers read in several ways."""
+    if MINUS_ZERO.search(text) or any(word.search(text) for word in _STRANGE):
+        return False
     try:
-        return text if text.isascii() or text.decode() else None
+        return text.isascii() or bool(text.decode())
     except UnicodeDecodeError:
-        return None
+        return False
 
 
 def _is_one_deep(values: Sequence[bytes]) -> bool:
@@ -131,3 +158,26 @@ def _has_empty_row(columns: Sequence[pa.Array]) -> bool:
     for column in columns[1:]:
         empty = pc.and_(empty, pc.is_null(column))
     return bool(pc.any(empty).as_py())
+
+
+class NumberQuotes:
+    """Puts the numbers of some keys into quotes. pyarrow reads numbers as doubles: `1.10` and the 20th digit would be
+    lost; in quotes they come back as the texts they were.
+
+    A key in quotes and a colon stand nowhere but before a value: within a string each quote has a backslash before it,
+    so `"key"` cannot end there.
+    """
+
+    def __init__(self, keys: Sequence[str]) -> None:
+        names = b"|".join(re.escape(key.encode()) for key in keys)
+        self._pattern = re.compile(rb'("(?:%s)"[ \t\r\n]*:[ \t\r\n]*)(%s)(?=[ \t\r\n,}])' % (names, _NUMBER))
+        self.is_needed = bool(keys)
+
+    def put(self, text: bytes) -> bytes:
+        """The same documents. What is no number of JSON stays as it is."""
+        return self._pattern.sub(rb'\1"\2"', text) if self.is_needed else text
+
+
+def can_quote(key: str) -> bool:
+    """Whether a key is written in one way only, so that it is found."""
+    return _PLAIN_KEY.fullmatch(key) is not None

@@ -1,7 +1,7 @@
-"""Records of JSON as rows.
+"""Records of JSON, and lines of JSON files, as rows.
 
-`files.json_text` is the judge of what is right, one document at a time. Where they cannot differ from it, pyarrow takes
-many flat objects at once, and orjson takes what is left document by document.
+`files.json_reference` is the judge of what is right, one document at a time. Where they cannot differ from it, pyarrow
+takes many flat objects at once, and orjson takes what is left document by document.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from types import NoneType
 from typing import Any
+
+import pyarrow as pa
 
 from lading.model.row_formats import JsonOptions
 from lading.sources.files.json_reference import BadDocument, JsonText, Value
@@ -40,9 +42,9 @@ class _Rows:
 
 
 class JsonRecords:
-    """Takes apart runs of records."""
+    """Takes apart runs of records. `of_file`: they are lines of a file, of which few fail."""
 
-    def __init__(self, options: JsonOptions, names: Sequence[str], *, fast: bool = True) -> None:
+    def __init__(self, options: JsonOptions, names: Sequence[str], *, fast: bool = True, of_file: bool = False) -> None:
         self._judge = JsonText(replace(options, read_by_line=True), names)
         self._root = parse_jsonpath(options.json_root) if options.json_root else ()
         self._opens_array = options.strip_outer_array
@@ -56,6 +58,7 @@ class JsonRecords:
         if fast and is_flat and 0 < len(set(keys)) == len(keys) and not self._opens_array and not self._root:
             self._flat = FlatJson(keys, needs_value=self._has_paths)
         self._load = load if fast else leave_unread
+        self._of_file = of_file
 
     def take(self, values: Sequence[bytes]) -> Iterator[Taken]:
         for run in runs(values, _RUN_BYTES):
@@ -63,12 +66,25 @@ class JsonRecords:
 
     def _take(self, values: Sequence[bytes]) -> Taken:
         columns = self._flat.parse(values) if self._flat else None
-        if columns:
-            return Taken(records=len(values), rows=len(values), columns=columns)
-        return self._take_documents(values)
+        return _flat_rows(columns) if columns else self.take_documents(values)
 
-    def _take_documents(self, values: Sequence[bytes]) -> Taken:
-        documents = self._load(values, self._is_document)
+    @property
+    def knows_types(self) -> bool:
+        """Whether lines may go the fast way: what values they have was seen."""
+        return self._flat is not None and self._flat.knows_types
+
+    def take_lines(self, block: bytes) -> Taken | None:
+        """The rows of a block of lines, each one document; None when it must be taken document by document."""
+        columns = self._flat.parse_lines(block) if self._flat else None
+        return _flat_rows(columns) if columns else None
+
+    def take_documents(self, values: Sequence[bytes]) -> Taken:
+        """The rows of one run of records, not the fast way."""
+        if not values:
+            return Taken(records=0, rows=0, columns=[])
+        # Numbers with fractions that are written in another way than orjson's are for the judge in the end.
+        is_for_judge = self._of_file and self._flat is not None and self._flat.quotes_numbers
+        documents = (leave_unread if is_for_judge else self._load)(values, self._is_document)
         while True:
             rows = self._rows(documents)
             columns, doubtful = self._columns(rows, documents)
@@ -170,6 +186,10 @@ class JsonRecords:
             return None
         has_letters = has_minus_zero or _FRACTION.search(written)
         return None if has_letters and not documents.is_canonical(number) else written.decode()
+
+
+def _flat_rows(columns: Sequence[pa.Array]) -> Taken:
+    return Taken(records=len(columns[0]), rows=len(columns[0]), columns=columns)
 
 
 def _is_odd(value: Any) -> bool:
