@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from lading.cli.main import app
+from lading.cli.main import app, main
 from lading.jobs.batches import NOTHING_NEW
-from lading.service.runtime.address_file import Beacon, light, put_out
+from lading.service.runtime.address_file import ServiceAddress, remove_address, write_address
 from lading.testing.marked import secret
 
 
@@ -26,14 +26,14 @@ def job(name: str, state: str = "RUNNING", message: str = "", reason: str = "") 
 
 
 @contextmanager
-def answering(jobs: Sequence[dict[str, Any]]) -> Iterator[str]:
+def answering(jobs: Sequence[dict[str, Any]], problem: dict[str, str] | None = None) -> Iterator[str]:
     """Something that answers as the API of a service does."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            self.send_response(200)
+            self.send_response(404 if problem else 200)
             self.end_headers()
-            self.wfile.write(json.dumps({"jobs": jobs, "next_after": None}).encode())
+            self.wfile.write(json.dumps({"error": problem} if problem else {"jobs": jobs, "next_after": None}).encode())
 
         def log_message(self, *given: Any) -> None:
             pass
@@ -67,7 +67,21 @@ def test_the_exit_status_is_that_of_a_run_alone(
     words: str,
 ) -> None:
     with answering(jobs) as address:
-        light(tmp_path, Beacon(pid=os.getpid(), http=address, mysql_port=1, token=secret("token")))
+        write_address(tmp_path, ServiceAddress(pid=os.getpid(), http=address, mysql_port=1, token=secret("token")))
         done = CliRunner().invoke(app, ["run", *arguments, "--home", str(tmp_path)])
-        put_out(tmp_path)
+        remove_address(tmp_path)
     assert (done.exit_code, words in done.output or words in str(done.exception)) == (status, True), done.output
+
+
+def test_an_error_of_the_service_keeps_its_code_and_ends_with_1(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    problem = {"code": "JobNotFound", "message": "job not exist: x", "left": "Nothing was changed.", "todo": "Look."}
+    monkeypatch.setattr("sys.argv", ["lading", "run", "--home", str(tmp_path)])
+    with answering([], problem) as address:
+        write_address(tmp_path, ServiceAddress(pid=os.getpid(), http=address, mysql_port=1, token=secret("token")))
+        with pytest.raises(SystemExit) as ended:
+            main()
+        remove_address(tmp_path)
+    told = capsys.readouterr().err
+    assert (ended.value.code, told) == (1, "JobNotFound: job not exist: x. Nothing was changed. Look.\n")

@@ -56,9 +56,9 @@ class Service:
 
     def look(self) -> None:
         """Where it listens now: a service that was started again has other ports."""
-        beacon = json.loads((self.home / "service.json").read_text())
-        self.pid, self.http, self.mysql_port = beacon["pid"], beacon["http"], beacon["mysql_port"]
-        self.token = beacon["token"]
+        address = json.loads((self.home / "service.json").read_text())
+        self.pid, self.http, self.mysql_port = address["pid"], address["http"], address["mysql_port"]
+        self.token = address["token"]
 
     def abort(self) -> None:
         """What a failed assertion in a library does; then wait until it is back."""

@@ -13,7 +13,7 @@ from lading import failpoints
 from lading.errors import AuthError, ConfigError
 from lading.service.facade import Lading
 from lading.service.runtime.address_file import FILE_NAME as ADDRESS
-from lading.service.runtime.address_file import Beacon, light, look_for
+from lading.service.runtime.address_file import ServiceAddress, find_address, write_address
 from lading.service.security.root_password import FILE_NAME, ensure_root_password, make_password
 from lading.service.security.users import Access
 from lading.testing.marked import secret
@@ -155,23 +155,23 @@ def test_a_file_that_others_could_have_written_is_not_taken(lading: Lading, tmp_
 
 def test_statements_go_only_to_the_service_of_the_owner(tmp_path: Path) -> None:
     """A user who could write the file would get the statements of others, with the keys in them."""
-    light(tmp_path, Beacon(pid=os.getpid(), http="http://127.0.0.1:1", mysql_port=1, token="t"))
-    found = look_for(tmp_path)
+    write_address(tmp_path, ServiceAddress(pid=os.getpid(), http="http://127.0.0.1:1", mysql_port=1, token="t"))
+    found = find_address(tmp_path)
     assert found is not None
     assert found.token == "t"
     file = tmp_path / ADDRESS
     assert file.stat().st_mode & 0o777 == 0o600
     file.chmod(0o620)
     with pytest.raises(ConfigError, match="can be used by others"):
-        look_for(tmp_path)
+        find_address(tmp_path)
     file.rename(tmp_path / "elsewhere")
     file.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(ConfigError, match="cannot be read"):
-        look_for(tmp_path)
+        find_address(tmp_path)
     file.unlink()
     if os.geteuid() == 0:
         file.write_text(json.dumps({"pid": os.getpid(), "http": "http://127.0.0.1:1", "mysql_port": 1, "token": ""}))
         file.chmod(0o600)
         os.chown(file, 12345, -1)
         with pytest.raises(ConfigError, match="belongs to user 12345"):
-            look_for(tmp_path)
+            find_address(tmp_path)

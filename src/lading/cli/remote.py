@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from lading.errors import LadingError, RequestError
 from lading.service.result import Result
-from lading.service.runtime.address_file import Beacon, look_for
+from lading.service.runtime.address_file import ServiceAddress, find_address
 
 MOST_ROWS = 100_000
 
@@ -21,8 +21,8 @@ MOST_ROWS = 100_000
 class RemoteLading:
     """What commands need of a service, over HTTP on this machine."""
 
-    def __init__(self, beacon: Beacon) -> None:
-        self._beacon = beacon
+    def __init__(self, address: ServiceAddress) -> None:
+        self._address = address
         self._database = "default"
 
     def sql(self, text: str) -> list[Result]:
@@ -61,20 +61,20 @@ class RemoteLading:
 
     def _ask(self, method: str, path: str, body: object = None) -> Any:
         request = urllib.request.Request(  # noqa: S310 - the address is that of our own service
-            self._beacon.http + path,
+            self._address.http + path,
             method=method,
             data=None if body is None else json.dumps(body).encode(),
-            headers={"Authorization": f"Bearer {self._beacon.token}", "Content-Type": "application/json"},
+            headers={"Authorization": f"Bearer {self._address.token}", "Content-Type": "application/json"},
         )
         # The certificate is for those who come from elsewhere; here the token says who the service is.
-        context = ssl._create_unverified_context() if self._beacon.http.startswith("https") else None  # noqa: S323, SLF001
+        context = ssl._create_unverified_context() if self._address.http.startswith("https") else None  # noqa: S323, SLF001
         try:
             with urllib.request.urlopen(request, context=context) as answer:  # noqa: S310
                 return json.load(answer)
         except urllib.error.HTTPError as error:
             raise _told(error.read()) from error
         except OSError as error:
-            msg = f"The service of this home (pid {self._beacon.pid}) does not answer on {self._beacon.http}: {error}"
+            msg = f"The service of this home (pid {self._address.pid}) does not answer on {self._address.http}: {error}"
             raise RequestError(
                 msg, left="Nothing was changed.", todo="See its log, or end it and try again."
             ) from error
@@ -105,5 +105,5 @@ def _told(body: bytes) -> LadingError:
 
 def find_remote(home: Path) -> RemoteLading | None:
     """The service that runs for a home, if there is one."""
-    beacon = look_for(home)
-    return RemoteLading(beacon) if beacon else None
+    address = find_address(home)
+    return RemoteLading(address) if address else None

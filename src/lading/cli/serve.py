@@ -189,7 +189,7 @@ def _mysql(stack: ExitStack, lading: Lading, access: Access, options: MysqlOptio
 
 def _light(stack: ExitStack, home: Path, access: Access, http: str, mysql_port: int) -> None:
     """Let other commands find the service. Tokens of services that died are made invalid."""
-    from lading.service.runtime.address_file import Beacon, light, put_out
+    from lading.service.runtime.address_file import ServiceAddress, remove_address, write_address
     from lading.service.security.users import ROOT
     from lading.sql.statements.users import TokenLimits
 
@@ -198,9 +198,9 @@ def _light(stack: ExitStack, home: Path, access: Access, http: str, mysql_port: 
             access.drop_token(old.token_id, by=ROOT)
     limits = TokenLimits(never_expires=True)
     token = access.create_token(ROOT.user, by=ROOT, comment=LOCAL_TOKEN, limits=limits)
-    light(home, Beacon(pid=os.getpid(), http=http, mysql_port=mysql_port, token=token.text))
+    write_address(home, ServiceAddress(pid=os.getpid(), http=http, mysql_port=mysql_port, token=token.text))
     stack.callback(lambda: access.drop_token(token.token_id, by=ROOT))
-    stack.callback(lambda: put_out(home))
+    stack.callback(lambda: remove_address(home))
 
 
 def _shown(host: str) -> str:

@@ -27,7 +27,7 @@ from lading.commit.protocols import Bills, Follower, Planner, Stager, Table
 from lading.commit.rollback import check_accounts_for, check_not_rolled_back, rolled_back
 from lading.commit.settle import commit_and_settle, fenced
 from lading.commit.steps import Steps
-from lading.commit.unchanged import check_sighted
+from lading.commit.unchanged import check_unchanged
 from lading.errors import BudgetError, HeadLostError, JobStateError, RolledBackError, StageError
 from lading.ids import Incarnation, NewToken
 from lading.model.batch import BatchPlan, Report, StagedFile
@@ -140,7 +140,7 @@ class Coordinator:
         """
         yield "edit.before"
         planned_at = self._world.clock.now()
-        base = self._read_sighted(seen)
+        base = self._read_unchanged(seen)
         known = base.positions
         if changes.keys() - known.partitions.keys():
             known = self._world.planner.take_in(known)
@@ -158,7 +158,7 @@ class Coordinator:
         """
         yield "edit.before"
         planned_at = self._world.clock.now()
-        base = self._read_sighted(seen)
+        base = self._read_unchanged(seen)
         positions = self._world.planner.open(self.job.start)
         bill = draft_edit(self.job, base, positions, self._stamp(planned_at), reason=reason)
         yield from self._commit(bill, ())
@@ -173,7 +173,7 @@ class Coordinator:
         """
         yield "edit.before"
         planned_at = self._world.clock.now()
-        base = self._read_sighted(seen)
+        base = self._read_unchanged(seen)
         bill = draft_edit(self.job, base, positions, self._stamp(planned_at), reason=reason)
         yield from self._commit(bill, ())
         yield "edit.after"
@@ -239,10 +239,10 @@ class Coordinator:
         self.bill = newest
         return newest
 
-    def _read_sighted(self, seen: Head | None) -> Bill:
+    def _read_unchanged(self, seen: Head | None) -> Bill:
         base = self._read_base()
         if seen is not None:
-            check_sighted(self.job, self._world.bills, base, seen)
+            check_unchanged(self.job, self._world.bills, base, seen)
         return base
 
     def _read_start_head(self, last_seen: Head | None) -> Head | None:

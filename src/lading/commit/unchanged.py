@@ -8,7 +8,7 @@ from lading.model.bill import Bill, BillKind, Head
 from lading.model.job import Job
 
 
-def check_sighted(job: Job, bills: Bills, base: Bill, seen: Head) -> None:
+def check_unchanged(job: Job, bills: Bills, base: Bill, seen: Head) -> None:
     """Raise JobChangedError unless nothing but takeovers, which change nothing, came after the head that was seen.
 
     A commit may be on its way while somebody looks: it is not seen, and it lands before the next takeover or never.

@@ -24,7 +24,7 @@ class Problem(BaseModel):
     """What happened, what state it left, what to do."""
 
     code: str
-    """A stable name for machines: the class of the error without `Error`."""
+    """A stable name for machines; see errors.md."""
     message: str
     left: str
     todo: str

@@ -14,7 +14,7 @@ FILE_NAME = "service.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Beacon:
+class ServiceAddress:
     """Where a service of this home listens. The token opens everything: the file is readable by its owner alone."""
 
     pid: int
@@ -24,23 +24,23 @@ class Beacon:
     token: str = field(repr=False)
 
 
-def light(home: Path, beacon: Beacon) -> None:
+def write_address(home: Path, address: ServiceAddress) -> None:
     """Say where the service is. Dies before: others find the home locked and are told the pid."""
-    body = {"pid": beacon.pid, "http": beacon.http, "mysql_port": beacon.mysql_port, "token": beacon.token}
-    draft = home / f"{FILE_NAME}.{beacon.pid}"
+    body = {"pid": address.pid, "http": address.http, "mysql_port": address.mysql_port, "token": address.token}
+    draft = home / f"{FILE_NAME}.{address.pid}"
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w") as file:
         json.dump(body, file)
     draft.replace(home / FILE_NAME)
 
 
-def put_out(home: Path) -> None:
+def remove_address(home: Path) -> None:
     """The service is gone."""
     with suppress(FileNotFoundError):
         (home / FILE_NAME).unlink()
 
 
-def look_for(home: Path) -> Beacon | None:
+def find_address(home: Path) -> ServiceAddress | None:
     """The service that runs for a home, if its process is alive. A file that was left behind says nothing.
 
     Raises ConfigError for a file that somebody else could have put there: statements hold secrets, and go to the
@@ -51,8 +51,8 @@ def look_for(home: Path) -> Beacon | None:
         return None
     try:
         body = json.loads(text)
-        beacon = Beacon(pid=body["pid"], http=body["http"], mysql_port=body["mysql_port"], token=body["token"])
-        os.kill(beacon.pid, 0)
+        address = ServiceAddress(pid=body["pid"], http=body["http"], mysql_port=body["mysql_port"], token=body["token"])
+        os.kill(address.pid, 0)
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return beacon
+    return address

@@ -57,7 +57,7 @@ class AuditEvent:
     """The statement, redacted and cut; for a login, by what it was proven."""
     database: str = ""
     error: str = ""
-    """The class of the error. Its text may repeat what the client sent, and is left out."""
+    """The code of the error. Its text may repeat what the client sent, and is left out."""
     seconds: float = 0.0
     repeats: int = 0
     """So many events like this one were counted since the one before, and not written."""
