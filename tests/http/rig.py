@@ -30,6 +30,7 @@ from lading.service.facade import Lading
 from lading.service.security.users import Access
 from lading.service.telemetry.metrics import Metrics
 from lading.settings import SecuritySettings
+from lading.sql.statements.load_specs import spec_of_text
 from lading.store.records import BillEntry
 from lading.tables.base import Writer
 from lading.tables.delta.writer import DeltaWriter
@@ -142,12 +143,14 @@ class Rig:
 
     def create_routine(self, name: str = "clicks", database: str = "shop") -> JobRecord:
         """The record of a routine load that nobody runs."""
+        definition = f"CREATE ROUTINE LOAD {database}.{name} ON orders FROM KINESIS ()"
         event = Created(
             job_id=new_job_id(),
             name=name,
             database=database,
             kind=JobKind.ROUTINE,
-            definition=f"CREATE ROUTINE LOAD {database}.{name} ON orders FROM KINESIS ()",
+            definition=definition,
+            spec=spec_of_text(definition),
             target=f"{database}.orders",
             user="tester",
             at=self.lading.clock.now(),

@@ -12,7 +12,7 @@ from lading.model.positions import PartitionState, Positions
 from lading.service.installation import Installation
 from lading.service.scheduling.lag_poller import LagRounds
 from lading.service.views.jobs import JobViews
-from lading.service.views.routine import RoutineViews
+from lading.service.views.loads import LoadViews
 from lading.sources.streams import StreamSight
 from lading.status.lag import LagUnit
 from tests.http.rig import Rig
@@ -28,7 +28,7 @@ def rounds(rig: Rig, monkeypatch: pytest.MonkeyPatch, lag: int | None, **options
             raise ListingError(msg)
         return StreamSight(lag={"shard-0": lag}, seconds_to_trim=60.0)
 
-    monkeypatch.setattr(RoutineViews, "positions", lambda self, record: AT)
+    monkeypatch.setattr(LoadViews, "positions", lambda self, record: AT)
     return LagRounds(rig.lading, rig.metrics, sight=sight, **options)
 
 

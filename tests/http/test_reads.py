@@ -9,9 +9,10 @@ from datetime import UTC, datetime
 
 import pytest
 
+from lading.jobs.record import parse_job_name
 from lading.model.batch import GONE, Gap
 from lading.model.codec import render_bill
-from lading.service.views.jobs import JobViews, parse_job_name
+from lading.service.views.jobs import JobViews
 from tests.http.rig import JSON, Rig
 
 

@@ -6,8 +6,9 @@ from datetime import timedelta
 
 import pytest
 
+from lading.jobs.dialects import STREAMING
 from lading.jobs.events import BatchFailed, NothingToDo, Resumed, Run
-from lading.jobs.pausing import MAX_STREAMING_TRIES, resume_delay_s
+from lading.jobs.pausing import resume_delay_s
 from lading.jobs.reasons import NEEDS_A_PERSON, ReasonCode
 from lading.jobs.record import JobKind
 from tests.jobs.story import Story, failure
@@ -39,7 +40,7 @@ def test_each_try_waits_longer() -> None:
 
 def test_a_streaming_job_gives_up_after_ten_tries_and_says_so() -> None:
     story = Story().open()
-    for tries in range(MAX_STREAMING_TRIES + 1):
+    for tries in range((STREAMING.most_resumes or 0) + 1):
         assert story.record.auto_resume.tries == tries
         story.fail()
         story.wait(1000)

@@ -35,7 +35,7 @@ from lading.jobs.events import (
     TurnBegun,
 )
 from lading.jobs.reasons import ReasonCode
-from lading.jobs.record import STATES, JobKind, JobRecord, JobState, WindowLimits
+from lading.jobs.record import JobKind, JobRecord, JobState, WindowLimits
 from lading.jobs.views import render_job
 from lading.model.bill import Head
 from lading.model.codec import decode, encode
@@ -109,6 +109,13 @@ def aimed(event: Event, record: JobRecord) -> Event:
     if isinstance(event, BatchCommitted | BatchFailed | BatchCancelled) and event.task_id == OPEN and record.task:
         return replace(event, task_id=record.task.task_id)
     return event
+
+
+EVERY_KIND = {JobState.RUNNING, JobState.PAUSED, JobState.STOPPED}
+STATES = {
+    JobKind.STREAMING: EVERY_KIND | {JobState.PENDING, JobState.FINISHED},
+    JobKind.ROUTINE: EVERY_KIND | {JobState.NEED_SCHEDULE, JobState.CANCELLED},
+}
 
 
 def check_record(record: JobRecord) -> None:

@@ -6,18 +6,10 @@ import json
 from dataclasses import replace
 from datetime import timedelta
 
+from lading.jobs.dialects import ROUTINE_COLUMNS, ROUTINE_TASK_COLUMNS, SCHEMA_COLUMNS
 from lading.jobs.events import Stopped, TargetGone
 from lading.jobs.record import JobKind, WindowLimits
-from lading.jobs.routine_views import (
-    ROUTINE_COLUMNS,
-    ROUTINE_TASK_COLUMNS,
-    SCHEMA_COLUMNS,
-    RoutineFacts,
-    Row,
-    render_routine_load,
-    render_routine_task,
-    render_schema_row,
-)
+from lading.jobs.views import RoutineFacts, Row, render_routine_load, render_routine_task, render_schema_row
 from tests.jobs.story import START, Story
 
 HEADER = (

@@ -6,9 +6,9 @@ import json
 from dataclasses import replace
 from zoneinfo import ZoneInfo
 
+from lading.jobs.dialects import JOB_COLUMNS, TASK_COLUMNS
 from lading.jobs.events import BatchCancelled, Stopped
-from lading.jobs.record import JobKind
-from lading.jobs.views import JOB_COLUMNS, TASK_COLUMNS, render_job, render_jobs, render_task, render_tasks
+from lading.jobs.views import render_job, render_jobs, render_task, render_tasks
 from tests.jobs.story import Story, tally
 
 JOB_HEADER = (
@@ -56,12 +56,12 @@ def test_a_paused_job_shows_its_reason_as_json() -> None:
     }
 
 
-def test_jobs_shows_streaming_jobs_that_were_not_dropped_oldest_first() -> None:
-    first, second, dropped, routine = Story(), Story(), Story(), Story(JobKind.ROUTINE)
+def test_jobs_shows_jobs_that_were_not_dropped_oldest_first() -> None:
+    first, second, dropped = Story(), Story(), Story()
     second.wait(1)
     dropped.tell(Stopped(at=dropped.now))
     newer = replace(second.record, created_at=second.now, name="newer")
-    rows = render_jobs([newer, dropped.record, routine.record, first.record], {})
+    rows = render_jobs([newer, dropped.record, first.record], {})
     assert [row["Name"] for row in rows] == ["orders", "newer"]
 
 

@@ -149,7 +149,7 @@ def test_a_question_after_the_source_would_be_found(line: str) -> None:
 
 @pytest.mark.parametrize("path", files(), ids=lambda path: str(path.relative_to(SRC)))
 def test_nobody_asks_which_source_it_is_but_the_source_itself(path: Path) -> None:
-    if path.is_relative_to(SRC / "sources") or path.is_relative_to(SRC / "sql" / "properties"):
+    if path.is_relative_to(SRC / "sources"):
         return
     found = NAMES_A_SOURCE.search(path.read_text())
     assert found is None, f"{found[0]!r}: ask the kind, see sources/kind.py"

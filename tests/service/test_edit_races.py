@@ -72,7 +72,7 @@ def test_a_batch_that_lands_after_undo_looked_is_not_loaded_again(job: Desk, mon
     world = CoordinatorPorts(
         table=table,
         bills=table.bills,
-        planner=Planner(compiled.source, lading.clock),
+        planner=Planner(compiled.source.driver, lading.clock),
         stager=Stager(),
         clock=lading.clock,
         new_token=new_token,

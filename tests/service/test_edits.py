@@ -32,10 +32,10 @@ def test_the_files_between_two_positions_are_counted(paused: Bench) -> None:
 
 def test_a_plan_and_an_edit_without_sql(paused: Bench) -> None:
     session = paused.lading.session("bob", "shop")
-    plan = plan_edit(session, "j", {"any": f"{paused.path}/in/a.csv"})
+    plan = plan_edit(session, "j", {f"file://{paused.path}/in/": f"{paused.path}/in/a.csv"})
     assert (plan.moves[0].again, plan.moves[0].again_bytes, plan.moves[0].unit) == (1, 16, "files")
     assert [bill.seq for bill in paused.lading.bills(paused.lading.job("j"), 9)] == [0]
-    edit_positions(session, "j", {"any": f"{paused.path}/in/a.csv"}, reason="why not")
+    edit_positions(session, "j", {f"file://{paused.path}/in/": f"{paused.path}/in/a.csv"}, reason="why not")
     bill = paused.lading.bills(paused.lading.job("j"), 1)[0]
     assert bill.reason == "ALTER by bob: why not"
     with pytest.raises(ConfigError, match="No position is named"):

@@ -9,11 +9,11 @@ import pytest
 from lading.errors import ConfigError, SqlError
 from lading.model.s3_access import S3Access
 from lading.sources.files.kind import files_spec_of
+from lading.sources.files.properties import COMPRESSIONS, FORMATS, read_file_source
 from lading.sources.files.spec import Compression, FilesSpec, Format, Ingestion, LateFiles, MissingColumns
-from lading.sql.properties.files import COMPRESSIONS, FORMATS
-from lading.sql.statements.definitions import define_streaming_job
+from lading.sources.registry import check_load
 from lading.sql.statements.jobs import CreateJob
-from lading.sql.statements.load_specs import intake_of
+from lading.sql.statements.load_specs import load_spec
 from lading.sql.syntax.parse import parse_statement
 
 S3 = {"uri": "s3://b/k", "format": "csv"}
@@ -25,8 +25,9 @@ def spec(source: dict[str, str], job: dict[str, str] | None = None, *, function:
     text = f"CREATE JOB j PROPERTIES({pairs[0]}) ON STREAMING DO INSERT INTO t SELECT * FROM {function}({pairs[1]})"
     statement = parse_statement(text if job else text.replace("PROPERTIES() ", ""))
     assert isinstance(statement, CreateJob)
-    definition = define_streaming_job(statement)
-    return files_spec_of(definition.source, intake_of(definition.properties))
+    check_load(statement)
+    asked = read_file_source(function, statement.insert.source.properties)
+    return files_spec_of(asked, load_spec(statement).intake)
 
 
 KEYS = {

@@ -58,7 +58,7 @@ def bodies(home: Path) -> dict[str, dict[str, Any]]:
 
 def test_opening_the_store_reads_every_text_once(old: Desk) -> None:
     kept = bodies(old.path / "home")
-    assert {name: body["version"] for name, body in kept.items()} == dict.fromkeys("jkf", 3)
+    assert {name: body["version"] for name, body in kept.items()} == dict.fromkeys("jkf", 4)
     j, f = old.lading.any_job("shop.j").spec, old.lading.job("f").spec
     assert j is not None
     assert f is not None
@@ -69,6 +69,7 @@ def test_opening_the_store_reads_every_text_once(old: Desk) -> None:
     assert j.mapping.columns[2] == ColumnSpec(name="city", expression="upper(raw)")
     assert (f.target, f.limits.files, f.intake.offset, f.session.time_zone) == ("shop.t", 5, "/a.csv", "Asia/Tokyo")
     assert f.mapping.target_columns == ("id", "city")
+    assert (j.mapping.is_select, f.mapping.is_select) == (False, True)
 
 
 def test_no_secret_is_kept_in_a_record(old: Desk) -> None:

@@ -177,7 +177,7 @@ def test_a_file_that_leads_into_the_home_later_is_not_read(home: Lading, inner: 
     compiled, _ = home.compile(home.job("k"))
     (tmp_path / "in" / "a.json").symlink_to(inner)
     with pytest.raises(ConfigError, match="belongs to Lading itself"):
-        compiled.source.open("")
+        compiled.source.driver.open("")
     facts = inner.stat()
     etag = f"{facts.st_size}-{facts.st_mtime_ns:x}-{facts.st_ino:x}"
     with pytest.raises(ConfigError, match="belongs to Lading itself"):

@@ -14,8 +14,8 @@ import pytest
 from lading.errors import ConfigError, DeniedError, LadingError, SqlError
 from lading.service.facade import Lading
 from lading.sources.kafka import kind as kafka_kind
+from lading.sources.kafka.settings import FOR_ADMINS, FOR_EVERYBODY
 from lading.sources.kinesis import kind as kinesis_kind
-from lading.sql.properties.kafka_settings import FOR_ADMINS, FOR_EVERYBODY
 from lading.testing.marked import secret
 from tests.service.routine_fakes import FakeKafka, FakeKinesis, World
 

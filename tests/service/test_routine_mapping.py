@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pyarrow as pa
 import pytest
 
 from lading.errors import SqlError
-from lading.service.compile.mapping import Mapped, map_rows, zoned
+from lading.pipeline.mapping import RowMapping
+from lading.service.compile.mapping import asked_columns, map_rows, zoned
 from lading.sql.statements.jobs import CreateRoutineLoad
 from lading.sql.statements.load_specs import load_spec
 from lading.sql.syntax.parse import parse_statement
@@ -15,13 +18,26 @@ TABLE = pa.schema([pa.field("id", pa.int64(), nullable=False), ("city", pa.strin
 METADATA = pa.schema([("_key", pa.string()), ("_offset", pa.int64())])
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mapped:
+    """What a routine load reads and does."""
+
+    source_columns: tuple[str, ...]
+    metadata: tuple[str, ...]
+    mapping: RowMapping
+
+
 def mapped(clauses: str = "", properties: str = "", table: pa.Schema = TABLE) -> Mapped:
     said = f"PROPERTIES({properties})" if properties else ""
     statement = parse_statement(
         f'CREATE ROUTINE LOAD j ON t {clauses} {said} FROM KAFKA("kafka_broker_list"="b", "kafka_topic"="t")'
     )
     assert isinstance(statement, CreateRoutineLoad)
-    return map_rows(load_spec(statement), table, {"lading.length.city": "10"}, METADATA)
+    load = load_spec(statement)
+    columns, metadata = asked_columns(load, table, METADATA)
+    source = pa.schema([*((name, pa.string()) for name in columns), *(METADATA.field(name) for name in metadata)])
+    mapping = map_rows(load, table, {"lading.length.city": "10"}, source)
+    return Mapped(source_columns=columns, metadata=metadata, mapping=mapping)
 
 
 def double(column: str) -> str:

@@ -8,8 +8,8 @@ import threading
 import pytest
 
 from lading.errors import ConflictError, JobNotFoundError, JobStateError, LadingError, SqlError
-from lading.jobs.routine_views import ROUTINE_COLUMNS
-from lading.service.views.routine import views_of
+from lading.jobs.dialects import ROUTINE_COLUMNS
+from lading.service.views.loads import views_of
 from lading.tables.base import LakeTable
 from lading.tables.delta.resume import LogFolderCopies
 from lading.tables.delta.table import DeltaLakeTable
@@ -170,7 +170,7 @@ def test_show_survives_brokers_that_are_down_or_hang(bench: Desk) -> None:
 
 
 def test_what_was_seen_of_jobs_is_not_kept_for_ever(bench: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lading.service.views.routine.MOST_SEEN", 2)
+    monkeypatch.setattr("lading.service.views.loads.MOST_SEEN", 2)
     for number in range(5):
         create(bench, name=f"j{number}")
     bench.run()

@@ -144,7 +144,8 @@ def test_a_source_that_cannot_be_closed_does_not_hide_why_the_job_stopped(
 
     def compile_badly(record: JobRecord) -> tuple[Compiled, LakeTable]:
         compiled, table = local.compile(record)
-        return replace(compiled, close=lambda: 1 / 0), table  # type: ignore[arg-type]  # it never returns
+        source = replace(compiled.source, close=lambda: 1 / 0)  # type: ignore[arg-type]  # it never returns
+        return replace(compiled, source=source), table
 
     runner._tools = replace(runner._tools, compile=compile_badly)
     monkeypatch.setattr(FilesSource, "plan", lambda *given: [][1])

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from lading.errors import SqlError
-from lading.service.compile.mapping import map_rows
+from lading.service.compile.mapping import asked_columns, map_rows
 from lading.service.facade import Lading
 from lading.sql.expressions.mapping import translate_expression
 from lading.sql.expressions.type_names import parse_type
@@ -120,7 +120,9 @@ def where_of(columns: str, where: str) -> str:
     )
     assert isinstance(statement, CreateRoutineLoad)
     target = pa.schema([pa.field(name, pa.string()) for name in ("x", "y")])
-    return map_rows(load_spec(statement), target, {}, pa.schema([])).mapping.where or ""
+    load = load_spec(statement)
+    fields, _ = asked_columns(load, target, pa.schema([]))
+    return map_rows(load, target, {}, pa.schema([(name, pa.string()) for name in fields])).where or ""
 
 
 def test_no_value_of_a_filter_is_put_between_the_quotes_of_another() -> None:

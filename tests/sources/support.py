@@ -18,14 +18,13 @@ from lading.model.batch import Limits, Split
 from lading.model.positions import PartitionState, Positions
 from lading.model.rows import SplitEnd
 from lading.sources.files.kind import files_spec_of
+from lading.sources.files.properties import read_file_source
 from lading.sources.files.reader import output_schema, read_split
 from lading.sources.files.schema import infer_schema
 from lading.sources.files.source import FilesSource
 from lading.sources.files.spec import FilesSpec
-from lading.sql.properties.files import read_file_source
 from lading.sql.properties.jobs import JOB_PROPERTY_NAMES, read_job_properties
 from lading.sql.statements.load_specs import intake_of
-from lading.sql.statements.parts import SourceFunction
 from lading.testing.marked import secret
 from tests.tables.s3_server import S3Server
 
@@ -37,7 +36,7 @@ def bare_spec_of(**properties: str) -> FilesSpec:
     """A spec without columns, as a job with these properties would have it; csv unless they say otherwise."""
     job = {name: value for name, value in properties.items() if name in JOB_PROPERTY_NAMES}
     rest = {name: value for name, value in properties.items() if name not in job}
-    source = read_file_source(SourceFunction(name="FILE", properties={"format": "csv", **rest}))
+    source = read_file_source("FILE", {"format": "csv", **rest})
     return files_spec_of(source, intake_of(read_job_properties(job)))
 
 

@@ -13,8 +13,8 @@ from lading.model.load import LoadSpec
 from lading.model.moves import Direction
 from lading.model.positions import PartitionState, Positions
 from lading.net.addresses import EVERY_PRIVATE
-from lading.sources.kind import StreamContext
-from lading.sources.registry import KINDS, STREAMS, kind_of, stream_kind
+from lading.sources.kind import OpenContext
+from lading.sources.registry import STREAMS, kind_of, kinds, stream_kind
 from lading.sql.statements.jobs import CreateJob, CreateRoutineLoad
 from lading.sql.statements.load_specs import load_with_secrets
 from lading.sql.syntax.parse import parse_statement
@@ -54,7 +54,7 @@ SAMPLES = {
         unordered=(("LATEST", "AT 10"), ("TIME 2026-01-01T00:00:00+00:00", "AT 10")),
     ),
 }
-every_kind = pytest.mark.parametrize("name", sorted(KINDS))
+every_kind = pytest.mark.parametrize("name", sorted(kinds()))
 every_stream = pytest.mark.parametrize("name", sorted(STREAMS))
 OPPOSITE: dict[Direction, Direction] = {"BACK": "FORWARD", "FORWARD": "BACK", "SAME": "SAME", "UNKNOWN": "UNKNOWN"}
 
@@ -75,7 +75,7 @@ def at(*places: str, **state: Any) -> Positions:
 
 
 def test_every_kind_is_found_by_its_name_and_has_a_sample() -> None:
-    assert {name: kind.name for name, kind in KINDS.items()} == {name: name for name in SAMPLES}
+    assert {name: kind.name for name, kind in kinds().items()} == {name: name for name in SAMPLES}
     for find in (kind_of, stream_kind):
         with pytest.raises(NotSupportedError, match="PULSAR cannot be the source"):
             find("PULSAR")
@@ -85,7 +85,7 @@ def test_every_kind_is_found_by_its_name_and_has_a_sample() -> None:
 
 @every_kind
 def test_positions_have_an_order(name: str) -> None:
-    kind, states = KINDS[name], [PartitionState(at=place) for place in SAMPLES[name].places]
+    kind, states = kind_of(name), [PartitionState(at=place) for place in SAMPLES[name].places]
     for number, old in enumerate(states):
         assert kind.way(old, old) == "SAME"
         assert [kind.way(old, new) for new in states[number + 1 :]] == ["FORWARD"] * len(states[number + 1 :])
@@ -98,13 +98,13 @@ def test_positions_have_an_order(name: str) -> None:
 @every_kind
 def test_where_nobody_knows_the_order_nobody_says_one(name: str) -> None:
     for one, other in SAMPLES[name].unordered:
-        ways = [KINDS[name].way(PartitionState(at=a), PartitionState(at=b)) for a, b in ((one, other), (other, one))]
+        ways = [kind_of(name).way(PartitionState(at=a), PartitionState(at=b)) for a, b in ((one, other), (other, one))]
         assert ways == ["UNKNOWN", "UNKNOWN"]
 
 
 @every_kind
 def test_a_position_is_shown_as_json_and_as_the_same_each_time(name: str) -> None:
-    kind = KINDS[name]
+    kind = kind_of(name)
     texts = [kind.position_text(at(place)) for place in SAMPLES[name].places]
     assert texts == [kind.position_text(at(place)) for place in SAMPLES[name].places]
     assert all(isinstance(json.loads(text), dict) for text in texts if text)
@@ -113,7 +113,7 @@ def test_a_position_is_shown_as_json_and_as_the_same_each_time(name: str) -> Non
 
 @every_kind
 def test_keys_of_its_own_are_used_instead_of_the_service(name: str) -> None:
-    kind, sample = KINDS[name], SAMPLES[name]
+    kind, sample = kind_of(name), SAMPLES[name]
     assert kind.uses_service_identity(sample.properties) is bool(sample.keys)
     assert not kind.uses_service_identity({**sample.properties, **sample.keys})
     for key in sample.keys:  # One of two keys, or an empty one, is none: libraries would sign in as the machine.
@@ -127,7 +127,7 @@ def test_kafka_signs_in_as_the_service_only_where_aws_does() -> None:
 
 
 def test_only_files_on_a_disk_are_local() -> None:
-    assert [name for name in KINDS if KINDS[name].is_local(SAMPLES[name].properties)] == ["FILE"]
+    assert [name for name in kinds() if kind_of(name).is_local(SAMPLES[name].properties)] == ["FILE"]
     assert not kind_of("FILE").is_local(SAMPLES["S3"].properties)
 
 
@@ -149,10 +149,10 @@ def test_what_goes_on_from_a_position_begins_there(name: str) -> None:
 def test_opening_asks_nothing_and_says_which_columns_there_are(name: str) -> None:
     kind = STREAMS[name]
     told = kind.metadata.names[0]
-    context = StreamContext(
-        columns=("id", "city"), metadata=(told,), consumer="c", clock=ManualClock(), addresses=EVERY_PRIVATE
-    )
-    stream = kind.open(load_of(name), context)
+    context = OpenContext(consumer="c", clock=ManualClock(), addresses=EVERY_PRIVATE)
+    reading = replace(context, reads_rows=True, columns=("id", "city"), metadata=(told,))
+    stream = kind.open(load_of(name), reading)
+    assert stream.schema is not None
     assert stream.schema.names == ["id", "city", told]
     assert stream.start
     stream.close()

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from random import Random
 
 import pyarrow as pa
 
 from lading.errors import LadingError
 from lading.pipeline.mapping import RowMapping, TargetColumn, select_lists
-from lading.service.compile.files import _mapping
-from lading.service.compile.mapping import map_rows
+from lading.service.compile.mapping import asked_columns, map_rows
 from lading.sql.expressions.queries import read_query
 from lading.sql.statements.definitions import define_routine_load, define_streaming_job
 from lading.sql.statements.jobs import CreateJob, CreateRoutineLoad, Query
-from lading.sql.statements.load_specs import load_spec, translate_mapping
+from lading.sql.statements.load_specs import load_spec
 from lading.sql.statements.parts import QualifiedName
 from lading.sql.syntax.parse import parse_statement
-from lading.store.records import TableEntry
 
 SEED = "lading"
-ENTRY = TableEntry(database="d", name="t", location="l", format="delta", created_at=datetime(2026, 1, 1, tzinfo=UTC))
 EXAMPLES = int(os.environ.get("LADING_TEST_EXAMPLES", "300"))
 CALLS = (
     'java_method("java.lang.System","exit",1)',
@@ -234,7 +230,7 @@ def _file_job(odd: Odd, columns: list[str]) -> Translated:
     asked += definition.where.columns if definition.where else ()
     source = pa.schema([pa.field(name, pa.string()) for name in dict.fromkeys([*asked, *columns])])
     target = pa.schema([pa.field("x", pa.string(), nullable=False), pa.field(columns[0] + "2", pa.timestamp("us"))])
-    mapping = _mapping(load, translate_mapping(load), source, target, ENTRY)
+    mapping = map_rows(load, target, {}, source)
     return Translated(statement=statement, texts=_texts(mapping, tuple(source.names)))
 
 
@@ -253,8 +249,10 @@ def _routine_load(odd: Odd, columns: list[str]) -> Translated:
     wanted = {name for column in definition.columns or () if column.expression for name in column.expression.columns}
     for filtered in (definition.where, definition.preceding_filter):
         wanted.update(filtered.columns if filtered else ())
-    mapped = map_rows(load_spec(parsed), target, {}, pa.schema([(name, pa.string()) for name in sorted(wanted)]))
-    return Translated(statement=statement, texts=_texts(mapped.mapping, mapped.source_columns))
+    load, metadata = load_spec(parsed), pa.schema([(name, pa.string()) for name in sorted(wanted)])
+    asked = [name for names in asked_columns(load, target, metadata) for name in names]
+    mapping = map_rows(load, target, {}, pa.schema([(name, pa.string()) for name in asked]))
+    return Translated(statement=statement, texts=_texts(mapping, tuple(asked)))
 
 
 def _texts(mapping: RowMapping, source: tuple[str, ...]) -> tuple[str, ...]:

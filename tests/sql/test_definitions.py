@@ -6,9 +6,7 @@ import pytest
 
 from lading.errors import NotSupportedError, SqlError
 from lading.model.table import PartitionField
-from lading.sql.properties.files import FileProperties, S3Properties
-from lading.sql.properties.kafka import KafkaProperties
-from lading.sql.properties.kinesis import KinesisProperties
+from lading.sources.registry import check_load
 from lading.sql.statements.definitions import define_routine_load, define_streaming_job
 from lading.sql.statements.jobs import CreateJob, CreateRoutineLoad
 from lading.sql.statements.tables import CreateTable
@@ -37,7 +35,6 @@ def test_a_streaming_job_is_typed() -> None:
             'FROM S3("uri"="s3://b/k", "format"="csv_with_names") s WHERE s.x > 1'
         )
     )
-    assert isinstance(found.source, S3Properties)
     assert [column.name for column in found.columns] == ["x", "y2", None]
     texts = [column.expression.text for column in found.columns if column.expression is not None]
     assert texts == ["`x`", "UPPER(`y`)", "TRY_CAST(`z` AS INT) + `x`"]
@@ -50,7 +47,6 @@ def test_a_star_is_a_star() -> None:
     found = define_streaming_job(
         job('CREATE JOB j ON STREAMING DO INSERT INTO t SELECT * FROM FILE("uri"="/data/*", "format"="json")')
     )
-    assert isinstance(found.source, FileProperties)
     assert [column.is_star for column in found.columns] == [True]
 
 
@@ -120,9 +116,7 @@ def test_a_wrong_property_is_underlined_in_the_statement(property_text: str, col
 
 def test_a_wrong_property_of_the_source_is_underlined() -> None:
     with pytest.raises(SqlError) as caught:
-        define_routine_load(
-            routine('CREATE ROUTINE LOAD j ON t\nFROM KINESIS("aws.region"="Mars", "kinesis_stream"="s")')
-        )
+        check_load(routine('CREATE ROUTINE LOAD j ON t\nFROM KINESIS("aws.region"="Mars", "kinesis_stream"="s")'))
     assert (caught.value.line, caught.value.column, caught.value.offending) == (2, 14, '"aws.region"="Mars"')
 
 
@@ -133,7 +127,6 @@ def test_a_routine_load_is_typed() -> None:
             f'PRECEDING FILTER a > 0, WHERE b <> "" PROPERTIES("max_batch_rows"="200000") {KAFKA}'
         )
     )
-    assert isinstance(found.source, KafkaProperties)
     assert found.properties.csv.column_separator == "|"
     assert found.columns is not None
     assert [(column.name, column.expression is None) for column in found.columns] == [
@@ -143,14 +136,6 @@ def test_a_routine_load_is_typed() -> None:
     ]
     assert found.preceding_filter is not None
     assert found.preceding_filter.text == "`a` > 0"
-
-
-def test_a_routine_load_from_kinesis_is_typed() -> None:
-    found = define_routine_load(
-        routine('CREATE ROUTINE LOAD j ON t FROM kinesis("aws.region"="eu-west-1", "kinesis_stream"="s")')
-    )
-    assert isinstance(found.source, KinesisProperties)
-    assert found.source.default_position == "LATEST"
 
 
 @pytest.mark.parametrize(
@@ -169,7 +154,7 @@ def test_a_routine_load_from_kinesis_is_typed() -> None:
 )
 def test_what_would_change_the_result_is_refused(text: str, fragment: str) -> None:
     with pytest.raises(SqlError) as caught:
-        define_routine_load(routine(text))
+        check_load(routine(text))
     assert fragment in str(caught.value)
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from lading.sources.registry import check_load
 from lading.sql.properties.jobs import JOB_PROPERTY_NAMES
-from lading.sql.statements.definitions import define_routine_load, define_streaming_job
 from lading.sql.statements.jobs import CreateJob, CreateRoutineLoad, Statement
 from lading.sql.syntax.parse import parse_statements
 
@@ -21,10 +21,8 @@ STATEMENTS = [
 
 @pytest.mark.parametrize("statement", STATEMENTS, ids=lambda statement: type(statement).__name__)
 def test_an_example_can_be_run(statement: Statement) -> None:
-    if isinstance(statement, CreateJob):
-        define_streaming_job(statement)
-    if isinstance(statement, CreateRoutineLoad):
-        define_routine_load(statement)
+    if isinstance(statement, CreateJob | CreateRoutineLoad):
+        check_load(statement)
 
 
 def test_every_form_has_an_example() -> None:

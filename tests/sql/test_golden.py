@@ -7,7 +7,9 @@ import re
 import pytest
 
 from lading.errors import SqlError
+from lading.sources.registry import check_load
 from lading.sql.expressions.mapping import translate_expression
+from lading.sql.statements.jobs import CreateJob, CreateRoutineLoad
 from lading.sql.syntax.masking import mask, without_secrets
 from lading.sql.syntax.parse import parse_statement, parse_statements
 from lading.sql.syntax.render import render
@@ -36,12 +38,18 @@ def test_all_statements_of_a_text_are_found() -> None:
     assert list(parse_statements(text)) == [parse_statement(case.text) for case in PAIRS]
 
 
+def parse_and_check(text: str) -> None:
+    statement = parse_statement(text)
+    if isinstance(statement, CreateJob | CreateRoutineLoad):
+        check_load(statement)
+
+
 @pytest.mark.parametrize("case", [*load_errors("errors.sql"), *load_errors("user_errors.sql")], ids=str)
 def test_an_error_says_what_and_where(case: Case) -> None:
     match = re.fullmatch(r"(\w+) (\d+):(\d+) (.+)", case.expected)
     assert match is not None
     with pytest.raises(SqlError) as caught:
-        parse_statement(case.text)
+        parse_and_check(case.text)
     error = caught.value
     assert (type(error).__name__, f"{error.line}:{error.column}") == (match[1], f"{match[2]}:{match[3]}")
     assert match[4] in str(error)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lading.errors import NotSupportedError, SqlError
-from lading.sql.properties.files import (
+from lading.sources.files.properties import (
     FILE_NAMES,
     S3_NAMES,
     S3Properties,
@@ -23,7 +23,6 @@ from lading.sql.properties.routine import (
     RoutineLoadProperties,
     read_routine_properties,
 )
-from lading.sql.statements.parts import SourceFunction
 from tests.sql.kept import check_each_is_kept
 
 S3 = {"uri": "s3://b/k/*.csv", "format": "csv"}
@@ -289,8 +288,8 @@ def test_the_defaults_of_files() -> None:
 
 def test_file_reads_a_bucket_as_s3_does() -> None:
     given = {**S3, **ACCESS}
-    found = read_file_source(SourceFunction(name="FILE", properties=given))
-    assert found == read_file_source(SourceFunction(name="S3", properties=given)) == read_s3_properties(given)
+    found = read_file_source("FILE", given)
+    assert found == read_file_source("S3", given) == read_s3_properties(given)
 
 
 def test_secrets_are_not_in_the_repr() -> None:

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 import pytest
 
 from lading.errors import SqlError
-from lading.sql.properties.kafka import KAFKA_NAMES, read_kafka_properties
-from lading.sql.properties.kinesis import KINESIS_NAMES, read_kinesis_properties
-from lading.sql.properties.starts import start_time_or_none
+from lading.sources.kafka.properties import KAFKA_NAMES, read_kafka_properties
+from lading.sources.kinesis.properties import KINESIS_NAMES, read_kinesis_properties
+from lading.sources.starts import start_time_or_none
 from tests.sql.kept import check_each_is_kept
 
 KAFKA = {"kafka_broker_list": "b:9092", "kafka_topic": "t"}

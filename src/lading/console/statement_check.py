@@ -8,9 +8,9 @@ from typing import Protocol
 
 from lading.console.desk import Visitor
 from lading.errors import LadingError, SqlError
+from lading.jobs.record import parse_job_name
 from lading.service.views.build import redacted
-from lading.service.views.jobs import parse_job_name
-from lading.sql.statements.definitions import define_routine_load, define_streaming_job
+from lading.sources.registry import check_load, stream_kind
 from lading.sql.statements.jobs import CreateJob, CreateRoutineLoad, Statement
 from lading.sql.statements.tables import CreateDatabase, CreateTable, UseDatabase
 from lading.sql.syntax.parse import parse_statements
@@ -152,28 +152,17 @@ def _check(statements: Sequence[Statement], database: str, known: Known | None) 
 
 
 def _draft(statement: CreateJob | CreateRoutineLoad, database: str) -> tuple[JobDraft, tuple[str, str]]:
+    check_load(statement)
     if isinstance(statement, CreateJob):
-        job = define_streaming_job(statement)
-        target = (job.table.db or database, job.table.name)
-        source = statement.insert.source
-        draft = JobDraft(
-            name=job.name,
-            what="job that loads files",
-            target=".".join(target),
-            source=redacted(f"{source.name} {source.properties.get('uri', '')}".strip()),
-        )
-        return draft, target
-    load = define_routine_load(statement)
-    own = load.name.db or database
-    known = statement.source.properties
-    stream = known.get("kafka_topic") or known.get("kinesis_stream") or ""
-    draft = JobDraft(
-        name=f"{own}.{load.name.name}",
-        what="routine load",
-        target=f"{own}.{load.table}",
-        source=f"{statement.source.name} {stream}".strip(),
-    )
-    return draft, (own, load.table)
+        table, source, named = statement.insert.table, statement.insert.source, "uri"
+        target = (table.db or database, table.name)
+        name, what = statement.name, "job that loads files"
+    else:
+        source, named = statement.source, stream_kind(statement.source.name).subject
+        target = (statement.name.db or database, statement.table or "")
+        name, what = f"{target[0]}.{statement.name.name}", "routine load"
+    shown = redacted(f"{source.name} {source.properties.get(named, '')}".strip())
+    return JobDraft(name=name, what=what, target=".".join(target), source=shown), target
 
 
 def _exists(draft: JobDraft) -> Mistake:

@@ -24,7 +24,7 @@ from lading.jobs.events import (
 )
 from lading.jobs.pausing import pause
 from lading.jobs.reasons import Failure, Reason, ReasonCode
-from lading.jobs.record import AutoResume, JobKind, JobRecord, JobState, Pace, TaskCounts
+from lading.jobs.record import AutoResume, JobRecord, JobState, Pace, TaskCounts
 from lading.jobs.tasks import TaskRecord, TaskState
 from lading.model.bill import Head
 from lading.model.tally import RowCounts, Tally
@@ -274,13 +274,13 @@ def _halt_if_paused(record: JobRecord) -> tuple[Action, ...]:
 
 
 def _may_try_again(record: JobRecord, task: TaskRecord, failure: Failure) -> bool:
-    is_wanted = record.kind is JobKind.STREAMING and record.state is JobState.RUNNING
+    is_wanted = record.dialect.retries_tasks and record.state is JobState.RUNNING
     return is_wanted and failure.retry and not failure.reason.needs_attention and task.attempt < MAX_ATTEMPTS
 
 
 def _goes_on(record: JobRecord, failure: Failure) -> bool:
     """A routine load begins a new task after one that failed, until too many did in a row."""
-    is_wanted = record.kind is JobKind.ROUTINE and record.state is JobState.RUNNING
+    is_wanted = not record.dialect.retries_tasks and record.state is JobState.RUNNING
     return is_wanted and failure.retry and not failure.reason.needs_attention and record.failures < MAX_ATTEMPTS
 
 
@@ -303,7 +303,7 @@ def retry_delay_s(failures: int) -> float:
 
 def _reason_to_pause(record: JobRecord, failure: Failure) -> Reason:
     is_vague = failure.reason.code is ReasonCode.INTERNAL_ERR and failure.retry
-    if record.kind is JobKind.ROUTINE and is_vague:
+    if is_vague and not record.dialect.retries_tasks:
         return replace(failure.reason, code=ReasonCode.TASKS_ABORT_ERR)
     return failure.reason
 

@@ -6,9 +6,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from lading.jobs.reasons import Reason, ReasonCode
-from lading.jobs.record import WAITING, AutoResume, JobKind, JobRecord, JobState
+from lading.jobs.record import AutoResume, JobRecord, JobState
 
-MAX_STREAMING_TRIES = 10
 MAX_DELAY_S = 300
 CALM = timedelta(minutes=10)
 """A routine load that was resumed so long ago counts its tries from zero."""
@@ -40,14 +39,14 @@ def pause(record: JobRecord, reason: Reason, at: datetime) -> JobRecord:
 
 def _tries(record: JobRecord, at: datetime) -> int:
     resumed_at = record.auto_resume.resumed_at
-    if record.kind is JobKind.ROUTINE and resumed_at is not None and at - resumed_at >= CALM:
+    if record.dialect.most_resumes is None and resumed_at is not None and at - resumed_at >= CALM:
         return 0
     return record.auto_resume.tries
 
 
 def _give_up(record: JobRecord, reason: Reason) -> Reason:
-    tries = record.auto_resume.tries
-    if record.kind is JobKind.ROUTINE or reason.needs_attention or tries < MAX_STREAMING_TRIES:
+    tries, most = record.auto_resume.tries, record.dialect.most_resumes
+    if most is None or reason.needs_attention or tries < most:
         return reason
     message = f"Auto resume failed after {tries} attempts: {reason.message}"
     return Reason(code=ReasonCode.CANNOT_RESUME_ERR, message=message)
@@ -65,7 +64,7 @@ def wait_to_be_opened(record: JobRecord, auto_resume: AutoResume, message: str =
     """PENDING or NEED_SCHEDULE, with nothing left of the pause."""
     return replace(
         record,
-        state=WAITING[record.kind],
+        state=record.dialect.waiting,
         reason=None,
         paused_at=None,
         auto_resume=auto_resume,

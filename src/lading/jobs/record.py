@@ -5,43 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import Enum
 
 from lading.ids import JobId
+from lading.jobs.dialects import DIALECTS, Dialect, dialect_named
+from lading.jobs.dialects import JobKind as JobKind
+from lading.jobs.dialects import JobState as JobState
 from lading.jobs.reasons import Reason
 from lading.jobs.tasks import TaskRecord
 from lading.model.bill import Head
 from lading.model.load import LoadSpec
 from lading.model.tally import RowCounts, Tally
 
-
-class JobKind(Enum):
-    """Which statement made the job: CREATE JOB … ON STREAMING, or CREATE ROUTINE LOAD."""
-
-    STREAMING = "streaming"
-    ROUTINE = "routine"
-
-
-class JobState(Enum):
-    """All states. Each kind of job knows five of them."""
-
-    PENDING = "PENDING"
-    NEED_SCHEDULE = "NEED_SCHEDULE"
-    RUNNING = "RUNNING"
-    PAUSED = "PAUSED"
-    STOPPED = "STOPPED"
-    FINISHED = "FINISHED"
-    CANCELLED = "CANCELLED"
-
-
-_COMMON = frozenset({JobState.RUNNING, JobState.PAUSED, JobState.STOPPED})
-STATES: Mapping[JobKind, frozenset[JobState]] = {
-    JobKind.STREAMING: _COMMON | {JobState.PENDING, JobState.FINISHED},
-    JobKind.ROUTINE: _COMMON | {JobState.NEED_SCHEDULE, JobState.CANCELLED},
-}
 FINAL_STATES = frozenset({JobState.STOPPED, JobState.FINISHED, JobState.CANCELLED})
-WAITING: Mapping[JobKind, JobState] = {JobKind.STREAMING: JobState.PENDING, JobKind.ROUTINE: JobState.NEED_SCHEDULE}
-"""The state in which a job waits to be opened: after CREATE and after RESUME."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,12 +30,17 @@ class JobName:
     @property
     def live_key(self) -> str:
         """Equal for two jobs that cannot both be alive."""
-        if self.kind is JobKind.STREAMING:
-            return f"streaming/{self.name}"
-        return f"routine/{self.database}/{self.name}"
+        place = f"{self.database}/" if DIALECTS[self.kind].has_database else ""
+        return f"{self.kind.value}/{place}{self.name}"
 
     def __str__(self) -> str:
-        return self.name if self.kind is JobKind.STREAMING else f"{self.database}.{self.name}"
+        return DIALECTS[self.kind].full_name(self.name, self.database)
+
+
+def parse_job_name(text: str) -> JobName:
+    """`name` is a streaming job, `database.name` a routine load. Names of jobs have no dots."""
+    database, _, name = text.rpartition(".")
+    return JobName(kind=dialect_named(text).kind, name=name, database=database)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,6 +142,11 @@ class JobRecord:
     end_offset: str = ""
 
     @property
+    def dialect(self) -> Dialect:
+        """The words that its statements, rows and errors use."""
+        return DIALECTS[self.kind]
+
+    @property
     def full_name(self) -> JobName:
         """With its database, for a routine load."""
         return JobName(kind=self.kind, name=self.name, database=self.database)
@@ -174,7 +159,7 @@ class JobRecord:
     @property
     def is_waiting(self) -> bool:
         """It is to be opened."""
-        return self.state is WAITING[self.kind]
+        return self.state is self.dialect.waiting
 
     @property
     def batch_scale(self) -> float:

@@ -16,6 +16,7 @@ from typing import assert_never
 from lading.errors import JobStateError
 from lading.jobs import batches
 from lading.jobs.batches import Change
+from lading.jobs.dialects import DIALECTS
 from lading.jobs.events import (
     Altered,
     BatchCancelled,
@@ -45,7 +46,7 @@ from lading.jobs.events import (
 )
 from lading.jobs.pausing import is_due, pause, wait_to_be_opened
 from lading.jobs.reasons import Reason, ReasonCode
-from lading.jobs.record import WAITING, AutoResume, JobKind, JobRecord, JobState
+from lading.jobs.record import AutoResume, JobRecord, JobState
 
 
 def create_record(event: Created) -> Change:
@@ -62,7 +63,7 @@ def create_record(event: Created) -> Change:
         comment=event.comment,
         definer=event.user,
         created_at=event.at,
-        state=WAITING[event.kind],
+        state=DIALECTS[event.kind].waiting,
         window=event.window,
     )
     return record, (Run(scale=record.batch_scale),)
@@ -124,15 +125,14 @@ def _pause_by_user(record: JobRecord, event: PausedByUser) -> Change:
     waits_for_attention = record.reason is None or record.reason.needs_attention
     if record.is_final or (record.state is JobState.PAUSED and waits_for_attention):
         raise _refused(record, "PAUSED")
-    what = "routine load job" if record.kind is JobKind.ROUTINE else "job"
-    message = f"User {event.user} pauses {what}"
-    return pause(record, Reason(code=ReasonCode.MANUAL_PAUSE_ERR, message=message), event.at), (Halt(),)
+    reason = Reason(code=ReasonCode.MANUAL_PAUSE_ERR, message=record.dialect.pauses(event.user))
+    return pause(record, reason, event.at), (Halt(),)
 
 
 def _resume(record: JobRecord) -> Change:
-    is_streaming = record.kind is JobKind.STREAMING
-    if record.is_final or (is_streaming and record.state is not JobState.PAUSED):
-        raise _refused(record, WAITING[record.kind].value)
+    may_resume = record.state is JobState.PAUSED or record.dialect.reopens_running
+    if record.is_final or not may_resume:
+        raise _refused(record, record.dialect.waiting.value)
     fresh = batches.begin_window(replace(record, first_error="", failures=0))
     resumed = wait_to_be_opened(fresh, AutoResume())
     if record.state is JobState.RUNNING:
@@ -182,8 +182,8 @@ def _accept_rollback(record: JobRecord, event: RollbackAccepted) -> Change:
 
 
 def _finish(record: JobRecord, event: CaughtUp) -> Change:
-    """Routine loads have no such state: they go on waiting for rows."""
-    if record.kind is JobKind.ROUTINE or record.state is not JobState.RUNNING or record.task is not None:
+    """Where there is such a state; other jobs go on waiting for rows."""
+    if not record.dialect.can_finish or record.state is not JobState.RUNNING or record.task is not None:
         return record, ()
     return replace(_ended(record, JobState.FINISHED), ended_at=event.at), (Halt(),)
 
@@ -197,7 +197,7 @@ def _halt_for_good(record: JobRecord, event: Fenced | RolledBack) -> Change:
 def _lose_target(record: JobRecord, event: TargetGone) -> Change:
     ended, actions = batches.end_failed_task(record, event.message, event.at)
     reason = Reason(code=event.code, message=event.message)
-    if record.kind is JobKind.STREAMING or record.is_final:
+    if record.is_final or not record.dialect.ends_without_target:
         return pause(ended, reason, event.at), (*actions, LetGo(), Halt())
     gone = replace(_ended(ended, JobState.CANCELLED), reason=reason, ended_at=event.at)
     return gone, (*actions, LetGo(), Halt())
@@ -218,17 +218,9 @@ def _ended(record: JobRecord, state: JobState) -> JobRecord:
 
 
 def _refused(record: JobRecord, wanted: str) -> JobStateError:
-    name = record.full_name
-    left = "Nothing was changed."
-    if record.kind is JobKind.ROUTINE:
-        msg = f"Could not transform {record.state.value} to {wanted}: routine load job {name}"
-        if record.is_final:
-            msg += f". There is not operable routine load job with name {record.name}"
-    elif record.is_final:
-        msg = f"job not exist: {name} is {record.state.value}"
-    else:
-        msg = f"Can't change job status to the same status: job {name} is {record.state.value}"
-    return JobStateError(msg, left=left, todo=_advice(record), job_id=record.job_id, state=record.state.value)
+    state, text = record.state.value, record.dialect.ended if record.is_final else record.dialect.same_state
+    msg = text.format(name=record.full_name, own=record.name, state=state, wanted=wanted)
+    return JobStateError(msg, left="Nothing was changed.", todo=_advice(record), job_id=record.job_id, state=state)
 
 
 def _advice(record: JobRecord) -> str:
@@ -238,9 +230,6 @@ def _advice(record: JobRecord) -> str:
 
 
 def _not_paused(record: JobRecord) -> JobStateError:
-    if record.kind is JobKind.ROUTINE:
-        msg = f"Only supports modification of PAUSED jobs: {record.full_name} is {record.state.value}"
-    else:
-        msg = f"Only PAUSED job can be altered: {record.full_name} is {record.state.value}"
+    msg = record.dialect.not_paused.format(name=record.full_name, state=record.state.value)
     todo = "Create the job again." if record.is_final else "Pause it first."
     return JobStateError(msg, left="Nothing was changed.", todo=todo, job_id=record.job_id)

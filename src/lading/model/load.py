@@ -46,6 +46,9 @@ class MappingSpec:
     """None: the columns of the table, by place for CSV and by name for JSON."""
     preceding_filter: str | None = None
     where: str | None = None
+    is_select: bool = False
+    """The columns are the items of a SELECT, which fill the target by their place. Else they are those of COLUMNS,
+    which fill it by their name."""
     source_alias: str | None = None
     """The name that a SELECT gives its source."""
 

@@ -15,8 +15,9 @@ from lading.commit.coordinator import Coordinator
 from lading.commit.steps import run_steps
 from lading.errors import HeadLostError
 from lading.ids import JobId, new_incarnation
+from lading.jobs.dialects import STREAMING
 from lading.jobs.events import Interrupted
-from lading.jobs.record import JobKind, JobName, JobRecord, JobState
+from lading.jobs.record import JobName, JobRecord, JobState, parse_job_name
 from lading.model.bill import Bill
 from lading.model.load import LoadSpec
 from lading.net.addresses import AddressRules
@@ -26,8 +27,7 @@ from lading.pipeline.pools import pool_of
 from lading.service.catalog.lost_home import Opening, open_kept
 from lading.service.catalog.tables import TableCatalog
 from lading.service.compile.compiled import Compiled
-from lading.service.compile.files import FilesContext, compile_files
-from lading.service.compile.routine import compile_routine
+from lading.service.compile.compiler import Target, compile_load, open_context
 from lading.service.home import Home
 from lading.service.runtime.caretaker import forget_ended
 from lading.service.runtime.context import CancellableStager, JobObserver, RunnerContext
@@ -152,17 +152,17 @@ class Installation:
 
     def job(self, name: str, *, include_final: bool = False) -> JobRecord:
         """A streaming job by its name."""
-        found = self.store.find_job(JobName(kind=JobKind.STREAMING, name=name), include_final=include_final)
+        found = self.store.find_job(JobName(kind=STREAMING.kind, name=name), include_final=include_final)
         if found is None:
             raise no_such_job(name)
         return found.record
 
     def any_job(self, name: str, *, include_final: bool = False) -> JobRecord:
         """A streaming job by its name, or a routine load by `database.name`."""
-        database, dot, own = name.rpartition(".")
-        routine = JobName(kind=JobKind.ROUTINE, name=own, database=database)
-        found = self.store.find_job(routine, include_final=include_final) if dot else None
-        return found.record if found is not None else self.job(name, include_final=include_final)
+        found = self.store.find_job(parse_job_name(name), include_final=include_final)
+        if found is None:
+            raise no_such_job(name)
+        return found.record
 
     def live_jobs(self) -> list[JobRecord]:
         """Jobs that are to run."""
@@ -254,14 +254,13 @@ class Installation:
         """A job's parts, from its record. A trial only shows whether they fit."""
         table = self.open_target(record)
         database, _, name = record.target.partition(".")
-        entry, quarantine = self.catalog.entry(database, name), self.home.quarantine(record.job_id)
+        target = Target(
+            table=table, entry=self.catalog.entry(database, name), quarantine=self.home.quarantine(record.job_id)
+        )
         load, addresses = self.open_source(record)
-        if record.kind is JobKind.STREAMING:
-            context = FilesContext(clock=self.clock, settle_s=self._settle_s, is_trial=is_trial)
-            compiled = compile_files(record, load, table, entry, quarantine, addresses=addresses, context=context)
-        else:
-            compiled = compile_routine(record, load, table, entry, quarantine, self.clock, addresses=addresses)
-        return compiled, table
+        context = open_context(record, load, self.clock, addresses)
+        context = replace(context, settle_s=self._settle_s, is_trial=is_trial)
+        return compile_load(record, load, target, context), table
 
     def coordinator(self, record: JobRecord) -> tuple[Coordinator, Compiled]:
         """A coordinator that has started, for an operator's edit, and the parts of the job, to be closed."""

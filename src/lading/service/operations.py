@@ -7,24 +7,21 @@ it, a change happens only if the job is still as it was shown.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
 
-from lading.errors import ConfigError
-from lading.jobs.record import JobKind, JobRecord, JobState
+from lading.jobs.record import JobRecord
 from lading.model.moves import PartitionMove
-from lading.model.positions import PartitionState, Positions
 from lading.service.edits import rollbacks
 from lading.service.edits.edit import ALTER, UNDO, check_seen, plan_of
 from lading.service.edits.fingerprint import changed_since
-from lading.service.edits.plan import EditPlan, check_partitions
+from lading.service.edits.plan import EditPlan
 from lading.service.edits.rollbacks import RollbackView
 from lading.service.edits.undo import prepare_undo
 from lading.service.recording import Request, recorded
 from lading.service.session import Session
+from lading.service.statements.loads import Verb, address_of, control_of
 from lading.service.statements.positions import edit_positions, plan_edit
-from lading.service.statements.routine_loads import after_change
-from lading.sql.statements.jobs import AcceptRollback, ControlJob, ControlRoutineLoad, Statement, UndoAlter
-from lading.sql.statements.parts import QualifiedName
+from lading.service.views.loads import after_change
+from lading.sql.statements.jobs import AcceptRollback, UndoAlter
 
 __all__ = (
     "ALTER",
@@ -42,27 +39,21 @@ __all__ = (
     "undo",
 )
 
-Verb = Literal["PAUSE", "RESUME", "STOP"]
 Moves = Mapping[str, str | None]
 
 
 def control(session: Session, record: JobRecord, verb: Verb) -> None:
     """PAUSE, RESUME, or the end of a job: DROP JOB, STOP ROUTINE LOAD."""
-    statement: Statement = ControlJob(verb="DROP" if verb == "STOP" else verb, name=record.name)
-    if record.kind is JobKind.ROUTINE:
-        statement = ControlRoutineLoad(verb=verb, name=QualifiedName(name=record.name, db=record.database))
-    session.execute(statement)
+    session.execute(control_of(record, verb))
 
 
 def plan_move(session: Session, record: JobRecord, positions: Moves) -> EditPlan:
     """What moving these partitions would do. Changes nothing."""
-    _check_file_move(session, record, positions)
     return plan_edit(session, str(record.full_name), positions)
 
 
 def move(session: Session, record: JobRecord, positions: Moves, *, seen: str = "", reason: str = "") -> EditPlan:
     """Move these partitions. Raises JobChangedError when the job is not as it was when the plan was `seen`."""
-    _check_file_move(session, record, positions)
     name = str(record.full_name)
     with recorded(session, Request.to_move(name, positions)):
         plan = edit_positions(session, name, positions, reason=reason, seen=seen)
@@ -81,7 +72,7 @@ def undo(session: Session, record: JobRecord, *, seen: str, reason: str = "") ->
     with session.lading.job_locks.hold(record.job_id):
         record = session.lading.runner(record.job_id).record()
         check_seen(prepare_undo(session, record), seen)
-        kind, name = _address(record)
+        kind, name = address_of(record)
         session.execute(UndoAlter(kind=kind, name=name, comment=reason or None))
 
 
@@ -98,31 +89,7 @@ def accept_rollback(
         record = session.lading.runner(record.job_id).record()
         if seen and rollbacks.look_at(session, record).seen != seen:
             raise changed_since(record, "or its table was changed since this was shown", "Look again.")
-        kind, name = _address(record)
+        kind, name = address_of(record)
         session.execute(
             AcceptRollback(kind=kind, name=name, keeps_position=keeps_position, comment=reason or None),
         )
-
-
-def _address(record: JobRecord) -> tuple[Literal["JOB", "ROUTINE LOAD"], QualifiedName]:
-    """How statements call a job."""
-    if record.kind is JobKind.ROUTINE:
-        return "ROUTINE LOAD", QualifiedName(name=record.name, db=record.database)
-    return "JOB", QualifiedName(name=record.name, db=None)
-
-
-def _check_file_move(session: Session, record: JobRecord, positions: Moves) -> None:
-    """A job that loads files has one partition, which cannot be given up: nobody else would read its files."""
-    if record.kind is not JobKind.STREAMING or record.state is not JobState.PAUSED or not positions:
-        return
-    if len(positions) > 1 or None in positions.values():
-        msg = f"Job {record.name} loads files: it has one partition, which has a position"
-        todo = "Name that partition and the last file that counts as loaded."
-        raise ConfigError(msg, left="Nothing was changed.", todo=todo)
-    if bills := session.lading.bills(record, 1):
-        check_partitions(bills[0].positions, positions)
-        return
-    # A job that never ran has no bill; what it would read is in the plan, which names the one partition there is.
-    plan = plan_edit(session, str(record.full_name), positions)
-    known = {each.partition: PartitionState(at=each.start) for each in plan.moves}
-    check_partitions(Positions(partitions=known), positions)

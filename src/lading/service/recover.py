@@ -24,12 +24,12 @@ from lading.errors import ConfigError, HeadLostError, JobNotFoundError, LadingEr
 from lading.ids import JobId
 from lading.jobs.events import Created
 from lading.jobs.reasons import RECOVERED, Reason, ReasonCode
-from lading.jobs.record import JobKind, JobRecord, JobState
+from lading.jobs.record import JobRecord, JobState
 from lading.jobs.transition import create_record
 from lading.model.bill import Bill
 from lading.service.catalog.lost_home import find_tables, mark_begun
-from lading.service.compile.routine import window_of
-from lading.service.compile.sourced import source_of
+from lading.service.compile.compiler import window_of
+from lading.service.compile.sourced import dialect_of, source_of
 from lading.service.facade import Lading
 from lading.service.security.endpoints import endpoints_of, job_subject, table_subject
 from lading.sources.registry import kind_of
@@ -277,7 +277,7 @@ def _record_of(lading: Lading, bill: Bill, place: _Place) -> JobRecord:
         job_id=bill.job_id,
         name=spec.name,
         database=place.card.database,
-        kind=JobKind.STREAMING if isinstance(statement, CreateJob) else JobKind.ROUTINE,
+        kind=dialect_of(statement).kind,
         definition=bill.definition,
         spec=spec,
         target=place.name,

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from lading.clock import Clock
-from lading.model.batch import Split
+from lading.model.batch import BatchPlan, Split
 from lading.model.bill import Bill
 from lading.model.load import LoadSpec
 from lading.model.moves import Direction, PartitionMove
@@ -25,8 +25,87 @@ from lading.sql.statements.alter import AlterableSource
 from lading.status.lag import LagUnit
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenContext:
+    """What a source is opened with, beside its load."""
+
+    reads_rows: bool = False
+    """False: the source is only asked how far it is, and the next two are empty."""
+    columns: tuple[str, ...] = ()
+    """What the load asks of a row, by place or by name. A source that knows its columns itself may have others."""
+    metadata: tuple[str, ...] = ()
+    """What it asks beside the content of a row: names of `SourceKind.metadata`."""
+    consumer: str
+    """A name of the job that no other job has, for sources that know their readers by name."""
+    clock: Clock
+    addresses: AddressRules
+    """Where it may connect to."""
+    settle_s: float = 0.0
+    """For how long a file on a disk must not have been modified, where the load does not say it."""
+    is_trial: bool = False
+    """The job is only looked at: its columns may come from a file that is still written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceSurvey:
+    """What is in a source beside what was loaded, at one moment."""
+
+    pending: Mapping[str, int]
+    """Files that are still to be loaded, by partition."""
+    behind: str
+    """The same in words."""
+    left_out: Mapping[str, int]
+    """Files that are not going to be loaded, by the reason for it."""
+    remark: str = ""
+    """What people should know, such as those files; empty when there is nothing."""
+    settles_in_s: float = 0.0
+    """Until files that wait because they may still be written can be loaded; 0: none waits."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenSource:
+    """The source of one job, opened. The caller that opens it closes it."""
+
+    driver: Source
+    """The driver's side."""
+    read: Callable[[Sequence[Split]], Iterator[Any]]
+    """What executors do. It pickles."""
+    schema: pa.Schema | None
+    """Source columns and metadata, without the hidden ones. None: there is no row yet to learn them from."""
+    knows: str
+    """Which columns there are, in words, for somebody who asked for another."""
+    start: str
+    """Where the job begins, as the source wants it."""
+    resolve: Callable[[Mapping[str, str]], dict[str, str | None]]
+    """Positions for partitions that an operator moves, by the words of SQL. None: nothing more of it is read."""
+    show_range: Callable[[BatchPlan, Bill | None], str]
+    """What a batch reads, as tasks are shown with it: as it was planned, or as its bill has it."""
+    show_end: Callable[[], str]
+    """How far the source was known to reach when a batch was last planned; empty where it does not tell."""
+    read_s: float | None = None
+    """For so long a batch is read at most. None: a batch is bounded by its size alone."""
+    is_once: bool = False
+    """The job is finished when all partitions are."""
+    sight: Callable[[Positions], StreamSight] | None = None
+    """How far a job is behind, as the source tells now. May be slow, and may fail. None: see `survey`."""
+    behind: Callable[[Positions], str] = lambda positions: ""
+    """The same in words, which people should know when there is nothing new. Empty when the source does not tell."""
+    survey: Callable[[Positions], SourceSurvey] | None = None
+    """Count what is there, where the source counts files. May be slow: it lists everything."""
+    look_everywhere: Callable[[], None] = lambda: None
+    """Have the next batch look for everything there is, however long that takes."""
+    can_learn_columns: Callable[[], bool] = lambda: True
+    """Whether something has come since from which the columns can be learned, when `schema` is None."""
+    pin: Callable[[Positions], Callable[[Positions], bool]] | None = None
+    """Remember where the source ends now; the answer says of later positions whether they are there. None: a source
+    that is read until it has nothing more."""
+    acknowledge: Callable[[Bill], None] = lambda bill: None
+    """Tell the source what was committed. Best effort: it may not raise, and nothing is ever read back."""
+    close: Callable[[], None] = lambda: None
+
+
 class SourceKind(Protocol):
-    """What every kind tells. Nothing here asks the source itself, and nothing changes anything."""
+    """What every kind tells. Nothing but what is opened asks the source itself, and nothing changes anything."""
 
     @property
     def name(self) -> str:
@@ -36,6 +115,54 @@ class SourceKind(Protocol):
     @property
     def lag_unit(self) -> LagUnit:
         """What it counts its lag in. Law: all partitions of a job are counted in the same."""
+        ...
+
+    @property
+    def metadata(self) -> pa.Schema:
+        """The columns that it can tell of a row beside its content."""
+        ...
+
+    @property
+    def cluster_property(self) -> str:
+        """The property with the first hosts of a cluster that sends its clients to hosts that no property names:
+        somebody who trusts those trusts them with the others. Empty: there are no others.
+        """
+        ...
+
+    def check(self, load: LoadSpec) -> None:
+        """Refuse properties that make no source, or none for the format of the load. Raises SqlError."""
+        ...
+
+    def open(self, load: LoadSpec, context: OpenContext) -> OpenSource:
+        """The source of a load that has its secrets.
+
+        Law: nothing is asked of it before its first use, but for columns that only its rows can tell.
+        """
+        ...
+
+    def on_data_loss(self, properties: Mapping[str, str]) -> str:
+        """PAUSE: stop when unread rows are gone. CONTINUE: go on behind the gap and write it down."""
+        ...
+
+    def plan_move(self, opened: OpenSource, name: str, state: PartitionState, end: str | None) -> PartitionMove:
+        """What moving a partition would load again or skip; None gives it up. It may ask the source."""
+        ...
+
+    def located(
+        self, source: Mapping[str, str], properties: Mapping[str, str]
+    ) -> tuple[Mapping[str, str], Mapping[str, str]]:
+        """Properties of the source and of the job that mean the same wherever the service is started from.
+
+        Law: what is located already stays as it is.
+        """
+        ...
+
+    def start_warning(self, load: LoadSpec) -> str:
+        """What people should know of where a job begins; mostly nothing."""
+        ...
+
+    def moved(self, properties: Mapping[str, str], moves: Sequence[PartitionMove]) -> Mapping[str, str]:
+        """Properties of the job after its positions were moved by hand, where they say where it begins."""
         ...
 
     def position_text(self, positions: Positions) -> str:
@@ -65,80 +192,8 @@ class SourceKind(Protocol):
         ...
 
 
-class StreamSource(Source, Protocol):
-    """The driver's side of a stream that is open: `open`, `list_partitions` and `plan` of `Source`, and its lag."""
-
-    def sight(self, positions: Positions) -> StreamSight:
-        """How far a job is behind, as the stream tells now. May be slow, and may fail."""
-        ...
-
-    def ends(self) -> Mapping[str, str]:
-        """Where partitions ended when a batch was last planned; empty when the stream does not tell."""
-        ...
-
-    def pin(self, positions: Positions) -> Callable[[Positions], bool]:
-        """Remember where the stream ends now; the answer says of later positions whether they are there."""
-        ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stream:
-    """The source of one job, opened. The caller that opens it closes it."""
-
-    source: StreamSource
-    read: Callable[[Sequence[Split]], Iterator[Any]]
-    """What executors do. It pickles."""
-    schema: pa.Schema
-    """Source columns and metadata, without the hidden ones."""
-    start: str
-    """Where the job begins, as the source wants it."""
-    resolve: Callable[[Mapping[str, str]], dict[str, str | None]]
-    """Positions for partitions that an operator moves, by the words of SQL. None: nothing more of it is read."""
-    acknowledge: Callable[[Bill], None] = lambda bill: None
-    """Tell the stream what was committed. Best effort: nothing is ever read back."""
-    close: Callable[[], None] = lambda: None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StreamContext:
-    """What a stream is opened with, beside its load."""
-
-    columns: tuple[str, ...] = ()
-    """Source columns that are read of a record. Empty, as the next: the stream is only asked how far it is."""
-    metadata: tuple[str, ...] = ()
-    consumer: str
-    """A name of the job that no other job has, for streams that know their readers by name."""
-    clock: Clock
-    addresses: AddressRules
-    """Where it may connect to."""
-
-
 class StreamKind(SourceKind, AlterableSource, Protocol):
-    """A source that goes on for ever and is read from a position of each partition."""
-
-    @property
-    def metadata(self) -> pa.Schema:
-        """The columns that a stream can tell of a record beside its content."""
-        ...
-
-    @property
-    def cluster_property(self) -> str:
-        """The property with the first hosts of a cluster that sends its clients to hosts that no property names:
-        somebody who trusts those trusts them with the others. Empty: there are no others.
-        """
-        ...
-
-    def check(self, load: LoadSpec) -> None:
-        """Refuse properties that make no stream, or none for the format of the load. Raises SqlError."""
-        ...
-
-    def on_data_loss(self, properties: Mapping[str, str]) -> str:
-        """PAUSE: stop when unread rows are gone. CONTINUE: go on behind the gap and write it down."""
-        ...
-
-    def open(self, load: LoadSpec, context: StreamContext) -> Stream:
-        """The stream of a load that has its secrets. Law: nothing is asked of the stream before its first use."""
-        ...
+    """A source that goes on for ever and is read from a position of each partition: what routine loads tell of it."""
 
     # Positions in the words of SQL.
 
@@ -152,10 +207,6 @@ class StreamKind(SourceKind, AlterableSource, Protocol):
 
     def beginning_at(self, properties: Mapping[str, str], positions: Positions) -> dict[str, str]:
         """Properties of a job that goes on from these positions, as SHOW CREATE prints them."""
-        ...
-
-    def plan_move(self, stream: Stream, name: str, state: PartitionState, end: str | None) -> PartitionMove:
-        """What moving a partition would load again or skip; None gives it up. It may ask the stream."""
         ...
 
     def given_up_by(self, old: Mapping[str, str], new: Mapping[str, str], positions: Positions) -> tuple[str, ...]:

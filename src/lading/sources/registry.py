@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from lading.errors import NotSupportedError
+from lading.model.load import LoadSpec
 from lading.sources.files.kind import FilesKind
 from lading.sources.kafka.kind import KafkaKind
 from lading.sources.kind import SourceKind, StreamKind
 from lading.sources.kinesis.kind import KinesisKind
+from lading.sql.statements.definitions import define_routine_load, define_streaming_job, placed
+from lading.sql.statements.jobs import CreateJob, CreateRoutineLoad
+from lading.sql.statements.load_specs import load_with_secrets
+from lading.sql.statements.parts import SourceFunction
+from lading.sql.syntax.parse_select import ONE_SOURCE
 
 FILES: dict[str, SourceKind] = {"S3": FilesKind(name="S3"), "FILE": FilesKind(name="FILE")}
+"""What CREATE JOB loads from."""
 STREAMS: dict[str, StreamKind] = {"KAFKA": KafkaKind(), "KINESIS": KinesisKind()}
-KINDS: dict[str, SourceKind] = {**FILES, **STREAMS}
+"""What CREATE ROUTINE LOAD loads from."""
+
+
+def kinds() -> dict[str, SourceKind]:
+    """All of them, by their names."""
+    return {**FILES, **STREAMS}
 
 
 def kind_of(name: str) -> SourceKind:
     """The kind of a source by the name that a statement gives it."""
-    return KINDS[name] if name in KINDS else _unknown(name)
+    return kinds()[name] if name in kinds() else _unknown(name)
 
 
 def stream_kind(name: str) -> StreamKind:
@@ -23,6 +37,36 @@ def stream_kind(name: str) -> StreamKind:
     return STREAMS[name] if name in STREAMS else _unknown(name)
 
 
+def is_stream(load: LoadSpec | None) -> bool:
+    """Whether a load reads a stream, which is asked for its lag; files are counted by those who load them."""
+    return load is not None and load.source.kind in STREAMS
+
+
+def check_load(statement: CreateJob | CreateRoutineLoad) -> None:
+    """Check everything that can be checked without looking at the source or the table."""
+    if isinstance(statement, CreateJob):
+        define_streaming_job(statement)
+        source = statement.insert.source
+        _check_known(source, FILES, f"{ONE_SOURCE}, and it must be {' or '.join(FILES)}, not {_written(source)}")
+    else:
+        define_routine_load(statement)
+        source = statement.source
+        _check_known(source, STREAMS, f"{source.name} cannot be the source of a routine load")
+    with placed(source):
+        kind_of(source.name).check(load_with_secrets(statement))
+
+
+def _written(source: SourceFunction) -> str:
+    """Its name, in the letters of the statement."""
+    return source.span.text[source.span.start : source.span.end].partition("(")[0].strip() or source.name
+
+
+def _check_known(source: SourceFunction, known: Mapping[str, SourceKind], msg: str) -> None:
+    if source.name not in known:
+        hint = f"expected {' or '.join(f'{name}(…)' for name in known)}"
+        raise NotSupportedError(msg, place=source.span, hint=hint)
+
+
 def _unknown(name: str) -> StreamKind:
     msg = f"{name} cannot be the source of this job"
-    raise NotSupportedError(msg, todo=f"Known are: {', '.join(KINDS)}.")
+    raise NotSupportedError(msg, todo=f"Known are: {', '.join(kinds())}.")

@@ -27,12 +27,13 @@ def _job_2(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def _job_3(body: dict[str, Any]) -> dict[str, Any]:
-    """Form 3 keeps the load beside its text. A text that makes no load any more is kept, and stops its job alone."""
+    """Forms 3 and 4 keep the load beside its text, as it was and is described. A text that makes no load any more is
+    kept, and stops its job alone."""
     return {**body, "spec": _spec(body.get("definition"))} if isinstance(body, dict) else body
 
 
 def _edit_2(body: dict[str, Any]) -> dict[str, Any]:
-    """An edit that was cut off: form 2 keeps the load that it makes."""
+    """An edit that was cut off: forms 2 and 3 keep the load that it makes."""
     event = body.get("event") if isinstance(body, dict) else None
     if not isinstance(event, dict):
         return body
@@ -59,8 +60,8 @@ def _table_2(body: dict[str, Any]) -> dict[str, Any]:
 
 
 UPGRADES: dict[str, tuple[Upgrade, ...]] = {
-    "JobRecord": (_job_2, _job_3),
-    "BegunEdit": (_edit_2,),
+    "JobRecord": (_job_2, _job_3, _job_3),
+    "BegunEdit": (_edit_2, _edit_2),
     "UserEntry": (_user_2,),
     "AccessTokenEntry": (_token_2,),
     "TableEntry": (_table_2,),

@@ -208,4 +208,11 @@ LOAD_SPECS = Migration(
     rewrite=rewrite_jobs,
 )
 
-ALL_MIGRATIONS: tuple[Migration, ...] = (FIRST, USERS, ROLES, NO_SAMPLES, NO_LEASES, LOAD_SPECS)
+MAPPING_FORMS = Migration(
+    version=7,
+    name="mapping forms",
+    # Whether columns are those of SELECT or of COLUMNS was told by the kind of the job.
+    rewrite=rewrite_jobs,
+)
+
+ALL_MIGRATIONS: tuple[Migration, ...] = (FIRST, USERS, ROLES, NO_SAMPLES, NO_LEASES, LOAD_SPECS, MAPPING_FORMS)

@@ -1,25 +1,27 @@
-"""From COLUMNS, PRECEDING FILTER and WHERE to what is read of a record and what is done to a row.
+"""From the clauses of a load to what is read of a row and what is done to it.
 
-    record ─▶ source columns ─▶ PRECEDING FILTER ─▶ COLUMNS and casts ─▶ WHERE ─▶ table columns
+    row ─▶ source columns ─▶ PRECEDING FILTER ─▶ COLUMNS and casts ─▶ WHERE ─▶ table columns
+    row ─▶ source columns ─▶ WHERE ─▶ SELECT and casts ─▶ table columns
 
-Both filters become one condition over the source columns: whatever they name beside those is put into them.
+COLUMNS fills the columns of the table by name, SELECT by place. Whatever filters name beside the source columns is put
+into them: they become one condition over those.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pyarrow as pa
 
-from lading.errors import SqlError
+from lading.errors import ConfigError, SqlError
 from lading.model.load import LoadSpec
-from lading.pipeline.mapping import RowMapping, TargetColumn, cast_text, misfit, quoted
+from lading.pipeline.mapping import RowMapping, TargetColumn, cast_text, misfit, quoted, reserved_names
 from lading.service.compile.source_types import source_type
-from lading.sql.expressions.mapping import SparkExpression
+from lading.sql.expressions.mapping import SparkExpression, column_expression
 from lading.sql.expressions.typed import Scope, ScopeColumn, TypedExpression, type_expression
 from lading.sql.expressions.value_types import TEXT, ValueType, exact_for
-from lading.sql.statements.load_specs import translate_mapping
+from lading.sql.statements.load_specs import TranslatedMapping, translate_mapping
 from lading.sql.statements.tables import LENGTH_PROPERTY
 from lading.tables.types import spark_type
 
@@ -27,73 +29,174 @@ _ZONE = "[0-9]:[0-9]{2}(:[0-9]{2}([.][0-9]+)?)? ?(Z|[+-][0-9]{1,2}(:?[0-9]{2})?|
 """What ends a time that says its own zone."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mapped:
-    """What a job reads and does."""
+def asked_columns(load: LoadSpec, target: pa.Schema, metadata: pa.Schema) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What a load asks of a row, and which of the metadata that the source can tell."""
+    translated = translate_mapping(load)
+    used = _used_names(translated)
+    if load.mapping.is_select:
+        filled = load.mapping.target_columns or target.names
+        stars = filled if any(column.is_star for column in translated.columns or ()) else ()
+        columns = tuple(dict.fromkeys([*stars, *used]))
+    else:
+        columns = _fields(load, translated, target)
+    known = {field.name.lower(): field.name for field in metadata}
+    own = set() if load.mapping.is_select else {name.lower() for name in columns}
+    told = dict.fromkeys(known[name.lower()] for name in used if name.lower() in known and name.lower() not in own)
+    return tuple(name for name in columns if name not in told), tuple(told)
 
-    source_columns: tuple[str, ...]
-    """Read from the record: by place for CSV, by name for JSON, or by the jsonpath of the same place."""
-    metadata: tuple[str, ...]
-    """What the job wants to know of a record beside its content."""
-    mapping: RowMapping
+
+def _used_names(translated: TranslatedMapping) -> list[str]:
+    expressions = [column.expression for column in translated.columns or ()]
+    expressions += [translated.preceding_filter, translated.where]
+    return [name for each in expressions if each is not None for name in each.columns]
 
 
-def map_rows(load: LoadSpec, target: pa.Schema, lengths: Mapping[str, str], metadata: pa.Schema) -> Mapped:
-    """Check the clauses against the table and put them together. `metadata` is what the stream can tell."""
-    return _Mapper(load, target, lengths, metadata).run()
+def _fields(load: LoadSpec, translated: TranslatedMapping, target: pa.Schema) -> tuple[str, ...]:
+    """What COLUMNS reads of a record: by place for CSV, by name for JSON, or by the jsonpath of the same place."""
+    given = translated.columns
+    paths = len(load.records.json.jsonpaths)
+    if given is None:
+        names = target.names
+        names = names[:paths] if 0 < paths < len(names) else names
+    else:
+        names = [column.name or "" for column in given if column.expression is None]
+    repeated = sorted({name for name in names if [other.lower() for other in names].count(name.lower()) > 1})
+    if repeated:
+        msg = f"COLUMNS names {', '.join(repeated)} twice"
+        raise SqlError(msg, todo="Give each field of a record a name of its own.")
+    if paths and load.records.format == "json" and paths != len(names):
+        msg = f"Invalid json path: {paths} jsonpaths for {len(names)} columns of the source"
+        raise SqlError(msg, property="jsonpaths", todo="Give one path for each column that has no expression.")
+    return tuple(names)
+
+
+def map_rows(
+    load: LoadSpec, target: pa.Schema, lengths: Mapping[str, str], source: pa.Schema, knows: str = ""
+) -> RowMapping:
+    """Check the clauses against the table and the source, and put them together. `knows` is for who asks in vain."""
+    if reserved := reserved_names(source.names):
+        msg = f"The source has a column {', '.join(map(repr, reserved))}, a name that Lading itself uses"
+        raise ConfigError(msg, left="Nothing was changed.", todo="Rename it in the source.")
+    form = _SelectMapper if load.mapping.is_select else _ColumnsMapper
+    return form(load, target, lengths, source, knows).run()
 
 
 class _Mapper:
+    """What both forms have."""
+
     def __init__(
-        self,
-        load: LoadSpec,
-        target: pa.Schema,
-        lengths: Mapping[str, str],
-        metadata: pa.Schema,
+        self, load: LoadSpec, target: pa.Schema, lengths: Mapping[str, str], source: pa.Schema, knows: str
     ) -> None:
         self._load = load
         self._translated = translate_mapping(load)
         self._target = target
         self._lengths = lengths
-        self._known_metadata = {field.name.lower(): field for field in metadata}
-        self._metadata: dict[str, None] = {}
-        self._fields = {field.name.lower(): field for field in target}
-        self._source_columns = self._read_source_columns()
-        self._sources = {name.lower(): name for name in self._source_columns}
-        self._derived = self._read_derived()
-        self._zone = load.session.time_zone or "UTC"
+        self._source = source
+        self._knows = knows
 
-    def run(self) -> Mapped:
-        columns = tuple(self._column(field) for field in self._target)
-        filters = [found for found in (self._preceding_filter(), self._where()) if found is not None]
-        return Mapped(
-            source_columns=self._source_columns,
-            metadata=tuple(self._metadata),
-            mapping=RowMapping(
-                columns=columns,
-                where=" AND ".join(f"({found.text})" for found in filters) or None,
-                where_unread=_undecided(filters),
-                where_tells_by_null=all(found.tells_by_null for found in filters),
-                strict=self._load.session.strict_values,
-            ),
+    def _bare(self, field: pa.Field) -> TargetColumn:
+        """A column of the table that nothing fills."""
+        length = self._lengths.get(LENGTH_PROPERTY + field.name)
+        return TargetColumn(
+            name=field.name,
+            type=spark_type(field.type),
+            nullable=field.nullable,
+            max_length=int(length) if length else None,
         )
 
-    def _read_source_columns(self) -> tuple[str, ...]:
-        given = self._translated.columns
-        paths = len(self._load.records.json.jsonpaths)
-        if given is None:
-            names = self._target.names
-            names = names[:paths] if 0 < paths < len(names) else names
-        else:
-            names = [column.name or "" for column in given if column.expression is None]
-        repeated = sorted({name for name in names if [other.lower() for other in names].count(name.lower()) > 1})
-        if repeated:
-            msg = f"COLUMNS names {', '.join(repeated)} twice"
-            raise SqlError(msg, todo="Give each field of a record a name of its own.")
-        if paths and self._load.records.format == "json" and paths != len(names):
-            msg = f"Invalid json path: {paths} jsonpaths for {len(names)} columns of the source"
-            raise SqlError(msg, property="jsonpaths", todo="Give one path for each column that has no expression.")
-        return tuple(names)
+    def _row_mapping(self, columns: Sequence[TargetColumn], filters: Sequence[TypedExpression]) -> RowMapping:
+        return RowMapping(
+            columns=tuple(columns),
+            where=self._joined(filters),
+            where_unread=_undecided(filters),
+            where_tells_by_null=bool(filters) and all(each.tells_by_null for each in filters),
+            strict=self._load.session.strict_values,
+        )
+
+    def _joined(self, filters: Sequence[TypedExpression]) -> str | None:
+        return " AND ".join(f"({each.text})" for each in filters) or None
+
+    def _unknown(self, names: Sequence[str]) -> SqlError:
+        msg = f"Unknown column {', '.join(repr(name) for name in names)} in the source"
+        return SqlError(msg, todo=self._knows)
+
+
+class _SelectMapper(_Mapper):
+    """SELECT: items fill the columns of the table by their place."""
+
+    def run(self) -> RowMapping:
+        if missing := sorted(set(_used_names(self._translated)) - set(self._source.names)):
+            raise self._unknown(missing)
+        filled = self._filled()
+        scope = Scope(columns={field.name.lower(): ScopeColumn(type=source_type(field.type)) for field in self._source})
+        where = self._translated.where
+        filters = []
+        if where is not None:
+            exact = replace(scope, exact_columns=self._exact_columns(filled))
+            filters.append(type_expression(where, exact, is_condition=True))
+        return self._row_mapping(
+            [self._column(field, filled.get(field.name), scope) for field in self._target], filters
+        )
+
+    def _joined(self, filters: Sequence[TypedExpression]) -> str | None:
+        return filters[0].text if filters else None
+
+    def _filled(self) -> dict[str, SparkExpression]:
+        """By column of the table: what it is filled with."""
+        given: list[SparkExpression] = []
+        for column in self._translated.columns or ():
+            if column.is_star:
+                given += [column_expression(name) for name in self._source.names]
+            elif column.expression is not None:
+                given.append(column.expression)
+        names = list(self._load.mapping.target_columns or self._target.names)
+        if unknown := [name for name in names if name not in self._target.names]:
+            msg = f"Unknown column {', '.join(repr(name) for name in unknown)} in the target table"
+            raise ConfigError(msg, left="Nothing was changed.", todo=f"It has: {', '.join(self._target.names)}.")
+        if len(names) != len(given):
+            msg = (
+                f"insert into cols should be corresponding to the query output: {len(names)} columns are to be filled "
+                f"and {len(given)} are selected"
+            )
+            raise SqlError(msg, todo="Select one expression for each column.")
+        return dict(zip(names, given, strict=True))
+
+    def _exact_columns(self, filled: Mapping[str, SparkExpression]) -> dict[str, ValueType]:
+        """Columns of the source that go to a decimal column as they are: WHERE compares their texts as decimals."""
+        kinds = {name: exact_for(source_type(self._target.field(name).type)) for name in filled}
+        return {
+            expression.columns[0].lower(): kind
+            for name, expression in filled.items()
+            if (kind := kinds[name]) is not None and expression.is_column
+        }
+
+    def _column(self, field: pa.Field, expression: SparkExpression | None, scope: Scope) -> TargetColumn:
+        bare, zone = self._bare(field), self._load.session.time_zone
+        if expression is None:
+            return bare
+        typed = type_expression(expression, replace(scope, exact=exact_for(source_type(field.type))))
+        is_text = typed.type == TEXT
+        is_zoned = expression.is_column and is_text and zone
+        return replace(
+            bare,
+            expression=zoned(typed.text, bare.type, zone) if is_zoned else typed.text,
+            is_text=is_text,
+            unread=typed.unread,
+            tells_by_null=typed.tells_by_null,
+        )
+
+
+class _ColumnsMapper(_Mapper):
+    """COLUMNS: fields of a record and derived columns, which fill the columns of the table by their name."""
+
+    def run(self) -> RowMapping:
+        self._fields = {field.name.lower(): field for field in self._target}
+        self._sources = {name.lower(): name for name in _fields(self._load, self._translated, self._target)}
+        self._known_types = {field.name.lower(): source_type(field.type) for field in self._source}
+        self._derived = self._read_derived()
+        self._zone = self._load.session.time_zone or "UTC"
+        filters = [each for each in (self._preceding_filter(), self._where()) if each is not None]
+        return self._row_mapping([self._column(field) for field in self._target], filters)
 
     def _read_derived(self) -> dict[str, SparkExpression]:
         found: dict[str, SparkExpression] = {}
@@ -108,17 +211,22 @@ class _Mapper:
         return found
 
     def _column(self, field: pa.Field) -> TargetColumn:
-        name, kind = field.name.lower(), spark_type(field.type)
-        length = self._lengths.get(LENGTH_PROPERTY + field.name)
-        column = TargetColumn(
-            name=field.name, type=kind, nullable=field.nullable, max_length=int(length) if length else None
-        )
+        name, column = field.name.lower(), self._bare(field)
         if name in self._derived:
-            made = self._typed(self._derived[name], (name,), exact_for(source_type(field.type)))
-            found = replace(column, expression=made.text, is_text=made.type == TEXT, unread=made.unread)
-            return replace(found, tells_by_null=made.tells_by_null)
+            typed = self._typed(self._derived[name], (name,), exact_for(source_type(field.type)))
+            return replace(
+                column,
+                expression=typed.text,
+                is_text=typed.type == TEXT,
+                unread=typed.unread,
+                tells_by_null=typed.tells_by_null,
+            )
         if name in self._sources:
-            return replace(column, expression=zoned(quoted(self._sources[name]), kind, self._zone), is_text=True)
+            is_text = self._known_types[name] == TEXT
+            text = quoted(self._sources[name])
+            return replace(
+                column, expression=zoned(text, column.type, self._zone) if is_text else text, is_text=is_text
+            )
         if not field.nullable:
             msg = f"Column {field.name} is NOT NULL, has no default value and is not in COLUMNS"
             raise SqlError(msg, todo=f"Add it to COLUMNS, as in COLUMNS (…, {field.name} = 0).")
@@ -177,16 +285,10 @@ class _Mapper:
 
     def _known(self, column: str) -> ScopeColumn:
         """A column of the source, or one of its metadata."""
-        name = column.lower()
-        if name in self._sources:
-            return ScopeColumn(type=TEXT)
-        if name in self._known_metadata:
-            field = self._known_metadata[name]
-            self._metadata[field.name] = None
-            return ScopeColumn(type=source_type(field.type))
-        msg = f"Unknown column '{column}' in the source"
-        known = ", ".join(field.name for field in self._known_metadata.values())
-        raise SqlError(msg, todo=f"A record has: {', '.join(self._source_columns)}; the stream tells: {known}.")
+        kind = self._known_types.get(column.lower())
+        if kind is None:
+            raise self._unknown([column])
+        return ScopeColumn(type=kind)
 
 
 def _undecided(filters: Sequence[TypedExpression]) -> str | None:

@@ -1,13 +1,27 @@
-"""Where a statement says what it loads from."""
+"""What a statement about a job says, in either dialect: whose words it has, and what it loads from."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from lading.sql.statements.jobs import CreateJob, CreateRoutineLoad
+from lading.jobs.dialects import ROUTINE, STREAMING, Dialect
+from lading.sql.statements.jobs import (
+    AlterJob,
+    AlterRoutineLoad,
+    ControlJob,
+    ControlRoutineLoad,
+    CreateJob,
+    CreateRoutineLoad,
+)
 from lading.sql.statements.parts import SourceFunction
 
 AnyJob = CreateJob | CreateRoutineLoad
+AnyForm = AnyJob | AlterJob | AlterRoutineLoad | ControlJob | ControlRoutineLoad
+
+
+def dialect_of(statement: AnyForm) -> Dialect:
+    """Whose words a statement has."""
+    return STREAMING if isinstance(statement, CreateJob | AlterJob | ControlJob) else ROUTINE
 
 
 def source_of(statement: AnyJob) -> SourceFunction:

@@ -37,7 +37,7 @@ def create_open_job(session: Session, record: JobRecord, statement: CreateJob | 
     lading = session.lading
     compiled, target = lading.compile(record, is_trial=True)
     try:
-        positions = compiled.source.open(compiled.job.start)
+        positions = compiled.source.driver.open(compiled.job.start)
         lading.store.write_setting(opening_key(record.job_id), json.dumps(encode(positions)))
         failpoint("create.kept")
         # Batches of the job wait for the opening: the scheduler may find the record before the table has the head.

@@ -32,7 +32,7 @@ from lading.jobs.transition import transition
 from lading.model.bill import Bill, BillKind, Head
 from lading.model.moves import PartitionMove
 from lading.model.positions import Positions
-from lading.service.compile.routine import window_of
+from lading.service.compile.compiler import window_of
 from lading.service.compile.sourced import AnyJob, source_of
 from lading.service.edits.audit import apply, audit, compact
 from lading.service.edits.begun import BegunEdit, head_facts, keep_begun, may_have_landed

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lading.errors import LadingError, SecretError
-from lading.jobs.record import JobKind, JobRecord
+from lading.jobs.record import JobRecord
 from lading.service.compile.sourced import AnyJob, source_of
 from lading.service.edits.written import statement_of, written_statement
 from lading.service.session import Session
@@ -29,8 +29,8 @@ def statement_to_alter(session: Session, record: JobRecord, given: SourceFunctio
     try:
         return Whole(statement=statement_of(session.lading, record))
     except SecretError as error:
-        # The source of a job that loads files is written as a whole; of a routine load, only what changes.
-        needed = set() if record.kind is JobKind.STREAMING else _secret_names(session, record)
+        # ALTER JOB writes the source as a whole; ALTER ROUTINE LOAD only what changes.
+        needed = set() if record.dialect.alters_whole_source else _secret_names(session, record)
         missing = needed - set(given.properties) if given is not None else needed
         if given is None or missing:
             todo = (

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from lading.errors import ConfigError
 from lading.model.moves import PartitionMove, given_up
 from lading.model.positions import Positions
-from lading.sources.kind import Stream, StreamKind
+from lading.sources.kind import OpenSource, SourceKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,16 +41,16 @@ def check_partitions(positions: Positions, moves: Mapping[str, object]) -> None:
         raise ConfigError(msg, left="Nothing was changed.", todo=f"It reads: {known}.", partitions=unknown)
 
 
-def plan_stream_moves(
-    kind: StreamKind, stream: Stream, positions: Positions, moves: Mapping[str, str | None]
+def plan_moves(
+    kind: SourceKind, opened: OpenSource, positions: Positions, moves: Mapping[str, str | None]
 ) -> tuple[PartitionMove, ...]:
-    """Moves of a routine load, by the words of SQL."""
+    """Moves of partitions, by the words of SQL; None gives one up."""
     check_partitions(positions, moves)
     wanted = {name: at for name, at in moves.items() if at is not None}
     resolved: dict[str, str | None] = dict.fromkeys(moves)
     if wanted:
-        resolved |= stream.resolve(wanted)
-    return tuple(kind.plan_move(stream, name, positions.partitions[name], resolved[name]) for name in moves)
+        resolved |= opened.resolve(wanted)
+    return tuple(kind.plan_move(opened, name, positions.partitions[name], resolved[name]) for name in moves)
 
 
 def plan_given_up(positions: Positions, names: Collection[str]) -> tuple[PartitionMove, ...]:

@@ -58,23 +58,23 @@ class OpenJob:
         return self.compiled.stage is not None
 
     def can_learn(self) -> bool:
-        return self.compiled.can_learn_columns()
+        return self.compiled.source.can_learn_columns()
 
     def shown(self, bill: Bill) -> str:
         return self.compiled.show_position(bill.positions)
 
     def shown_range(self, bill: Bill | None = None) -> str:
         planned = self.coordinator.planned
-        return self.compiled.show_range(planned, bill) if planned is not None else ""
+        return self.compiled.source.show_range(planned, bill) if planned is not None else ""
 
     def shown_end(self) -> str:
-        return self.compiled.show_end()
+        return self.compiled.source.show_end()
 
     def is_full(self, bill: Bill, seconds: float) -> bool:
         return is_full(bill, self.compiled.job.limits, seconds)
 
     def is_complete(self, bill: Bill) -> bool:
-        return self.compiled.is_once and all(state.finished for state in bill.positions.partitions.values())
+        return self.compiled.source.is_once and all(state.finished for state in bill.positions.partitions.values())
 
     def close(self) -> None:
         try:

@@ -94,8 +94,8 @@ class _Ends:
         return 0.0 if self._is_reached is None or self._runner.was_full else self._runner.interval_s
 
     def _pin(self, opened: OpenJob, bill: Bill) -> None:
-        if opened.compiled.pin is not None and self._is_reached is None:
-            self._is_reached = opened.compiled.pin(bill.positions)
+        if opened.compiled.source.pin is not None and self._is_reached is None:
+            self._is_reached = opened.compiled.source.pin(bill.positions)
 
     def _head(self) -> Bill | None:
         opened = self._runner.opened

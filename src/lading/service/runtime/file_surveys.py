@@ -8,8 +8,9 @@ from lading.clock import Clock
 from lading.errors import LadingError
 from lading.jobs.record import JobRecord
 from lading.model.bill import Bill
-from lading.service.compile.compiled import Compiled, SourceSurvey
+from lading.service.compile.compiled import Compiled
 from lading.service.runtime.context import JobObserver
+from lading.sources.kind import SourceSurvey
 
 TELL_EVERY_S = 10.0
 
@@ -31,11 +32,11 @@ class SurveyTeller:
     def tell_now_and_then(self, compiled: Compiled, record: JobRecord, bill: Bill) -> None:
         """Not after every commit: a survey lists everything there is."""
         now_s = self._clock.monotonic_s()
-        if compiled.survey is None or not self._watches or now_s < self._due_s:
+        if compiled.source.survey is None or not self._watches or now_s < self._due_s:
             return
         self._due_s = now_s + TELL_EVERY_S
         try:
-            survey = compiled.survey(bill.positions)
+            survey = compiled.source.survey(bill.positions)
         except LadingError:
             return  # The next batch says what is wrong.
         self.tell(record, survey)

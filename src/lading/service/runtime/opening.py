@@ -16,7 +16,7 @@ def new_coordinator(tools: RunnerContext, compiled: Compiled, target: LakeTable)
     world = CoordinatorPorts(
         table=target,
         bills=target.bills,
-        planner=Planner(compiled.source, tools.clock),
+        planner=Planner(compiled.source.driver, tools.clock),
         stager=NoStager(),
         clock=tools.clock,
         new_token=new_token,

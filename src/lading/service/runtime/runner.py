@@ -15,7 +15,6 @@ from lading.jobs.events import Event, Halt, Rest, Retry, Run
 from lading.jobs.record import JobRecord
 from lading.model.bill import Bill
 from lading.plan.planner import Planner
-from lading.service.compile.compiled import SourceSurvey
 from lading.service.runtime.caretaker import Caretaker
 from lading.service.runtime.context import OpenJob, RunnerContext
 from lading.service.runtime.file_surveys import SurveyTeller
@@ -23,6 +22,7 @@ from lading.service.runtime.job_loop import JobLoop, save_event
 from lading.service.runtime.starting import start_steps
 from lading.service.runtime.store_health import try_write
 from lading.service.security.redaction import redact
+from lading.sources.kind import SourceSurvey
 from lading.status.outcomes import Outcome
 from lading.store.protocols import MetadataStore
 from lading.store.records import AuditEntry
@@ -101,9 +101,9 @@ class JobRunner:
         opened = self.opened
         if opened is None or opened.coordinator.bill is None:
             return ""
-        compiled, positions = opened.compiled, opened.coordinator.bill.positions
+        source, positions = opened.compiled.source, opened.coordinator.bill.positions
         try:
-            return compiled.survey(positions).behind if compiled.survey is not None else compiled.behind(positions)
+            return source.survey(positions).behind if source.survey is not None else source.behind(positions)
         except LadingError:
             return ""  # The batch that follows says what is wrong.
 
@@ -111,7 +111,7 @@ class JobRunner:
         """Have the next batch look for everything there is, however long that takes."""
         opened = self.opened
         if opened is not None:
-            opened.compiled.look_everywhere()
+            opened.compiled.source.look_everywhere()
 
     def is_idle(self) -> bool:
         """Whether the source has nothing for an open job, as far as can be told without table and store.
@@ -125,7 +125,7 @@ class JobRunner:
             return False
         try:
             if opened.compiled.stage is None:
-                return not opened.compiled.can_learn_columns()
+                return not opened.compiled.source.can_learn_columns()
             plan = opened.planner.plan(opened.coordinator.bill.positions, opened.compiled.job.limits)
         except Exception:  # noqa: BLE001 - the batch that follows meets it again, and its record says so
             return False
@@ -191,7 +191,7 @@ class JobRunner:
     def compile(self, record: JobRecord) -> OpenJob:
         compiled, table = self._tools.compile(record)
         try:
-            planner = Planner(compiled.source, self.clock, on_data_loss=compiled.job.on_data_loss)
+            planner = Planner(compiled.source.driver, self.clock, on_data_loss=compiled.job.on_data_loss)
             stager = self._tools.make_stager(compiled)
         except BaseException:
             compiled.close()
@@ -224,17 +224,17 @@ class JobRunner:
         for watch in self._tools.watches:
             watch.committed(record, bill)
         self._teller.tell_now_and_then(job.compiled, record, bill)
-        job.compiled.acknowledge(bill)
+        job.compiled.source.acknowledge(bill)
         self.on_progress(bill)
         self._remark_due_s = 0.0
         self._caretaker.committed(job.table, bill)
 
     def remark(self, job: OpenJob) -> str:
-        bill, compiled = job.coordinator.bill, job.compiled
-        self.survey = compiled.survey(bill.positions) if bill is not None and compiled.survey is not None else None
+        bill, source = job.coordinator.bill, job.compiled.source
+        self.survey = source.survey(bill.positions) if bill is not None and source.survey is not None else None
         if bill is None:
             return ""
-        return compiled.remark(bill.positions) if self.survey is None else self.survey.remark
+        return source.behind(bill.positions) if self.survey is None else self.survey.remark
 
     def tell_drained(self, record: JobRecord) -> None:
         self._remark_due_s = self.clock.monotonic_s() + REMARK_EVERY_S

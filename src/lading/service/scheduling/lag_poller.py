@@ -13,13 +13,13 @@ from functools import partial
 
 from lading.errors import LadingError
 from lading.ids import JobId
-from lading.jobs.record import JobKind, JobRecord
+from lading.jobs.record import JobRecord
 from lading.model.positions import Positions
 from lading.service.installation import Installation
 from lading.service.telemetry.lag_cache import MOST_ASKED
 from lading.service.telemetry.metrics import Metrics
-from lading.service.views.routine import ask_stream, views_of
-from lading.sources.registry import kind_of
+from lading.service.views.loads import ask_stream, views_of
+from lading.sources.registry import is_stream, kind_of
 from lading.sources.streams import StreamSight
 from lading.status.lag import LagUnit
 
@@ -56,8 +56,8 @@ class LagRounds:
             self._thread.join()
 
     def look(self) -> None:
-        """One round over all routine loads."""
-        records = [stored.record for stored in self._lading.store.list_jobs(kind=JobKind.ROUTINE)]
+        """One round over all jobs that read streams."""
+        records = [stored.record for stored in self._lading.store.list_jobs() if is_stream(stored.record.spec)]
         for first in range(0, len(records), MOST_ASKED):
             if self._ending.is_set():
                 return

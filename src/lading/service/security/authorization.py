@@ -6,9 +6,9 @@ from lading.errors import DeniedError, JobNotFoundError
 from lading.jobs.record import JobRecord
 from lading.service.limits.statement_size import SHORT
 from lading.service.security.privileges import Rights, denied
+from lading.sources.files.properties import is_s3_uri
 from lading.sources.registry import kind_of
 from lading.sql.expressions.queries import is_about_jobs, literal_row, read_query
-from lading.sql.properties.files import is_s3_uri
 from lading.sql.statements.jobs import (
     AlterJob,
     CreateJob,

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from lading.model.load import SourceSpec
-from lading.sql.properties.files import is_s3_uri
+from lading.sources.files.properties import is_s3_uri
 
 _PLACES = re.compile(r"offsets|_partitions$|_shards|default_pos|discovery$|on_data_loss$|group\.id$|client\.id$")
 """Properties that say where to begin, and nothing about what is reached."""

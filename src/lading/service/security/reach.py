@@ -8,7 +8,7 @@ from lading.ids import JobId
 from lading.model.load import SourceSpec
 from lading.net.addresses import AddressRules
 from lading.service.security.endpoints import Endpoint, Endpoints, endpoints_of, job_subject
-from lading.sql.properties.files import is_s3_uri
+from lading.sources.files.properties import is_s3_uri
 
 
 def job_rules(endpoints: Endpoints, job_id: JobId, source: SourceSpec, *, is_trusted: bool = False) -> AddressRules:

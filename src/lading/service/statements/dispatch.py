@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 from lading.errors import ConfigError, NotSupportedError
+from lading.jobs.dialects import DIALECTS, ROUTINE
 from lading.jobs.record import JobRecord
 from lading.service.compile.sourced import source_of
 from lading.service.edits import rollbacks
 from lading.service.edits.edit import Edit, commit_edit, plan_of, show_plan
 from lading.service.edits.undo import prepare_undo
-from lading.service.edits.written import statement_of
 from lading.service.result import Result, done, table
 from lading.service.session import Session
-from lading.service.statements.inspect import explain_job, find_any, show_load
-from lading.service.statements.jobs import control_job, create_job, prepare_job_alter
+from lading.service.statements.inspect import explain_job, show_load
+from lading.service.statements.loads import control, create, find_any, operable, prepare_alter
 from lading.service.statements.reach import allow_hosts, allow_table_hosts, check_source, check_table
-from lading.service.statements.routine_loads import (
-    after_change,
-    control_routine,
-    create_routine,
-    operable,
-    prepare_routine_alter,
-    show_create_routine,
-    show_routine,
-    show_routine_tasks,
-)
 from lading.service.statements.select import run_query
+from lading.service.statements.shows import show_create_job, show_create_routine, show_routine, show_routine_tasks
 from lading.service.statements.users import execute_user_statement
 from lading.service.views.audit_log import show_audit
+from lading.service.views.loads import after_change
 from lading.sql.statements.audit import ShowAudit
 from lading.sql.statements.jobs import (
     AcceptRollback,
@@ -61,27 +53,21 @@ from lading.sql.statements.tables import (
     UseDatabase,
 )
 from lading.sql.statements.users import AlterUser, UserStatement
-from lading.sql.syntax.masking import mask
-from lading.sql.syntax.render import render
 from lading.tables.types import spark_type
 
 
 def execute(session: Session, statement: Statement) -> Result:
     match statement:
-        case CreateJob():
-            return create_job(session, statement)
-        case CreateRoutineLoad():
-            return create_routine(session, statement)
+        case CreateJob() | CreateRoutineLoad():
+            return create(session, statement)
         case AlterJob() | AlterRoutineLoad():
-            return _alter(session, _prepare(session, statement))
+            return _alter(session, prepare_alter(session, statement))
         case UndoAlter():
             return _alter(session, _prepare_undo(session, statement))
         case AcceptRollback():
             return _accept_rollback(session, statement)
-        case ControlJob():
-            return control_job(session, statement)
-        case ControlRoutineLoad():
-            return control_routine(session, statement)
+        case ControlJob() | ControlRoutineLoad():
+            return control(session, statement)
         case Query():
             return run_query(session, statement)
         case _ if isinstance(statement, UserStatement):
@@ -102,8 +88,7 @@ def _change_users(session: Session, statement: UserStatement) -> Result:
 def _show(session: Session, statement: Statement) -> Result:
     match statement:
         case ShowCreateJob():
-            shown = mask(statement_of(session.lading, session.job(statement.name.name)))
-            return table(("JobName", "CreateStmt"), [(statement.name.name, render(shown))])
+            return show_create_job(session, statement)
         case ShowRoutineLoad():
             return show_routine(session, statement)
         case ShowRoutineLoadTask():
@@ -113,9 +98,9 @@ def _show(session: Session, statement: Statement) -> Result:
         case ExplainJob():
             return explain_job(session, find_any(session, statement.name))
         case ExplainRoutineLoad():
-            return explain_job(session, operable(session, statement.name))
+            return explain_job(session, operable(session, ROUTINE, statement.name))
         case ExplainAlter():
-            return show_plan(plan_of(_prepare(session, statement.alter)))
+            return show_plan(plan_of(prepare_alter(session, statement.alter)))
         case ShowRollback():
             return rollbacks.show(rollbacks.look_at(session, _operable(session, statement)))
         case ShowLoad():
@@ -126,15 +111,8 @@ def _show(session: Session, statement: Statement) -> Result:
             return _catalog(session, statement)
 
 
-def _prepare(session: Session, statement: AlterJob | AlterRoutineLoad) -> Edit:
-    if isinstance(statement, AlterJob):
-        return prepare_job_alter(session, statement)
-    return prepare_routine_alter(session, statement)
-
-
 def _operable(session: Session, statement: UndoAlter | ShowRollback | AcceptRollback) -> JobRecord:
-    is_job = statement.kind == "JOB"
-    return session.job(statement.name.name) if is_job else operable(session, statement.name)
+    return operable(session, next(each for each in DIALECTS.values() if each.form == statement.kind), statement.name)
 
 
 def _accept_rollback(session: Session, statement: AcceptRollback) -> Result:

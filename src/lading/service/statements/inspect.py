@@ -4,34 +4,15 @@ from __future__ import annotations
 
 from itertools import islice
 
-from lading.errors import JobNotFoundError
-from lading.jobs.record import JobKind, JobRecord
+from lading.jobs.record import JobRecord
 from lading.service.edits.edit import facts_text
 from lading.service.result import Result, table
 from lading.service.session import Session
-from lading.service.statements.routine_loads import find_routine
+from lading.service.statements.loads import find_any
 from lading.service.views.error_rows import read_error_rows
 from lading.sql.statements.jobs import ShowLoad
-from lading.sql.statements.parts import QualifiedName
 
 DEFAULT_ERRORS = 100
-
-
-def find_any(session: Session, name: QualifiedName, *, include_final: bool = False) -> JobRecord:
-    """The job of a name: a streaming job, or else a routine load of that or of the current database."""
-    try:
-        if name.db is None:
-            return session.job(name.name, include_final=include_final)
-    except JobNotFoundError:
-        record = find_routine(session, name, include_final=include_final)
-        if record is None:
-            raise
-        return record
-    record = find_routine(session, name, include_final=include_final)
-    if record is None:
-        msg = f"There is no job named {name.name} in db {name.db}"
-        raise JobNotFoundError(msg, left="Nothing was changed.", todo="See SHOW ALL ROUTINE LOAD.", name=str(name))
-    return record
 
 
 def explain_job(session: Session, record: JobRecord) -> Result:
@@ -40,7 +21,7 @@ def explain_job(session: Session, record: JobRecord) -> Result:
     compiled.close()
     limits = compiled.job.limits
     size = f"{limits.files} files, {limits.size_bytes} bytes"
-    if record.kind is JobKind.ROUTINE:
+    if compiled.source.read_s is not None:
         size = f"{limits.rows} rows, {limits.size_bytes} bytes, {limits.seconds:g} seconds"
     lines = [
         ("path", "general: Arrow in, Spark SQL, Arrow out, one stage"),

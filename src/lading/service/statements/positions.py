@@ -8,11 +8,8 @@ from lading.errors import ConfigError
 from lading.service.edits.begun import settled
 from lading.service.edits.edit import Edit, check_paused, check_seen, commit_edit, plan_of
 from lading.service.edits.plan import EditPlan
-from lading.service.edits.written import statement_of
 from lading.service.session import Session
-from lading.service.statements.jobs import prepare_file_move
-from lading.service.statements.routine_loads import prepare_routine_move
-from lading.sql.statements.jobs import CreateRoutineLoad
+from lading.service.statements.loads import prepare_move
 
 
 def plan_edit(session: Session, job: str, positions: Mapping[str, str | None]) -> EditPlan:
@@ -36,7 +33,4 @@ def _prepared(session: Session, job: str, positions: Mapping[str, str | None], r
         raise ConfigError(msg, left="Nothing was changed.", todo="Name a partition and where it should go.")
     record = settled(session.lading, session.lading.any_job(job))
     check_paused(record, session)
-    old = statement_of(session.lading, record)
-    if isinstance(old, CreateRoutineLoad):
-        return prepare_routine_move(session, record, old, positions, reason)
-    return prepare_file_move(session, record, old, next(iter(positions.values())) or "", reason)
+    return prepare_move(session, record, positions, reason)

@@ -20,8 +20,8 @@ from lading.service.security.privileges import Rights
 from lading.service.security.reach import hosts_of, table_hosts
 from lading.service.session import Session
 from lading.sources.files.kind import reaches_with_identity
+from lading.sources.files.properties import is_s3_uri
 from lading.sources.registry import kind_of
-from lading.sql.properties.files import is_s3_uri
 from lading.sql.statements.load_specs import source_spec
 from lading.sql.statements.parts import SourceFunction
 from lading.sql.statements.tables import CreateTable

@@ -11,9 +11,7 @@ from pathlib import Path
 from sqlglot import exp, parse_one
 
 from lading.errors import ConfigError, NotSupportedError
-from lading.jobs.record import JobKind
-from lading.jobs.routine_views import SCHEMA_COLUMNS
-from lading.jobs.views import JOB_COLUMNS, TASK_COLUMNS, render_jobs, render_tasks
+from lading.jobs.dialects import JOB_COLUMNS, SCHEMA_COLUMNS, TASK_COLUMNS
 from lading.model.s3_access import S3Access
 from lading.pipeline.environment import cloud_identity, without_identity
 from lading.service.limits.cancellation import current_stop
@@ -21,9 +19,7 @@ from lading.service.limits.sqlite_sandbox import SmallTables
 from lading.service.result import Result
 from lading.service.session import Session
 from lading.service.spark_queries.wire import QueryRequest, View
-from lading.service.telemetry.recent import lookout_of
-from lading.service.views.jobs import JobViews
-from lading.service.views.routine import schema_rows
+from lading.service.views.loads import job_rows, schema_rows
 from lading.settings import environment
 from lading.sql.expressions.queries import SCHEMA, is_about_jobs, literal_row, read_query, rewrite_query
 from lading.sql.statements.jobs import Query
@@ -63,17 +59,7 @@ def _views(session: Session, query: Query) -> Result:
         if function.properties.get("type") != "insert":
             msg = f'{function.name.lower()}("type"=…) knows only "insert"'
             raise NotSupportedError(msg, todo='Write "type"="insert".')
-    stored = session.lading.store.list_jobs(kind=JobKind.STREAMING, include_final=True)
-    seen = {each.record.job_id for each in stored if session.sees(each.record)}
-    overlay = session.lading.unrecorded.overlay
-    alive = [overlay(each.record) for each in stored if each.record.job_id in seen]
-    totals = session.lading.store.read_totals()
-    recent = JobViews(session.lading, lookout=lookout_of(session.lading))
-    lags = {
-        str(record.job_id): lag.behind for record in alive if (lag := recent.lag(record)) and lag.behind is not None
-    }
-    jobs = render_jobs(alive, {str(key): value for key, value in totals.items()}, lags=lags)
-    tasks = render_tasks(task for task in session.lading.store.list_tasks() if task.job_id in seen)
+    jobs, tasks = job_rows(session)
     text = _without_schema(rewrite_query(query, FUNCTIONS, dialect="sqlite"))
     with SmallTables() as tables:
         _fill(tables, "jobs", JOB_COLUMNS, jobs)

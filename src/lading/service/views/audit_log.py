@@ -14,7 +14,7 @@ from lading.service.security.audit_event import AuditEvent
 from lading.service.security.audit_log import AuditLog
 from lading.service.security.privileges import Rights
 from lading.service.session import Session
-from lading.service.views.routine import like_pattern
+from lading.service.views.loads import like_pattern
 from lading.sql.statements.audit import ShowAudit
 from lading.sql.statements.users import Privilege
 

@@ -11,7 +11,7 @@ from datetime import timedelta
 from itertools import islice
 
 from lading.errors import JobNotFoundError, LadingError
-from lading.jobs.record import JobKind, JobName, JobRecord, JobState
+from lading.jobs.record import JobRecord, JobState, parse_job_name
 from lading.model.codec import encode
 from lading.model.tally import Tally
 from lading.service.installation import Installation
@@ -56,14 +56,6 @@ MOST_SERIES_BILLS = 5000
 def see_all(_record: JobRecord) -> bool:
     """Nobody is kept from anything."""
     return True
-
-
-def parse_job_name(text: str) -> JobName:
-    """`name` is a streaming job, `database.name` a routine load. Names of jobs have no dots."""
-    database, dot, name = text.rpartition(".")
-    if dot:
-        return JobName(kind=JobKind.ROUTINE, name=name, database=database)
-    return JobName(kind=JobKind.STREAMING, name=text)
 
 
 class JobViews:

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import json
+import os
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import cast
 
 import pyarrow as pa
 
 from lading.errors import ConfigError
+from lading.model.batch import BatchPlan
+from lading.model.bill import Bill
 from lading.model.file_offset import render_offset
-from lading.model.load import FileIntake
+from lading.model.load import FileIntake, LoadSpec
 from lading.model.moves import Direction, PartitionMove, plain_way
 from lading.model.positions import PartitionState, Positions
 from lading.model.row_formats import CsvOptions
 from lading.model.s3_access import S3Access
 from lading.net.addresses import EVERY_PRIVATE, AddressRules
+from lading.sources.files.offsets import warn_outside, whole_name
+from lading.sources.files.packing import SplitSizing
+from lading.sources.files.payload import parse_payload
 from lading.sources.files.place import parse_uri
-from lading.sources.files.source import FileCount, FilesSource, Survey
+from lading.sources.files.properties import FileProperties, S3Properties, is_s3_uri, read_file_source
+from lading.sources.files.source import FilesSource, parse_offset
 from lading.sources.files.spec import (
     MAX_RECORD_BYTES,
     Compression,
@@ -25,10 +36,16 @@ from lading.sources.files.spec import (
     Ingestion,
     LateFiles,
     MissingColumns,
+    Place,
 )
-from lading.sql.properties.files import FileProperties, S3Properties, is_s3_uri
+from lading.sources.files.surveys import told_survey
+from lading.sources.hidden import without_hidden
+from lading.sources.kind import OpenContext, OpenSource
+from lading.sql.properties.jobs import read_job_properties
 from lading.status.lag import LagUnit
 from lading.storage.aws import has_keys
+
+_ALSO_LOAD = "s3.also_load"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +53,8 @@ class FilesKind:
     """See `SourceKind`. S3(…) and FILE(…) differ in what a uri without a scheme means."""
 
     name: str
+    metadata = pa.schema([])
+    cluster_property = ""
 
     @property
     def lag_unit(self) -> LagUnit:
@@ -59,47 +78,129 @@ class FilesKind:
     def admin_properties(self, properties: Mapping[str, str]) -> Collection[str]:
         return ()
 
+    def check(self, load: LoadSpec) -> None:
+        read_file_source(load.source.kind, load.source.properties)
+
+    def on_data_loss(self, properties: Mapping[str, str]) -> str:
+        return "PAUSE"
+
+    def open(self, load: LoadSpec, context: OpenContext) -> OpenSource:
+        """The columns of files that nobody declared are those of the first file."""
+        from lading.sources.files.reader import output_schema, read_splits
+        from lading.sources.files.schema import infer_schema
+
+        spec = _spec(load, context)
+        known = infer_schema(spec, clock=context.clock) if context.reads_rows else None
+        # Spark is not started for a job that has nothing to load, so nobody knows yet how many tasks it runs at once.
+        sizing = SplitSizing(parallel=max(2, os.cpu_count() or 2))
+        source = FilesSource(known or spec, sizing=sizing, clock=context.clock)
+        schema = None if known is None else without_hidden(output_schema(known))
+        return OpenSource(
+            driver=source,
+            read=partial(read_splits, known or spec),
+            schema=schema,
+            knows=f"The files have: {', '.join(schema.names) if schema is not None else ''}.",
+            start=_offset_text(load.intake.offset),
+            resolve=lambda moves: {name: _key(at, spec.place) for name, at in moves.items()},
+            show_range=_files_of,
+            show_end=lambda: _offset_text(source.end()),
+            is_once=spec.ingestion.value == "once",
+            survey=lambda positions: told_survey(source.partition, source.survey(positions), spec.settle_s),
+            look_everywhere=source.look_everywhere,
+            can_learn_columns=lambda: source.first_file() is not None,
+        )
+
+    def located(
+        self, source: Mapping[str, str], properties: Mapping[str, str]
+    ) -> tuple[Mapping[str, str], Mapping[str, str]]:
+        """A relative path means one seen from here, now. Positions, and files that are asked for, are whole names: a
+        part of one would sort before or behind them all.
+        """
+        where, located = dict(source), dict(properties)
+        uri = source.get("uri", "")
+        if self.is_local(source) and "://" not in uri and not uri.startswith("/"):
+            where["uri"] = f"{Path.cwd()}/{uri.removeprefix('./')}"
+        if offset := properties.get("offset"):
+            key = parse_offset(offset)
+            if (whole := whole_name(key, parse_uri(where["uri"]))) != key:
+                located["offset"] = render_offset(whole)
+        if names := read_job_properties({k: v for k, v in properties.items() if k == _ALSO_LOAD}).also_load:
+            wholes = [whole_name(name, parse_uri(where["uri"])) for name in names]
+            if wholes != list(names):
+                located[_ALSO_LOAD] = json.dumps(wholes, ensure_ascii=False)
+        return where, located
+
+    def start_warning(self, load: LoadSpec) -> str:
+        return warn_outside(load.intake.offset or "", parse_uri(load.source.properties["uri"]))
+
+    def moved(self, properties: Mapping[str, str], moves: Sequence[PartitionMove]) -> Mapping[str, str]:
+        """The offset is one of them, and shown."""
+        keys = [move.end for move in moves if move.end]
+        return {**properties, "offset": render_offset(keys[0])} if keys else properties
+
+    def plan_move(self, opened: OpenSource, name: str, state: PartitionState, end: str | None) -> PartitionMove:
+        """Lists the prefix: files between the two names are counted."""
+        if end is None:
+            msg = "A job that loads files has one partition, which has a position"
+            raise ConfigError(msg, left="Nothing was changed.", todo="Name the last file that counts as loaded.")
+        source, key = cast("FilesSource", opened.driver), end
+        files, size_bytes = _files_between(source, name, *sorted((state.at, key)))
+        is_back = key < state.at
+        return PartitionMove(
+            partition=name,
+            start=state.at,
+            end=key,
+            direction="SAME" if key == state.at else "BACK" if is_back else "FORWARD",
+            again=files if is_back else 0,
+            again_bytes=size_bytes if is_back else 0,
+            skipped=0 if is_back else files,
+            skipped_bytes=0 if is_back else size_bytes,
+            unit="files",
+            remark=warn_outside(key, source.place),
+        )
+
 
 def reaches_with_identity(properties: Mapping[str, str]) -> bool:
     """Whether properties of S3, of a source or a table, leave it to the service to sign in."""
     return not has_keys(properties, "s3") and properties.get("s3.anonymous", "").strip().lower() != "true"
 
 
-def _to_load(survey: Survey) -> FileCount:
-    """Files that will be loaded, those that are still being written included."""
-    pending, unsettled = survey.pending, survey.unsettled
-    return FileCount(files=pending.files + unsettled.files, size_bytes=pending.size_bytes + unsettled.size_bytes)
+def _spec(load: LoadSpec, context: OpenContext) -> FilesSpec:
+    asked = read_file_source(load.source.kind, load.source.properties)
+    spec = files_spec_of(asked, load.intake, context.addresses, context.settle_s)
+    if spec.format is Format.JSON and not spec.json.jsonpaths:
+        # The keys that the job asks for: a document may have others, and lack some of these.
+        names = [name for name in context.columns if name not in spec.path_partition_keys]
+        spec = replace(spec, schema=pa.schema([pa.field(name, pa.string()) for name in names]))
+    return replace(spec, settle_s=0.0) if context.is_trial else spec
 
 
-def plan_file_moves(source: FilesSource, positions: Positions, key: str, remark: str = "") -> tuple[PartitionMove, ...]:
-    """A move of a file job. Lists the prefix: files between the two names are counted."""
-    if len(positions.partitions) != 1:
-        msg = f"A job that loads files has one position, and {len(positions.partitions)} were found"
-        raise ConfigError(msg, left="Nothing was changed.", todo="Report this, with SHOW BILLS of the job.")
-    name, state = next(iter(positions.partitions.items()))
-    low, high = sorted((state.at, key))
-    files, size = 0, 0
-    if low != high:
-        after_low, after_high = (
-            source.survey(replace(positions, partitions={name: PartitionState(at=at)})) for at in (low, high)
-        )
-        files = _to_load(after_low).files - _to_load(after_high).files
-        size = _to_load(after_low).size_bytes - _to_load(after_high).size_bytes
-    is_back = key < state.at
-    return (
-        PartitionMove(
-            partition=name,
-            start=state.at,
-            end=key,
-            direction="SAME" if key == state.at else "BACK" if is_back else "FORWARD",
-            again=files if is_back else 0,
-            again_bytes=size if is_back else 0,
-            skipped=0 if is_back else files,
-            skipped_bytes=0 if is_back else size,
-            unit="files",
-            remark=remark,
-        ),
+def _files_of(plan: BatchPlan, bill: Bill | None) -> str:
+    """The first and the last file of a batch, as Doris shows them. A bill has no others: files are loaded whole."""
+    keys = [part.key for split in plan.splits for part in parse_payload(split.payload).parts]
+    names = {"startFileName": min(keys), "endFileName": max(keys)} if keys else {}
+    return json.dumps(names, ensure_ascii=False) if names else ""
+
+
+def _offset_text(offset: str | None) -> str:
+    return render_offset(offset) if offset else ""
+
+
+def _key(written: str, place: Place) -> str:
+    """The position that a name of a file means, or `{"fileName": …}`."""
+    return whole_name(parse_offset(written) if written.lstrip().startswith("{") else written, place)
+
+
+def _files_between(source: FilesSource, partition: str, low: str, high: str) -> tuple[int, int]:
+    """How many files a job that begins at `low` loads more than one that begins at `high`, and how large they are."""
+    if low == high:
+        return 0, 0
+    after_low, after_high = (
+        source.survey(Positions(partitions={partition: PartitionState(at=at)})) for at in (low, high)
     )
+    files = [each.pending.files + each.unsettled.files for each in (after_low, after_high)]
+    sizes = [each.pending.size_bytes + each.unsettled.size_bytes for each in (after_low, after_high)]
+    return files[0] - files[1], sizes[0] - sizes[1]
 
 
 _COMPRESSIONS = {"gzip": "gz", "none": "plain", "snappyblock": "snappy", "lz4frame": "lz4"}

@@ -116,6 +116,7 @@ class FilesSource:
         self._end = BEGINNING
         self._look_took_s = 0.0
         self._look_due_s = float("-inf")
+        self.place = spec.place
         self.partition = spec.place.root + self._glob.literal_prefix
 
     def open(self, start: str) -> Positions:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 from lading.errors import SqlError
 from lading.sources.discovery import DISCOVERY, check_discovery, without
-from lading.sql.properties.kafka import read_kafka_properties
+from lading.sources.kafka.properties import read_kafka_properties
 from lading.sql.statements.alter import AlteredSource
 
 _DEFAULTS = ("kafka_default_offsets", "property.kafka_default_offsets")

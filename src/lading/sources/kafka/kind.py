@@ -13,18 +13,17 @@ from lading.model.load import LoadSpec
 from lading.model.moves import Direction, PartitionMove, direction_of, given_up, plain_way
 from lading.model.positions import BEGINNING, PartitionState, Positions
 from lading.sources.discovery import is_discovering
-from lading.sources.finished import with_finished
 from lading.sources.kafka.alter import KAFKA_STARTS, alter, begin_again
+from lading.sources.kafka.properties import KafkaProperties, read_kafka_properties
+from lading.sources.kafka.settings import settings_for_admins
 from lading.sources.kafka.spec import METADATA, KafkaSpec
 from lading.sources.kafka.words import by_number, progress, words
-from lading.sources.kind import Stream, StreamContext, StreamSource
+from lading.sources.kind import OpenContext, OpenSource
+from lading.sources.open_streams import StreamDefaults, StreamParts, StreamSource, check_format, opened_stream
 from lading.sources.records.spec import REGISTRY, record_format
+from lading.sources.starts import OFFSET_BEGINNING, PARTITION_END, start_time_or_none
 from lading.sources.streams import StreamSight
-from lading.sql.properties.kafka import KafkaProperties, read_kafka_properties
-from lading.sql.properties.kafka_settings import settings_for_admins
-from lading.sql.properties.starts import OFFSET_BEGINNING, PARTITION_END, start_time_or_none
 from lading.sql.statements.alter import AlteredSource
-from lading.sql.statements.definitions import check_format
 from lading.status.lag import LagUnit
 from lading.storage.aws import has_keys
 
@@ -38,39 +37,37 @@ def make_source(spec: KafkaSpec, clock: Clock) -> StreamSource:
     return KafkaSource(spec, clock)
 
 
-class KafkaKind:
+class KafkaKind(StreamDefaults):
     """See `StreamKind`. A position is the offset of the next record."""
 
     name = "KAFKA"
     lag_unit = LagUnit.RECORDS
     metadata: pa.Schema = METADATA
     subject = "kafka_topic"
+    used_with_keys = ("aws.region", "aws.role_arn", "property.security.protocol", "property.sasl.mechanism")
     cluster_property = "kafka_broker_list"
 
     def uses_service_identity(self, properties: Mapping[str, str]) -> bool:
         return any(name.startswith("aws.") for name in properties) and not has_keys(properties, "aws")
 
-    def is_local(self, properties: Mapping[str, str]) -> bool:
-        return False
-
     def admin_properties(self, properties: Mapping[str, str]) -> Collection[str]:
         return settings_for_admins(properties)
 
     def check(self, load: LoadSpec) -> None:
-        check_format(load.records.format, read_kafka_properties(load.source.properties))
+        asked = read_kafka_properties(load.source.properties)
+        check_format(load.records.format, has_registry=True, url=asked.registry_url)
 
     def on_data_loss(self, properties: Mapping[str, str]) -> str:
         return read_kafka_properties(properties).on_data_loss
 
-    def open(self, load: LoadSpec, context: StreamContext) -> Stream:
+    def open(self, load: LoadSpec, context: OpenContext) -> OpenSource:
         """One consumer for the driver's questions; executors have their own."""
-        from lading.sources.hidden import without_hidden
         from lading.sources.kafka.acknowledger import KafkaAcknowledger
         from lading.sources.kafka.reader import output_schema, read_splits
         from lading.sources.kafka.starts import render_start
 
         asked, zone = read_kafka_properties(load.source.properties), load.session.time_zone
-        check_format(load.records.format, asked)
+        check_format(load.records.format, has_registry=True, url=asked.registry_url)
         spec = _spec(load, asked, context)
         own = dict(zip(asked.partitions, asked.offsets, strict=False))
         finished = tuple(number for number, at in own.items() if at == PARTITION_END)
@@ -93,15 +90,17 @@ class KafkaKind:
             acknowledger.close()
             getattr(made, "close", lambda: None)()
 
-        return Stream(
-            source=with_finished(made, [str(number) for number in finished]),
+        parts = StreamParts(
+            source=made,
             read=partial(read_splits, spec),
-            schema=without_hidden(output_schema(spec)),
+            schema=output_schema(spec),
             start=start_of(default, own),
             resolve=resolve,
+            finished=[str(number) for number in finished],
             acknowledge=acknowledger.follow,
             close=close,
         )
+        return opened_stream(self, load, context, parts)
 
     # Positions in the words of SQL.
 
@@ -126,11 +125,11 @@ class KafkaKind:
         kept |= {_NAMES: ",".join(next_words), _PLACES: ",".join(next_words.values())}
         return {**kept, "property.discovery": "ON"} if is_discovering(properties, _NAMES) else kept
 
-    def plan_move(self, stream: Stream, name: str, state: PartitionState, end: str | None) -> PartitionMove:
+    def plan_move(self, opened: OpenSource, name: str, state: PartitionState, end: str | None) -> PartitionMove:
         """Offsets are counted, whether they have a record or not."""
         if end is None:
             return given_up(name, state, "records")
-        old = int(state.at if state.at != BEGINNING else stream.resolve({name: OFFSET_BEGINNING})[name] or 0)
+        old = int(state.at if state.at != BEGINNING else opened.resolve({name: OFFSET_BEGINNING})[name] or 0)
         difference = int(end) - old
         return PartitionMove(
             partition=name,
@@ -149,10 +148,6 @@ class KafkaKind:
     def begin_again(self, old: Mapping[str, str], changed: Mapping[str, str]) -> dict[str, str]:
         return begin_again(old, changed)
 
-    def given_up_by(self, old: Mapping[str, str], new: Mapping[str, str], positions: Positions) -> tuple[str, ...]:
-        """ALTER moves partitions of a topic and never chooses others."""
-        return ()
-
     # What SHOW tells.
 
     def shown_source(
@@ -169,11 +164,8 @@ class KafkaKind:
     def shown_default(self, properties: Mapping[str, str]) -> dict[str, str]:
         return {"kafka_default_offsets": read_kafka_properties(properties).default_offset}
 
-    def shown_counts(self, positions: Positions, sight: StreamSight | None) -> dict[str, int]:
-        return {}
 
-
-def _spec(load: LoadSpec, asked: KafkaProperties, context: StreamContext) -> KafkaSpec:
+def _spec(load: LoadSpec, asked: KafkaProperties, context: OpenContext) -> KafkaSpec:
     client = {name: value for name, value in asked.client.items() if not name.startswith(REGISTRY)}
     client.setdefault("group.id", context.consumer)
     return KafkaSpec(

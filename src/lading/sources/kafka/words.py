@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lading.model.positions import BEGINNING, PartitionState, Positions
-from lading.sql.properties.starts import OFFSET_BEGINNING, PARTITION_END
+from lading.sources.starts import OFFSET_BEGINNING, PARTITION_END
 
 
 def progress(positions: Positions) -> dict[str, str]:

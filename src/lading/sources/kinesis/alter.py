@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping
 
 from lading.errors import SqlError
 from lading.sources.discovery import DISCOVERY, check_discovery, without
-from lading.sql.properties.kinesis import read_kinesis_properties
-from lading.sql.properties.starts import SHARD_END
+from lading.sources.kinesis.properties import read_kinesis_properties
+from lading.sources.starts import SHARD_END
 from lading.sql.statements.alter import AlteredSource
 
 _DEFAULT = "property.kinesis_default_pos"

@@ -14,17 +14,16 @@ from lading.model.load import LoadSpec
 from lading.model.moves import Direction, PartitionMove, direction_of, given_up, plain_way
 from lading.model.positions import PartitionState, Positions, passed_partitions
 from lading.sources.discovery import is_discovering
-from lading.sources.finished import with_finished
-from lading.sources.kind import Stream, StreamContext, StreamSource
+from lading.sources.kind import OpenContext, OpenSource
 from lading.sources.kinesis.alter import KINESIS_STARTS, alter, begin_again
+from lading.sources.kinesis.properties import KinesisProperties, read_kinesis_properties
 from lading.sources.kinesis.spec import META, Credentials, KinesisSpec, Kpl
 from lading.sources.kinesis.words import NUMBER, is_horizon, progress, words
+from lading.sources.open_streams import StreamDefaults, StreamParts, StreamSource, check_format, opened_stream
 from lading.sources.records.spec import record_format
+from lading.sources.starts import SHARD_END, TRIM_HORIZON, start_time_or_none
 from lading.sources.streams import StreamSight
-from lading.sql.properties.kinesis import KinesisProperties, read_kinesis_properties
-from lading.sql.properties.starts import SHARD_END, TRIM_HORIZON, start_time_or_none
 from lading.sql.statements.alter import AlteredSource
-from lading.sql.statements.definitions import check_format
 from lading.status.lag import LagUnit
 from lading.storage.aws import has_keys, sts_endpoint_of
 
@@ -38,37 +37,31 @@ def make_source(spec: KinesisSpec, clock: Clock) -> StreamSource:
     return KinesisSource(spec, clock)
 
 
-class KinesisKind:
+class KinesisKind(StreamDefaults):
     """See `StreamKind`. A position is at, inside or behind a record of a shard, a moment, or an end of it."""
 
     name = "KINESIS"
     lag_unit = LagUnit.MILLISECONDS
     metadata: pa.Schema = META
     subject = "kinesis_stream"
-    cluster_property = ""
+    used_with_keys = ("aws.region", "aws.role_arn")
 
     def uses_service_identity(self, properties: Mapping[str, str]) -> bool:
         return not has_keys(properties, "aws")
 
-    def is_local(self, properties: Mapping[str, str]) -> bool:
-        return False
-
-    def admin_properties(self, properties: Mapping[str, str]) -> Collection[str]:
-        return ()
-
     def check(self, load: LoadSpec) -> None:
-        check_format(load.records.format, read_kinesis_properties(load.source.properties))
+        read_kinesis_properties(load.source.properties)
+        check_format(load.records.format)
 
     def on_data_loss(self, properties: Mapping[str, str]) -> str:
         return read_kinesis_properties(properties).on_data_loss
 
-    def open(self, load: LoadSpec, context: StreamContext) -> Stream:
-        from lading.sources.hidden import without_hidden
+    def open(self, load: LoadSpec, context: OpenContext) -> OpenSource:
         from lading.sources.kinesis.reader import output_schema, read_splits
         from lading.sources.kinesis.starts import render_start
 
         asked, zone = read_kinesis_properties(load.source.properties), load.session.time_zone
-        check_format(load.records.format, asked)
+        check_format(load.records.format)
         own = dict(zip(asked.shards, asked.shard_positions, strict=False))
         finished = tuple(name for name, at in own.items() if at == SHARD_END)
         own = {name: place_of(at, zone) for name, at in own.items() if at != SHARD_END}
@@ -82,14 +75,16 @@ class KinesisKind:
             opened = made.open(render_start(TRIM_HORIZON, there)) if there else Positions()
             return {name: opened.partitions[name].at if name in there else None for name in moves}
 
-        return Stream(
-            source=with_finished(made, finished),
+        parts = StreamParts(
+            source=made,
             read=partial(read_splits, spec),
-            schema=without_hidden(output_schema(spec)),
+            schema=output_schema(spec),
             start=render_start(default, own),
             resolve=resolve,
+            finished=finished,
             close=getattr(made, "close", lambda: None),
         )
+        return opened_stream(self, load, context, parts)
 
     # Positions in the words of SQL.
 
@@ -111,7 +106,7 @@ class KinesisKind:
         kept |= {_NAMES: ",".join(next_words), _PLACES: ",".join(next_words.values())}
         return {**kept, "property.discovery": "ON"} if is_discovering(properties, _NAMES) else kept
 
-    def plan_move(self, stream: Stream, name: str, state: PartitionState, end: str | None) -> PartitionMove:
+    def plan_move(self, opened: OpenSource, name: str, state: PartitionState, end: str | None) -> PartitionMove:
         """Nobody counts what lies between two positions."""
         if end is None:
             return given_up(name, state, "records")
@@ -176,7 +171,7 @@ class KinesisKind:
         }
 
 
-def _spec(load: LoadSpec, asked: KinesisProperties, context: StreamContext, shards: tuple[str, ...]) -> KinesisSpec:
+def _spec(load: LoadSpec, asked: KinesisProperties, context: OpenContext, shards: tuple[str, ...]) -> KinesisSpec:
     return KinesisSpec(
         stream=asked.stream,
         region=asked.region,

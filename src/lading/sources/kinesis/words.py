@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from lading.model.positions import BEGINNING, PartitionState, Positions
-from lading.sql.properties.starts import SHARD_END, TRIM_HORIZON
+from lading.sources.starts import SHARD_END, TRIM_HORIZON
 
 NUMBER = re.compile(r"(AT|AFTER) (\d+)(?: (\d+))?")
 """A position at, inside or behind a record."""

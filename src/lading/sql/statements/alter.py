@@ -11,10 +11,9 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Protocol
 
 from lading.errors import SqlError
-from lading.sql.properties.files import read_file_source
 from lading.sql.properties.jobs import read_job_properties
 from lading.sql.properties.routine import ALTERABLE_PROPERTY_NAMES, check_names, read_routine_properties
-from lading.sql.statements.definitions import check_merge_rules, read_stream_source
+from lading.sql.statements.definitions import check_merge_rules
 from lading.sql.statements.jobs import AlterJob, AlterRoutineLoad, CreateJob, CreateRoutineLoad
 from lading.sql.statements.parts import InsertSelect, LoadClauses, QualifiedName, SourceFunction
 from lading.sql.syntax.spans import is_secret
@@ -33,17 +32,6 @@ class AlteredRoutineLoad:
 
 _ADDRESS = re.compile(r"broker_list$|bootstrap|endpoint|\burl$|\.url$|brokers")
 """Names of properties that say whom a stream or its registry is asked of."""
-_REACHED = frozenset(
-    (
-        "kafka_topic",
-        "kinesis_stream",
-        "aws.region",
-        "aws.role_arn",
-        "property.security.protocol",
-        "property.sasl.mechanism",
-    )
-)
-"""Those that say what is read with the keys, and how they are sent."""
 
 
 def alter_streaming_job(old: CreateJob, alter: AlterJob, *, current_db: str | None = None) -> CreateJob:
@@ -56,7 +44,6 @@ def alter_streaming_job(old: CreateJob, alter: AlterJob, *, current_db: str | No
         msg = "No properties or sql changed"
         raise SqlError(msg, code="Alter", todo="Say what is to be different.")
     read_job_properties(new.properties)
-    read_file_source(new.insert.source)
     return new
 
 
@@ -97,6 +84,13 @@ class AlterableSource(Protocol):
     @property
     def subject(self) -> str:
         """The property that names the topic or stream: another value is another one, with positions of its own."""
+        ...
+
+    @property
+    def used_with_keys(self) -> Collection[str]:
+        """Other properties that say what is read with the keys, and how they are sent; those with addresses are known
+        by their names.
+        """
         ...
 
     def alter(self, old: Mapping[str, str], changed: Mapping[str, str], consumed: Collection[str]) -> AlteredSource:
@@ -145,18 +139,17 @@ def alter_routine_load(
     else:
         altered = kind.alter(old.source.properties, changed, consumed)
     source = SourceFunction(name=old.source.name, properties=altered.properties)
-    read_stream_source(source)
     return AlteredRoutineLoad(statement=replace(new, source=source), moves=altered.moves, is_new_source=altered.is_new)
 
 
-def check_keys_stay(old: CreateRoutineLoad, alter: AlterRoutineLoad) -> None:
+def check_keys_stay(old: CreateRoutineLoad, alter: AlterRoutineLoad, kind: AlterableSource) -> None:
     """Keys are for the address, the topic and the protocol that they were given for.
 
     Raises SqlError when another one is named without them: users who may alter a job could point them elsewhere.
     """
     changed = alter.source.properties if alter.source is not None else {}
     known = old.source.properties
-    moved = [name for name, value in changed.items() if _is_reached_with_keys(name) and known.get(name) != value]
+    moved = [name for name, value in changed.items() if _is_reached_with_keys(name, kind) and known.get(name) != value]
     kept = sorted(name for name in known if is_secret(name) and name not in changed)
     if moved and kept:
         msg = f"{', '.join(moved)} cannot be changed without the keys: they would be sent or used elsewhere"
@@ -164,8 +157,8 @@ def check_keys_stay(old: CreateRoutineLoad, alter: AlterRoutineLoad) -> None:
         raise SqlError(msg, code="Alter", todo=todo)
 
 
-def _is_reached_with_keys(name: str) -> bool:
-    return bool(_ADDRESS.search(name)) or name in _REACHED
+def _is_reached_with_keys(name: str, kind: AlterableSource) -> bool:
+    return bool(_ADDRESS.search(name)) or name == kind.subject or name in kind.used_with_keys
 
 
 def _merged_clauses(old: LoadClauses, new: LoadClauses) -> LoadClauses:

@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from lading.errors import NotSupportedError, SqlError
 from lading.sql.expressions.mapping import SparkExpression, translate_expression
-from lading.sql.properties.files import FileProperties, S3Properties, read_file_source
 from lading.sql.properties.jobs import StreamingJobProperties, read_job_properties
-from lading.sql.properties.kafka import REGISTRY_URL, KafkaProperties, read_kafka_properties
-from lading.sql.properties.kinesis import KinesisProperties, read_kinesis_properties
-from lading.sql.properties.routine import (
-    REGISTRY_FORMATS,
-    RoutineLoadProperties,
-    invalid_format,
-    read_routine_properties,
-)
+from lading.sql.properties.routine import RoutineLoadProperties, read_routine_properties
 from lading.sql.statements.jobs import CreateJob, CreateRoutineLoad
 from lading.sql.statements.parts import Expression, LoadClauses, MergeType, QualifiedName, SelectItem, SourceFunction
 from lading.sql.syntax.names import check_job_name, check_routine_load_name
 from lading.sql.syntax.spans import Span
 from lading.sql.syntax.tokens import tokenize
 
-STREAMS: Mapping[str, Callable[[Mapping[str, str]], KafkaProperties | KinesisProperties]] = {
-    "KAFKA": read_kafka_properties,
-    "KINESIS": read_kinesis_properties,
-}
-"""Who reads the properties of a stream, by its name."""
 _KEYED = "is only supported in unique tables, and Lading's tables have no unique key"
 
 
@@ -53,7 +40,6 @@ class StreamingJobDefinition:
     """Columns of the target, in the order of `columns`. Empty: all of them, in the table's order."""
     columns: tuple[MappedColumn, ...]
     where: SparkExpression | None
-    source: S3Properties | FileProperties
     properties: StreamingJobProperties
     comment: str
 
@@ -68,13 +54,12 @@ class RoutineLoadDefinition:
     """None: the columns of the table, by place for CSV and by name for JSON."""
     preceding_filter: SparkExpression | None
     where: SparkExpression | None
-    source: KafkaProperties | KinesisProperties
     properties: RoutineLoadProperties
     comment: str
 
 
 @contextmanager
-def _placed(source: SourceFunction) -> Iterator[None]:
+def placed(source: SourceFunction) -> Iterator[None]:
     """Say where in the text a wrong property stands, when the statement was read from a text."""
     try:
         yield
@@ -98,8 +83,8 @@ def _find_property(source: Span, name: str) -> Span | None:
 
 
 def define_streaming_job(statement: CreateJob) -> StreamingJobDefinition:
-    """Check everything that can be checked without looking at the source or the table."""
-    with _placed(statement.insert.source):
+    """Check everything but the source, which its kind checks, and the table."""
+    with placed(statement.insert.source):
         return _streaming_job(statement)
 
 
@@ -127,7 +112,6 @@ def _streaming_job(statement: CreateJob) -> StreamingJobDefinition:
         target_columns=insert.columns,
         columns=columns,
         where=where,
-        source=read_file_source(insert.source),
         properties=properties,
         comment=statement.comment or "",
     )
@@ -145,8 +129,8 @@ def _selected(item: SelectItem, strict: bool, alias: str | None) -> MappedColumn
 
 
 def define_routine_load(statement: CreateRoutineLoad) -> RoutineLoadDefinition:
-    """Check everything that can be checked without looking at the source or the table."""
-    with _placed(statement.source):
+    """Check everything but the source, which its kind checks, and the table."""
+    with placed(statement.source):
         return _routine_load(statement)
 
 
@@ -158,29 +142,15 @@ def _routine_load(statement: CreateRoutineLoad) -> RoutineLoadDefinition:
         msg = "A routine load for many tables is not supported"
         raise NotSupportedError(msg, place=statement.name.span, hint="ON table is missing", todo="Write ON table.")
     properties = read_routine_properties(statement.properties, column_separator=clauses.column_separator)
-    source = read_stream_source(statement.source)
-    check_format(properties.format, source)
     return RoutineLoadDefinition(
         name=statement.name,
         table=statement.table,
         columns=_columns(clauses),
         preceding_filter=_translated(clauses.preceding_filter),
         where=_translated(clauses.where),
-        source=source,
         properties=properties,
         comment=statement.comment or "",
     )
-
-
-def check_format(format: str, source: KafkaProperties | KinesisProperties) -> None:
-    """Refuse a format that needs a registry where the stream names none."""
-    if format not in REGISTRY_FORMATS:
-        return
-    if not source.has_registry:
-        raise invalid_format(format)
-    if not source.registry_url:
-        msg = f"property.{REGISTRY_URL} is a required property for the format {format}"
-        raise SqlError(msg, property=f"property.{REGISTRY_URL}")
 
 
 def check_merge_rules(statement: CreateRoutineLoad) -> None:
@@ -202,14 +172,6 @@ def check_merge_rules(statement: CreateRoutineLoad) -> None:
         msg = f"Partition {clauses.partitions.names[0]} does not exist: lakehouse tables have no partitions with names"
         todo = "Leave PARTITION out, and choose rows with WHERE."
         raise NotSupportedError(msg, place=statement.name.span, hint="not supported", todo=todo)
-
-
-def read_stream_source(source: SourceFunction) -> KafkaProperties | KinesisProperties:
-    """The properties of the source of a routine load."""
-    if source.name in STREAMS:
-        return STREAMS[source.name](source.properties)
-    msg = f"{source.name} cannot be the source of a routine load"
-    raise NotSupportedError(msg, place=source.span, hint="expected KAFKA(…) or KINESIS(…)")
 
 
 def _columns(clauses: LoadClauses) -> tuple[MappedColumn, ...] | None:

@@ -76,6 +76,7 @@ def _file_load(statement: CreateJob) -> LoadSpec:
             target_columns=insert.columns,
             columns=tuple(_selected(item) for item in insert.items),
             where=insert.where.text if insert.where else None,
+            is_select=True,
             source_alias=insert.source_alias,
         ),
         limits=LoadLimits(

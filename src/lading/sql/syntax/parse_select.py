@@ -12,8 +12,7 @@ from lading.sql.syntax.cursor import Cursor
 from lading.sql.syntax.spans import Span
 from lading.sql.syntax.tokens import Kind, tokenize
 
-FILE_FUNCTIONS = ("S3", "FILE")
-_ONE_SOURCE = "Only support one source in insert streaming job"
+ONE_SOURCE = "Only support one source in insert streaming job"
 _REFUSED = {
     "JOIN": "a join",
     "INNER": "a join",
@@ -104,12 +103,12 @@ def _without_alias(written: Expression) -> Expression:
 def _source(cursor: Cursor) -> SourceFunction:
     start = cursor.token.span
     if cursor.token.is_symbol("("):
-        msg = f"{_ONE_SOURCE}: a subquery cannot be loaded from"
+        msg = f"{ONE_SOURCE}: a subquery cannot be loaded from"
         raise NotSupportedError(msg, place=start, hint="a subquery", todo=_TODO)
     name = cursor.qualified("source")
-    if not cursor.token.is_symbol("(") or name.db is not None or name.name.upper() not in FILE_FUNCTIONS:
-        msg = f"{_ONE_SOURCE}, and it must be {' or '.join(FILE_FUNCTIONS)}, not {name}"
-        raise NotSupportedError(msg, place=name.span, hint="expected S3(…) or FILE(…)")
+    if not cursor.token.is_symbol("(") or name.db is not None:
+        msg = f"{ONE_SOURCE}, and it must be a source with properties, not {name}"
+        raise NotSupportedError(msg, place=name.span, hint="expected a source such as S3(…)")
     properties = cursor.properties()
     span = Span(cursor.text, start.start, cursor.previous.span.end)
     lowered = {key.lower(): value for key, value in properties.items()}
@@ -134,9 +133,9 @@ def _where(cursor: Cursor) -> Expression:
 def _only_source(cursor: Cursor) -> None:
     """Refuse what would join or combine rows."""
     if cursor.token.is_symbol(","):
-        raise NotSupportedError(_ONE_SOURCE, place=cursor.look(1).span, hint="a second source", todo=_TODO)
+        raise NotSupportedError(ONE_SOURCE, place=cursor.look(1).span, hint="a second source", todo=_TODO)
     if what := _REFUSED.get(cursor.token.upper):
-        fragment = f"{_ONE_SOURCE}: {what} is not possible" if what in ("a join", "UNION", "LATERAL") else ""
+        fragment = f"{ONE_SOURCE}: {what} is not possible" if what in ("a join", "UNION", "LATERAL") else ""
         msg = fragment or f"{what} is not possible in a streaming job"
         raise NotSupportedError(msg, place=cursor.token.span, hint="not possible here", todo=_TODO)
 

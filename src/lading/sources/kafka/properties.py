@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from lading.errors import NotSupportedError
-from lading.sql.properties.kafka_settings import check_settings
-from lading.sql.properties.starts import (
+from lading.sources.kafka.settings import check_settings
+from lading.sources.starts import (
     OFFSET_BEGINNING,
     OFFSET_END,
     PARTITION_END,
@@ -68,12 +68,8 @@ class KafkaProperties:
     """How to sign in to a cluster of MSK."""
 
     @property
-    def has_registry(self) -> bool:
-        """Whether schemas of records can be in a registry."""
-        return True
-
-    @property
     def registry_url(self) -> str:
+        """Of a registry that keeps the schemas of records; empty: there is none."""
         return self.client.get(REGISTRY_URL, "")
 
 

@@ -5,21 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 from lading.sources.files.glob import compile_glob
-from lading.sources.files.place import parse_uri
 from lading.sources.files.spec import Place
-from lading.sql.statements.parts import SourceFunction
 
 
-def whole_name(name: str, source: SourceFunction) -> str:
+def whole_name(name: str, place: Place) -> str:
     """The key that a name means.
 
     A name without a folder is one in the folder of the job's files; a path that is not absolute is seen from here. The
     file need not exist.
     """
-    uri = source.properties.get("uri", "")
-    if not uri:
-        return name
-    place = parse_uri(uri)
     whole = name.removeprefix(place.root)
     if "/" not in whole:
         return _folder(place) + whole
@@ -28,16 +22,13 @@ def whole_name(name: str, source: SourceFunction) -> str:
     return whole
 
 
-def warn_outside(key: str, source: SourceFunction) -> str:
+def warn_outside(key: str, place: Place) -> str:
     """What an offset does that is not where the job's files are; empty for one that is.
 
     Doris takes it without a word. It sorts before all files of the job, or behind them all.
     """
-    uri = source.properties.get("uri", "")
-    if not uri or not key:
-        return ""
-    folder = _folder(parse_uri(uri))
-    if key.startswith(folder):
+    folder = _folder(place)
+    if not key or key.startswith(folder):
         return ""
     effect = "all of them are loaded" if key < folder else "none of them is loaded, now or later"
     return f"{key} is not in {folder}, where the files of the job are: {effect}"

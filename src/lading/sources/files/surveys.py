@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from lading.jobs.batches import NOT_LOADED
-from lading.service.compile.compiled import SourceSurvey
 from lading.sources.files.source import FileCount, Survey
+from lading.sources.kind import SourceSurvey
 
 LATE, FORGOTTEN, CHANGED = "late", "forgotten", "changed"
 

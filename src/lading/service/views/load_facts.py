@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lading.jobs.record import JobRecord
-from lading.jobs.routine_views import RoutineFacts
+from lading.jobs.views import RoutineFacts
 from lading.model.load import ColumnSpec, LoadSpec
 from lading.model.positions import Positions
 from lading.model.row_formats import CsvOptions, JsonOptions

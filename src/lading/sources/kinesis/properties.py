@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 
-from lading.sql.properties.starts import LATEST, SHARD_END, kinesis_start, read_discovery
+from lading.sources.starts import LATEST, SHARD_END, kinesis_start, read_discovery
 from lading.sql.properties.values import Rule, names, needed, read_fields, refuse, whole, word
 
 _REGION = re.compile(r"[a-z]{2}(-[a-z]+)?-[a-z]+-\d")
@@ -48,15 +48,6 @@ class KinesisProperties:
     belong to the shard, as Amazon's own client does. OFF: leave them as they are."""
     discovery: str = ""
     """ON: all shards are read, and `shard_positions` say where some of them begin. Else `shards` are the only ones."""
-
-    @property
-    def has_registry(self) -> bool:
-        """Whether schemas of records can be in a registry."""
-        return False
-
-    @property
-    def registry_url(self) -> str:
-        return ""
 
 
 def _region(name: str, text: str) -> str:

@@ -1,49 +1,45 @@
-"""Loading what SHOW shows of routine loads. Nothing here fails or hangs because a stream or table is out of reach."""
+"""Loading what SHOW, jobs() and tasks() show. Nothing here fails or hangs because a source or table is out of reach."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from weakref import WeakKeyDictionary
 
 from lading.errors import LadingError
 from lading.ids import JobId
-from lading.jobs.record import JobKind, JobRecord
-from lading.jobs.routine_views import (
+from lading.jobs.dialects import ROUTINE, STREAMING
+from lading.jobs.record import JobRecord
+from lading.jobs.views import (
     KEPT_URLS,
-    ROUTINE_COLUMNS,
-    ROUTINE_TASK_COLUMNS,
     RoutineFacts,
     Row,
+    render_jobs,
     render_routine_load,
     render_routine_task,
     render_schema_row,
+    render_tasks,
 )
 from lading.model.bill import Head
 from lading.model.load import LoadSpec
 from lading.model.positions import Positions
-from lading.pipeline.mapping import RowMapping
-from lading.service.compile.mapping import Mapped
-from lading.service.compile.streams import open_stream
+from lading.service.compile.compiler import open_source
+from lading.service.compile.sourced import AnyJob, source_of, with_source
 from lading.service.installation import Installation
-from lading.service.result import Result, table
 from lading.service.session import Session
 from lading.service.telemetry.lag_cache import Ask, LagWatch
 from lading.service.telemetry.recent import lookout_of
 from lading.service.views.jobs import JobViews
-from lading.service.views.routine_facts import facts_of
+from lading.service.views.load_facts import facts_of
 from lading.sources.registry import stream_kind
 from lading.sources.streams import StreamSight
-from lading.sql.statements.jobs import CreateRoutineLoad
 from lading.sql.syntax.masking import mask
 from lading.sql.syntax.render import render
 
-NO_ROWS = Mapped(source_columns=(), metadata=(), mapping=RowMapping(columns=()))
-"""For a source that is only asked how far it is."""
 MOST_URL_BILLS = 50
 MOST_SEEN = 2_000
 """Jobs whose last bill is remembered."""
@@ -58,7 +54,7 @@ class _Seen:
     error_urls: tuple[str, ...]
 
 
-class RoutineViews:
+class LoadViews:
     """Rows of SHOW for one service. Safe to use from many threads."""
 
     def __init__(self, lading: Installation) -> None:
@@ -147,48 +143,59 @@ class RoutineViews:
 def ask_stream(lading: Installation, record: JobRecord, positions: Positions) -> StreamSight:
     """What the stream of a routine load says now."""
     load, addresses = lading.open_source(record)
-    stream = open_stream(record, load, NO_ROWS, lading.clock, addresses)
-    try:
-        return stream.source.sight(positions)
-    finally:
-        stream.close()
+    with closing(open_source(record, load, lading.clock, addresses)) as stream:
+        return stream.sight(positions) if stream.sight is not None else StreamSight()
 
 
-_VIEWS: WeakKeyDictionary[Installation, RoutineViews] = WeakKeyDictionary()
+_VIEWS: WeakKeyDictionary[Installation, LoadViews] = WeakKeyDictionary()
 
 
-def views_of(lading: Installation) -> RoutineViews:
+def views_of(lading: Installation) -> LoadViews:
     """The views of a service: one for as long as it lives, because they remember answers."""
-    return _VIEWS.setdefault(lading, RoutineViews(lading))
+    return _VIEWS.setdefault(lading, LoadViews(lading))
 
 
-def show_jobs(lading: Installation, records: Sequence[JobRecord]) -> Result:
-    """SHOW ROUTINE LOAD, oldest first."""
-    ordered = sorted(records, key=lambda record: (record.created_at, record.job_id))
-    return table(ROUTINE_COLUMNS, views_of(lading).rows(ordered))
+def show_tasks(lading: Installation, record: JobRecord) -> list[Row]:
+    """Rows of SHOW ROUTINE LOAD TASK."""
+    return render_routine_task(record, views_of(lading).facts([record])[record.job_id])
 
 
-def show_tasks(lading: Installation, record: JobRecord) -> Result:
-    """SHOW ROUTINE LOAD TASK."""
-    facts = views_of(lading).facts([record])[record.job_id]
-    return table(ROUTINE_TASK_COLUMNS, render_routine_task(record, facts))
+def after_change(session: Session, record: JobRecord) -> None:
+    """What was remembered of the job's source may be of another one."""
+    views_of(session.lading).watch.forget(record.job_id)
 
 
 def schema_rows(session: Session) -> list[Row]:
     """information_schema.routine_load_jobs: routine loads of all databases that were not stopped or cancelled."""
-    stored = session.lading.store.list_jobs(kind=JobKind.ROUTINE)
+    stored = session.lading.store.list_jobs(kind=ROUTINE.kind)
     records = [found.record for found in stored if session.sees(found.record)]
     shown = views_of(session.lading).rows(records)
     return [render_schema_row(record, row) for record, row in zip(records, shown, strict=True)]
 
 
-def create_text(statement: CreateRoutineLoad, positions: Positions) -> str:
+def job_rows(session: Session) -> tuple[list[dict[str, str]], list[dict[str, str]]]:
+    """jobs() and tasks(): streaming jobs that were not dropped, and the tasks of all that the user may see."""
+    lading = session.lading
+    stored = lading.store.list_jobs(kind=STREAMING.kind, include_final=True)
+    records = [lading.unrecorded.overlay(each.record) for each in stored if session.sees(each.record)]
+    recent = JobViews(lading, lookout=lookout_of(lading))
+    lags = {
+        str(record.job_id): lag.behind for record in records if (lag := recent.lag(record)) and lag.behind is not None
+    }
+    totals = {str(job_id): tally for job_id, tally in lading.store.read_totals().items()}
+    seen = {record.job_id for record in records}
+    tasks = [task for task in lading.store.list_tasks() if task.job_id in seen]
+    return render_jobs(records, totals, lags=lags), render_tasks(tasks)
+
+
+def create_text(statement: AnyJob, positions: Positions) -> str:
     """A statement that makes a job which goes on where this one is. Secrets are masked and have to be filled in."""
     shown = mask(statement)
+    source = source_of(shown)
     if not positions.partitions:
         return render(shown)
-    kept = stream_kind(shown.source.name).beginning_at(shown.source.properties, positions)
-    return render(replace(shown, source=replace(shown.source, properties=kept)))
+    kept = stream_kind(source.name).beginning_at(source.properties, positions)
+    return render(with_source(shown, replace(source, properties=kept)))
 
 
 def like_pattern(like: str) -> re.Pattern[str]:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from lading.errors import NotSupportedError
 from lading.model.row_formats import CsvOptions, JsonOptions
 from lading.model.s3_access import S3Access
 from lading.sql.properties.row_formats import (
@@ -27,7 +26,6 @@ from lading.sql.properties.values import (
     whole,
     word,
 )
-from lading.sql.statements.parts import SourceFunction
 
 FORMATS = ("csv", "csv_with_names", "csv_with_names_and_types", "json", "parquet", "orc")
 COMPRESSIONS = (
@@ -113,15 +111,11 @@ S3_NAMES = _COMMON_NAMES | {rule.name for rule in _ACCESS_RULES} | set(_IGNORED)
 """Properties of S3(…), and of FILE(…) whose uri is one of S3."""
 
 
-def read_file_source(function: SourceFunction) -> S3Properties | FileProperties:
-    """The properties of the source of a streaming job."""
-    is_s3 = is_s3_uri(function.properties.get("uri", ""))
-    if function.name == "S3" or (function.name == "FILE" and is_s3):
-        return read_s3_properties(function.properties, function.name)
-    if function.name == "FILE":
-        return read_file_properties(function.properties)
-    msg = f"{function.name} cannot be the source of a streaming job"
-    raise NotSupportedError(msg, place=function.span, hint="expected S3(…) or FILE(…)")
+def read_file_source(function: str, properties: Mapping[str, str]) -> S3Properties | FileProperties:
+    """The properties of S3(…) or FILE(…)."""
+    if function == "S3" or is_s3_uri(properties.get("uri", "")):
+        return read_s3_properties(properties, function)
+    return read_file_properties(properties)
 
 
 def is_s3_uri(uri: str) -> bool:

@@ -1,0 +1,137 @@
+"""From a load to everything that runs it, whatever it loads from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+from lading.clock import Clock
+from lading.jobs.record import JobRecord, WindowLimits
+from lading.model.batch import Limits
+from lading.model.job import ErrorBudget, Job
+from lading.model.load import LoadSpec
+from lading.net.addresses import AddressRules
+from lading.pipeline.quarantine import QuarantineFile
+from lading.pipeline.stager import Stage
+from lading.pipeline.tasks import TaskTools
+from lading.service.compile.column_defaults import with_defaults
+from lading.service.compile.compiled import Compiled
+from lading.service.compile.mapping import asked_columns, map_rows
+from lading.service.compile.partition_nulls import with_partition_nulls
+from lading.service.security.endpoints import endpoints_of
+from lading.sources.files.properties import is_s3_uri
+from lading.sources.kind import OpenContext, OpenSource, SourceKind
+from lading.sources.registry import kind_of
+from lading.store.records import TableEntry
+from lading.tables.base import LakeTable
+from lading.tables.registry import open_writer
+
+WINDOW_BATCHES = 10
+"""Bad rows are counted over so many times the rows of a batch."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """Where rows go: the table of a job, and the folder of its bad rows."""
+
+    table: LakeTable
+    entry: TableEntry
+    quarantine: str
+
+
+def compile_load(record: JobRecord, load: LoadSpec, target: Target, context: OpenContext) -> Compiled:
+    """Check a load, with its secrets, against its table and its source, and put its parts together."""
+    kind = kind_of(load.source.kind)
+    kind.check(load)
+    columns, metadata = asked_columns(load, target.table.schema(), kind.metadata)
+    opened = kind.open(load, replace(context, reads_rows=True, columns=columns, metadata=metadata))
+    try:
+        stage = _stage(load, kind, opened, target)
+    except BaseException:
+        opened.close()
+        raise
+    budget = load.budget
+    return Compiled(
+        job=Job(
+            job_id=record.job_id,
+            name=record.name,
+            start=opened.start,
+            definition=record.definition,
+            limits=_limits(load, opened, record.batch_scale),
+            # Bad rows that are counted over a window are judged after their commit.
+            budget=ErrorBudget(strict=budget.is_strict, max_ratio=budget.max_ratio)
+            if budget.max_errors is None
+            else ErrorBudget(),
+            on_data_loss=kind.on_data_loss(load.source.properties),
+        ),
+        kind=kind,
+        source=opened,
+        stage=stage,
+        interval_s=float(load.limits.interval_s),
+    )
+
+
+def open_context(record: JobRecord, load: LoadSpec, clock: Clock, addresses: AddressRules) -> OpenContext:
+    """What the source of a job is opened with, to run it or to ask it."""
+    rules = _cluster_rules(kind_of(load.source.kind), load, addresses)
+    return OpenContext(consumer=f"{record.name}_{record.job_id}", clock=clock, addresses=rules)
+
+
+def open_source(record: JobRecord, load: LoadSpec, clock: Clock, addresses: AddressRules) -> OpenSource:
+    """The source of a load that has its secrets, for questions only: no row is read."""
+    return kind_of(load.source.kind).open(load, open_context(record, load, clock, addresses))
+
+
+def _cluster_rules(kind: SourceKind, load: LoadSpec, rules: AddressRules) -> AddressRules:
+    """Where the hosts may be that a cluster tells of: somebody who trusts a cluster trusts it with those."""
+    if not kind.cluster_property:
+        return rules
+    first = endpoints_of({kind.cluster_property: load.source.properties.get(kind.cluster_property, "")})
+    return replace(rules, allow_private=True) if all(rules.names(each.host) for each in first) else rules
+
+
+def window_of(load: LoadSpec) -> WindowLimits | None:
+    """How many bad rows may be committed before the job is paused. None: each batch is judged before its commit."""
+    if load.budget.max_errors is None:
+        return None
+    return WindowLimits(
+        max_errors=load.budget.max_errors,
+        max_ratio=load.budget.max_ratio,
+        rows=(load.limits.rows or Limits().rows) * WINDOW_BATCHES,
+    )
+
+
+def _limits(load: LoadSpec, opened: OpenSource, scale: float) -> Limits:
+    """The bounds of one batch. A batch that died twice is planned smaller."""
+    most = Limits()
+    return Limits(
+        rows=max(1, int((load.limits.rows or most.rows) * scale)),
+        size_bytes=max(1, int(load.limits.size_bytes * scale)),
+        files=max(1, int((load.limits.files or most.files) * scale)),
+        seconds=most.seconds if opened.read_s is None else opened.read_s,
+    )
+
+
+def _stage(load: LoadSpec, kind: SourceKind, opened: OpenSource, target: Target) -> Stage | None:
+    if opened.schema is None:
+        return None
+    table, spec = target.table, target.table.writer_spec()
+    lengths = target.entry.spec.properties if target.entry.spec else {}
+    mapping = map_rows(load, table.schema(), lengths, opened.schema, opened.knows)
+    return Stage(
+        mapping=with_partition_nulls(with_defaults(mapping, spec), spec),
+        source=opened.schema,
+        tools=TaskTools(
+            read=opened.read,
+            open_writer=partial(open_writer, spec),
+            open_quarantine=partial(QuarantineFile, target.quarantine),
+            batch_id="",
+            splits=(),
+            columns=tuple(table.schema().names),
+        ),
+        most_tasks=load.limits.tasks,
+        timeout_s=load.session.timeout_s,
+        # The service's cloud identity is lent where the source or the table has no keys of its own.
+        reads_as_service=kind.uses_service_identity(load.source.properties),
+        writes_as_service=is_s3_uri(spec.location) and not spec.options.access_key,
+    )
