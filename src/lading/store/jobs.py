@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Select, delete, select, update
 
 from lading.errors import ConflictError, JobChangedError, JobNotFoundError
 from lading.ids import JobId
+from lading.jobs.dialects import DIALECTS
 from lading.jobs.record import JobKind, JobName, JobRecord
 from lading.jobs.tasks import KEPT_TASKS, TaskRecord
 from lading.store.audit import append_entry
@@ -65,7 +66,7 @@ class SqlJobs:
             if alive is not None or not include_final:
                 return alive
             same = (JOBS.c.kind == name.kind.value) & (JOBS.c.name == name.name)
-            if name.kind is JobKind.ROUTINE:
+            if DIALECTS[name.kind].has_database:
                 same &= JOBS.c.database == name.database
             return _first(connection, _select().where(same).order_by(JOBS.c.created_at.desc(), JOBS.c.job_id))
 
@@ -159,10 +160,7 @@ def _forget(connection: Connection, job_ids: Sequence[JobId]) -> None:
 
 
 def _exists(record: JobRecord) -> ConflictError:
-    if record.kind is JobKind.STREAMING:
-        msg = f"job name exist: {record.name}"
-    else:
-        msg = f"Name {record.name} already used in db {record.database}"
+    msg = record.dialect.exists.format(own=record.name, db=record.database)
     todo = "Choose another name, or stop the job that has it."
     return ConflictError(msg, code="JobExists", left="Nothing was changed.", todo=todo, name=record.name)
 
