@@ -85,6 +85,9 @@ class ServiceSettings:
         option="--query-limit",
         shown="see [service.md](service.md)",
     )
+    state_copies: str = _setting(
+        "", "A folder on every machine of Spark for copies of state files of tables in S3; none when left out."
+    )
     spark_environment: str = _setting("", "Names of more variables that Spark's processes are given.")
     failpoints: str = _setting("", "For tests: places where the process kills itself, `name=kill[:hit]`.")
     host: str = _option("127.0.0.1", "--host", "Where to listen.")

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from lading.clock import SystemClock
 from lading.ids import new_token
 from lading.model.batch import BatchPlan, Report, Split
+from lading.model.state import StateChange, StateRef
 from lading.model.tally import RowCounts
 from lading.pipeline.stager import Stage
 from lading.service.compile.compiled import Compiled
@@ -42,8 +43,13 @@ class LocalStager:
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
 
+    merges = False
+
     def cancel(self) -> None:
         """Batches are short."""
+
+    def merge(self, plan: BatchPlan, reports: Sequence[Report], state: StateRef | None) -> StateChange:
+        raise NotImplementedError
 
     def stage(self, plan: BatchPlan) -> Sequence[Report]:
         attempt = f"{new_token():016x}"

@@ -8,6 +8,7 @@ from lading.ids import Incarnation, JobId, Token
 from lading.model.batch import Gap, Range, StagedFile
 from lading.model.bill import Bill, BillKind, Head
 from lading.model.positions import PartitionState, Positions
+from lading.model.state import StateRef
 from lading.model.tally import RowCounts, Tally
 
 AT = datetime(2026, 3, 4, 5, 6, 7, 890123, tzinfo=UTC)
@@ -26,31 +27,39 @@ FULL_BILL = Bill(
     positions=Positions(
         incarnation="2026-01-01T00:00:00Z",
         partitions={
-            "shard-1": PartitionState(at="20", finished=True, parents=("shard-0",), marks={"arrival": "5"}),
+            "shard-1": PartitionState(
+                at="20", finished=True, parents=("shard-0",), marks={"arrival": "5"}, event_us=-(2**50), read_at=AT
+            ),
             'päth "with" quotes': PartitionState(at="", finished=True, given_up=True, missing_since=AT),
         },
+        watermark_us=2**53 + 1,
     ),
     ranges=(Range(partition="shard-1", start="10", end="20"),),
     gaps=(Gap(partition="shard-1", start="5", end="10", reason="trimmed", at=AT),),
     files=(StagedFile(path="data/a b.parquet", rows=7, size_bytes=99, partition={"day": "1", "x": None}, stats="{}"),),
     quarantine=("quarantine/a.jsonl",),
     first_error="a.csv, row 3: not a number",
+    state=StateRef(
+        manifest="_lading/x/state/1.manifest.json", digest="ab" * 32, files=3, rows=12, size_bytes=1234, next_us=7
+    ),
     tally=Tally(
-        rows=RowCounts(total=10, loaded=7, unselected=2, error=1),
+        rows=RowCounts(total=17, loaded=7, unselected=2, error=1, late=3, duplicate=4),
         received_bytes=100,
         source_files=2,
         source_bytes=120,
         data_files=1,
         data_bytes=99,
+        written=7,
         commits=1,
     ),
     totals=Tally(
-        rows=RowCounts(total=110, loaded=77, unselected=22, error=11),
+        rows=RowCounts(total=187, loaded=77, unselected=22, error=11, late=33, duplicate=44),
         received_bytes=1100,
         source_files=22,
         source_bytes=1320,
         data_files=11,
         data_bytes=1089,
+        written=77,
         commits=11,
     ),
     reason="because",

@@ -23,7 +23,8 @@ def samples(*jobs: JobFigures) -> dict[str, dict[tuple[str, ...], float]]:
 
 def test_rows_are_counted_by_fate() -> None:
     found = samples(figures())
-    assert found["lading_rows"] == {(*ONE, "loaded"): 9, (*ONE, "unselected"): 0, (*ONE, "error"): 1}
+    fates = {"loaded": 9, "unselected": 0, "error": 1, "late": 0, "duplicate": 0}
+    assert found["lading_rows"] == {(*ONE, fate): count for fate, count in fates.items()}
     assert found["lading_batches"] == {(*ONE, "failed"): 3}
     assert found["lading_job_state"] == {(*ONE, "RUNNING"): 1}
 

@@ -33,12 +33,13 @@ def check_reports(plan: BatchPlan, reports: Sequence[Report]) -> tuple[Report, .
 
 def _check_one(plan: BatchPlan, report: Report) -> None:
     split = next(split for split in plan.splits if split.number == report.split)
+    held = sum(file.rows for file in report.files) + sum(file.rows for file in report.spool)
     flaws = {
         "is for another range": (report.partition, report.start) != (split.partition, split.start),
         "does not reach the planned end": not (split.end is None or split.may_end_early or report.end == split.end),
         "ends outside of the planned range": split.may_end_early and not _is_within(split, report.end),
         "has rows that do not add up": not report.rows.adds_up,
-        "has files that do not hold its rows": sum(f.rows for f in report.files) != report.rows.loaded,
+        "has files that do not hold its rows": held != report.rows.loaded,
     }
     for flaw, found in flaws.items():
         if found:

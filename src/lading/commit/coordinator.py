@@ -23,17 +23,19 @@ from datetime import datetime
 from lading.clock import Clock
 from lading.commit.check import advance, check_budget, check_reports
 from lading.commit.next_bill import Stamp, draft_edit, draft_load, draft_opening, draft_restart, draft_takeover
-from lading.commit.protocols import Bills, Follower, Planner, Stager, Table
+from lading.commit.protocols import Bills, Follower, Merger, Planner, Stager, Table
 from lading.commit.rollback import check_accounts_for, check_not_rolled_back, rolled_back
 from lading.commit.settle import commit_and_settle, fenced
 from lading.commit.steps import Steps
 from lading.commit.unchanged import check_unchanged
+from lading.commit.watermark import advance_watermark
 from lading.errors import BudgetError, HeadLostError, JobStateError, RolledBackError, StageError
 from lading.ids import Incarnation, NewToken
 from lading.model.batch import BatchPlan, Report, StagedFile
 from lading.model.bill import Bill, Head
 from lading.model.job import Job
-from lading.model.positions import Positions, move_positions
+from lading.model.positions import Positions, move_positions, reset_event_times
+from lading.model.state import StateChange, StateRef
 
 MAX_STALE_READS = 3
 
@@ -46,6 +48,8 @@ class CoordinatorPorts:
     bills: Bills
     planner: Planner
     stager: Stager
+    merger: Merger | None = None
+    """For jobs with state."""
     clock: Clock
     new_token: NewToken
     followers: tuple[Follower, ...] = ()
@@ -117,22 +121,33 @@ class Coordinator:
         base = self._read_base()
         plan = self.planned = world.planner.plan(base.positions, self.job.limits)
         yield "plan.after"
-        if not plan.splits and not plan.gaps:
+        is_due = self._lets_watermark_go(base, plan, planned_at) or has_due_state(base)
+        if not plan.splits and not plan.gaps and not is_due:
             return None
         yield "stage.before"
         # Dies while staging: files may exist that nobody names; they are orphans. The position is unchanged.
         reports = world.stager.stage(plan) if plan.splits else ()
         yield "stage.after"
         yield "check.before"
-        bill = self._checked_bill(base, plan, reports, planned_at)
+        checked = self._checked(plan, reports)
         yield "check.after"
+        change = None
+        if world.merger is not None:
+            yield "merge.before"
+            # Dies while merging: spool, state and data files exist that nobody names; they are orphans. Rows come from
+            # the spool of accepted reports: a task that runs twice never sees another range of the source.
+            change = world.merger.merge(plan, checked, base.state)
+            yield "merge.after"
+        bill = self._load_bill(base, plan, checked, change, planned_at)
         if not has_moved(base, bill):
             world.table.discard(bill.files)
             return None
         yield from self._commit(bill, bill.files)
         return bill
 
-    def edit(self, changes: Mapping[str, str | None], *, reason: str, seen: Head | None = None) -> Steps[Bill]:
+    def edit(
+        self, changes: Mapping[str, str | None], *, reason: str, seen: Head | None = None, resets_state: bool = False
+    ) -> Steps[Bill]:
         """Move positions by an operator's word: a commit without files that raises the epoch.
 
         A batch that was planned before it cannot land after it, because its compare-and-set fails. A batch that landed
@@ -144,8 +159,10 @@ class Coordinator:
         known = base.positions
         if changes.keys() - known.partitions.keys():
             known = self._world.planner.take_in(known)
-        positions = move_positions(known, changes)
+        moved = known.partitions if resets_state else [name for name, at in changes.items() if at is not None]
+        positions = reset_event_times(move_positions(known, changes), moved)
         bill = draft_edit(self.job, base, positions, self._stamp(planned_at), reason=reason)
+        bill = replace(bill, state=None) if resets_state else bill
         yield from self._commit(bill, ())
         yield "edit.after"
         return bill
@@ -153,20 +170,20 @@ class Coordinator:
     def reopen(self, *, reason: str, seen: Head | None = None) -> Steps[Bill]:
         """Start again at the job's start by an operator's word: another stream, another topic. Raises the epoch.
 
-        Nothing of the old positions is left; rows that were loaded stay loaded, and the totals go on. For `seen`, see
-        `edit`.
+        Nothing of the old positions and of the state is left; rows that were loaded stay loaded, and the totals go on.
+        For `seen`, see `edit`.
         """
         yield "edit.before"
         planned_at = self._world.clock.now()
         base = self._read_unchanged(seen)
         positions = self._world.planner.open(self.job.start)
-        bill = draft_edit(self.job, base, positions, self._stamp(planned_at), reason=reason)
+        bill = replace(draft_edit(self.job, base, positions, self._stamp(planned_at), reason=reason), state=None)
         yield from self._commit(bill, ())
         yield "edit.after"
         return bill
 
-    def restore(self, positions: Positions, *, reason: str, seen: Head) -> Steps[Bill]:
-        """Put back all that was known of positions before an edit, by an operator's word. Raises the epoch.
+    def restore(self, positions: Positions, *, reason: str, seen: Head, state: StateRef | None = None) -> Steps[Bill]:
+        """Put back positions and state of an earlier commit, by an operator's word. Raises the epoch.
 
         The caller has looked at the bills up to `seen`: nothing was loaded since that edit. What landed after
         `seen` nobody has looked at, so it makes this fail with JobChangedError.
@@ -174,7 +191,7 @@ class Coordinator:
         yield "edit.before"
         planned_at = self._world.clock.now()
         base = self._read_unchanged(seen)
-        bill = draft_edit(self.job, base, positions, self._stamp(planned_at), reason=reason)
+        bill = replace(draft_edit(self.job, base, positions, self._stamp(planned_at), reason=reason), state=state)
         yield from self._commit(bill, ())
         yield "edit.after"
         return bill
@@ -200,16 +217,33 @@ class Coordinator:
         yield "edit.after"
         return bill
 
-    def _checked_bill(self, base: Bill, plan: BatchPlan, reports: Sequence[Report], planned_at: datetime) -> Bill:
+    def _checked(self, plan: BatchPlan, reports: Sequence[Report]) -> tuple[Report, ...]:
         try:
             ordered = check_reports(plan, reports)
             check_budget(self.job.budget, ordered)
-            positions = advance(plan, ordered)
+            advance(plan, ordered)
         except (StageError, BudgetError):
             # No commit was attempted, so these files can never become part of the table.
             self._world.table.discard([file for report in reports for file in report.files])
             raise
-        return draft_load(self.job, base, plan, ordered, positions, self._stamp(planned_at))
+        return ordered
+
+    def _load_bill(
+        self,
+        base: Bill,
+        plan: BatchPlan,
+        reports: Sequence[Report],
+        change: StateChange | None,
+        planned_at: datetime,
+    ) -> Bill:
+        positions = advance(plan, reports)
+        positions = advance_watermark(self.job.watermark, base.positions, positions, reports, planned_at)
+        return draft_load(self.job, base, plan, reports, positions, self._stamp(planned_at), change)
+
+    def _lets_watermark_go(self, base: Bill, plan: BatchPlan, planned_at: datetime) -> bool:
+        """Whether partitions have become idle, so that a commit without rows moves the watermark."""
+        after = advance_watermark(self.job.watermark, base.positions, plan.positions, (), planned_at)
+        return after.watermark_us != base.positions.watermark_us
 
     def _commit(self, bill: Bill, staged: Sequence[StagedFile]) -> Steps[None]:
         yield "bill.before"
@@ -311,6 +345,14 @@ class Coordinator:
         return missed[::-1]
 
 
+def has_due_state(base: Bill) -> bool:
+    """Whether the watermark has reached something that the job keeps: a window closes, also when nothing is read."""
+    state, watermark = base.state, base.positions.watermark_us
+    return state is not None and state.next_us is not None and watermark is not None and state.next_us <= watermark
+
+
 def has_moved(base: Bill, bill: Bill) -> bool:
     """Whether a batch changed anything a restart would see: positions, or rows by fate."""
-    return bill.positions.partitions != base.positions.partitions or bill.tally.rows.total > 0 or bool(bill.gaps)
+    was, now = base.positions, bill.positions
+    is_moved = now.partitions != was.partitions or now.watermark_us != was.watermark_us
+    return is_moved or bill.tally.rows.total > 0 or bool(bill.gaps) or bill.state != base.state

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Literal
 
 from lading import __version__
 from lading.ids import Incarnation, Token
-from lading.model.batch import BatchPlan, Range, Report
+from lading.model.batch import BatchPlan, Range, Report, StagedFile
 from lading.model.bill import Bill, BillKind, Head
 from lading.model.job import Job
 from lading.model.positions import Positions
+from lading.model.state import StateChange, StateRef
 from lading.model.tally import Tally, sum_rows
 
 
@@ -61,10 +63,17 @@ def draft_restart(
 
 
 def draft_load(
-    job: Job, base: Bill, plan: BatchPlan, reports: Sequence[Report], positions: Positions, stamp: Stamp
+    job: Job,
+    base: Bill,
+    plan: BatchPlan,
+    reports: Sequence[Report],
+    positions: Positions,
+    stamp: Stamp,
+    change: StateChange | None = None,
 ) -> Bill:
-    """Rows, and the positions that account for them."""
-    tally = tally_of(reports)
+    """Rows, and the positions and the state that account for them."""
+    files = tuple(file for report in reports for file in report.files) if change is None else change.files
+    tally = tally_of(reports, files, change.duplicates if change is not None else 0)
     return _draft(
         job,
         base,
@@ -73,7 +82,8 @@ def draft_load(
         stamp,
         ranges=tuple(ranges_of(reports)),
         gaps=plan.gaps,
-        files=tuple(file for report in reports for file in report.files),
+        files=files,
+        state=change.state if change is not None else None,
         quarantine=tuple(place for report in reports for place in report.quarantine),
         first_error=next((report.first_error for report in reports if report.first_error), ""),
         tally=tally,
@@ -91,16 +101,17 @@ def next_totals(base: Bill, tally: Tally) -> Tally:
     return base.totals + tally
 
 
-def tally_of(reports: Sequence[Report]) -> Tally:
+def tally_of(reports: Sequence[Report], files: Sequence[StagedFile], duplicates: int = 0) -> Tally:
     """What one batch counts."""
-    files = [file for report in reports for file in report.files]
+    rows = sum_rows(report.rows for report in reports)
     return Tally(
-        rows=sum_rows(report.rows for report in reports),
+        rows=replace(rows, loaded=rows.loaded - duplicates, duplicate=duplicates),
         received_bytes=sum(report.received_bytes for report in reports),
         source_files=sum(report.source_files for report in reports),
         source_bytes=sum(report.source_bytes for report in reports),
         data_files=len(files),
         data_bytes=sum(file.size_bytes for file in files),
+        written=sum(file.rows for file in files),
         commits=1,
     )
 
@@ -125,6 +136,7 @@ def _draft(
     *,
     epoch: int | None = None,
     totals: Tally | None = None,
+    state: StateRef | Literal["as before"] | None = "as before",
     **parts: object,
 ) -> Bill:
     replaces: Head | None = base.head if base else None
@@ -141,6 +153,7 @@ def _draft(
         incarnation=stamp.incarnation,
         positions=positions,
         totals=totals or (base.totals if base else Tally()),
+        state=(base.state if base else None) if state == "as before" else state,
         definition=job.definition,
         table_version=stamp.table_version,
         lading_version=__version__,

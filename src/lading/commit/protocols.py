@@ -10,6 +10,7 @@ from lading.model.batch import BatchPlan, Limits, Report, StagedFile
 from lading.model.bill import Bill, Head
 from lading.model.outcome import Outcome
 from lading.model.positions import Positions
+from lading.model.state import StateChange, StateRef
 
 
 class Table(Protocol):
@@ -90,6 +91,19 @@ class Stager(Protocol):
 
     def stage(self, plan: BatchPlan) -> Sequence[Report]:
         """Stage a batch. Raises when any split could not be read and written."""
+        ...
+
+
+class Merger(Protocol):
+    """Merges what a batch read with what the job keeps.
+
+    Laws: it is called with accepted reports only, and reads from their spool, not from the source. It writes files
+    under names that no other attempt can have, and changes none. When it returns, the state that it names is durable
+    and whole. The same spool and the same state give the same rows.
+    """
+
+    def merge(self, plan: BatchPlan, reports: Sequence[Report], state: StateRef | None) -> StateChange:
+        """What becomes of the rows, and the state after them."""
         ...
 
 

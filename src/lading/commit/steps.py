@@ -18,7 +18,7 @@ Steps = Generator[str, None, T]
 
 STEP_NAMES: tuple[str, ...] = tuple(
     f"{step}.{side}"
-    for step in ("start", "edit", "plan", "stage", "check", "bill", "commit", "settle", "follow")
+    for step in ("start", "edit", "plan", "stage", "check", "merge", "bill", "commit", "settle", "follow")
     for side in ("before", "after")
 )
 

@@ -36,6 +36,7 @@ _FIGURES = {
     "lag": "Lag",
     "rows": "Rows loaded",
     "errors": "Bad rows",
+    "watermark": "Watermark",
     "commits": "Commits",
     "batches": "Batches",
 }
@@ -149,6 +150,8 @@ class _JobView:
         errors = totals.rows.error
         ratio = f"{errors / totals.rows.total:.2%} of all" if errors and totals.rows.total else ""
         show("errors", formatting.count(errors), ratio, "bad" if errors else None)
+        late = f"{formatting.count(totals.rows.late)} late rows" if totals.rows.late else ""
+        show("watermark", job.watermark or formatting.NOTHING, late, "warn" if late else None)
         note = f"newest is {job.seq}" if job.seq is not None else "not opened yet"
         show("commits", formatting.count(totals.commits), note)
         show("batches", formatting.count(batches.succeeded), f"{formatting.count(batches.failed)} failed")

@@ -46,7 +46,7 @@ def on_opened(record: JobRecord, event: Opened) -> Change:
     """Take in what the table says, which may be more than the record knew, and run."""
     is_open = event.is_retry and event.totals.commits == (record.totals or Tally()).commits
     settled, actions = (record, ()) if is_open else _end_lost_task(record, event.at, event.totals)
-    seen = _take_in(settled, event.head, event.totals)
+    seen = _take_in(settled, event.head, event.totals, event.watermark_us)
     seen = replace(seen, goodbye=None, current_offset=event.current_offset or seen.current_offset)
     if record.is_final or record.state is JobState.PAUSED:
         return seen, (*actions, Halt())
@@ -56,7 +56,7 @@ def on_opened(record: JobRecord, event: Opened) -> Change:
 
 def on_opening_committed(record: JobRecord, event: OpeningCommitted) -> Change:
     """The job waits to be run, as before, and now the table knows it."""
-    seen = _take_in(record, event.head, event.totals)
+    seen = _take_in(record, event.head, event.totals, event.watermark_us)
     return replace(seen, goodbye=event.head, current_offset=event.current_offset or seen.current_offset), ()
 
 
@@ -89,7 +89,7 @@ def on_batch_started(record: JobRecord, event: BatchStarted) -> Change:
 
 def on_batch_committed(record: JobRecord, event: BatchCommitted) -> Change:
     """The table has it, so it counts, whatever the state of the job has become meanwhile."""
-    seen = _take_in(record, event.head, event.totals)
+    seen = _take_in(record, event.head, event.totals, event.watermark_us)
     done = replace(
         seen,
         failures=0,
@@ -236,14 +236,20 @@ def _end_lost_task(record: JobRecord, at: datetime, totals: Tally | None) -> Cha
     return _end_task(died, TaskState.CANCELED, at, error="The process ended while the task was running")
 
 
-def _take_in(record: JobRecord, head: Head, totals: Tally) -> JobRecord:
+def _take_in(record: JobRecord, head: Head, totals: Tally, watermark_us: int | None) -> JobRecord:
     """Copy what the newest bill says. Older news changes nothing."""
     if record.last_seen is not None and head.seq < record.last_seen.seq:
         return record
     base = record.window_base
     # Totals go back when a rollback of the table was accepted; the window then starts again.
     went_back = totals.rows.total < base.total or totals.rows.error < base.error
-    return replace(record, last_seen=head, totals=totals, window_base=totals.rows if went_back else base)
+    return replace(
+        record,
+        last_seen=head,
+        totals=totals,
+        watermark_us=watermark_us,
+        window_base=totals.rows if went_back else base,
+    )
 
 
 def _check_window(record: JobRecord, at: datetime) -> JobRecord:

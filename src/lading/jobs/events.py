@@ -74,6 +74,8 @@ class Altered:
     moved: Head | None = None
     """The head of the commit that moved the position, when the statement asked for that."""
     current_offset: str | None = None
+    watermark_us: int | None = None
+    """That of the commit that moved the position."""
     at: datetime
 
 
@@ -83,6 +85,7 @@ class RollbackAccepted:
 
     head: Head
     totals: Tally
+    watermark_us: int | None = None
     current_offset: str
     message: str
     at: datetime
@@ -104,6 +107,7 @@ class Opened:
 
     head: Head
     totals: Tally
+    watermark_us: int | None = None
     current_offset: str = ""
     is_retry: bool = False
     """The same incarnation opens it again after an error: the open task is not lost, its next attempt follows."""
@@ -116,6 +120,7 @@ class OpeningCommitted:
 
     head: Head
     totals: Tally
+    watermark_us: int | None = None
     current_offset: str = ""
     at: datetime
 
@@ -139,6 +144,7 @@ class BatchCommitted:
     head: Head
     tally: Tally
     totals: Tally
+    watermark_us: int | None = None
     first_bad_row: str = ""
     current_offset: str = ""
     end_offset: str = ""

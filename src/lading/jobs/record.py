@@ -133,6 +133,8 @@ class JobRecord:
     """The head at which the last incarnation ended cleanly."""
     totals: Tally | None = None
     """Copy: the totals of the bill `last_seen` names."""
+    watermark_us: int | None = None
+    """Copy: its watermark."""
     window: WindowLimits | None = None
     """None for streaming jobs: their budget is checked before the commit."""
     window_base: RowCounts = RowCounts()

@@ -158,6 +158,7 @@ def _alter(record: JobRecord, event: Altered) -> Change:
         window=event.window or record.window,
         secrets_slot=record.secrets_slot if event.secrets_slot is None else event.secrets_slot,
         last_seen=event.moved or record.last_seen,
+        watermark_us=event.watermark_us if event.moved else record.watermark_us,
         current_offset=record.current_offset if event.current_offset is None else event.current_offset,
     )
     if changed == record:
@@ -176,6 +177,7 @@ def _accept_rollback(record: JobRecord, event: RollbackAccepted) -> Change:
         last_seen=event.head,
         goodbye=None,
         totals=event.totals,
+        watermark_us=event.watermark_us,
         current_offset=event.current_offset,
     )
     return pause(moved, Reason(code=ReasonCode.MANUAL_PAUSE_ERR, message=event.message), event.at), ()

@@ -27,6 +27,7 @@ _OF_SHOW = {
 }
 _MS = timedelta(milliseconds=1)
 KEPT_URLS = 3
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Row = dict[str, str | None]
 
@@ -54,7 +55,7 @@ def render_job(
         _render_map(record.properties),
         record.current_offset,
         record.end_offset,
-        render_job_statistic(totals or record.totals),
+        render_job_statistic(totals or record.totals, event_time_facts(record, totals)),
         render_error(record.reason),
         record.runtime_message,
         "" if lag is None else str(lag),
@@ -104,7 +105,25 @@ def render_tasks(tasks: Iterable[TaskRecord], *, zone: tzinfo = UTC) -> list[dic
     return [render_task(task, zone=zone) for task in ordered]
 
 
-def render_job_statistic(totals: Tally | None) -> str:
+def event_time_facts(record: JobRecord, totals: Tally | None) -> dict[str, object]:
+    """What statistics tell besides of a job with a watermark. Doris has no such thing."""
+    if record.spec is None or record.spec.watermark is None:
+        return {}
+    rows = (totals or record.totals or Tally()).rows
+    return {"lateRows": rows.late, "watermark": render_event_time(record.watermark_us)}
+
+
+def render_event_time(micros: int | None) -> str | None:
+    """A moment in UTC as people read it; beyond the years of Python in microseconds."""
+    if micros is None:
+        return None
+    try:
+        return (_EPOCH + timedelta(microseconds=micros)).isoformat(sep=" ")
+    except OverflowError:
+        return f"{micros} microseconds since 1970"
+
+
+def render_job_statistic(totals: Tally | None, more: Mapping[str, object] | None = None) -> str:
     """What a job loaded in its life."""
     tally = totals or Tally()
     return _render_json(
@@ -114,6 +133,7 @@ def render_job_statistic(totals: Tally | None) -> str:
             "fileNumber": tally.source_files,
             "fileSize": tally.source_bytes,
             "filteredRows": tally.rows.error,
+            **(more or {}),
         }
     )
 
@@ -233,6 +253,7 @@ def render_statistic(record: JobRecord, facts: RoutineFacts, totals: Tally, now:
         "unselectedRows": rows.unselected,
         "receivedBytesRate": int(facts.bytes_per_s),
         "taskExecuteTimeMs": took_ms,
+        **event_time_facts(record, totals),
         **facts.statistic,
     }
 

@@ -75,6 +75,23 @@ class StagedFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StateFile:
+    """One file of what a job keeps, or of rows on their way to it. Not part of the table."""
+
+    path: str
+    """Relative to the table."""
+    rows: int
+    size_bytes: int
+    digest: str
+    """SHA-256 of its content."""
+    buckets: int
+    """The key buckets that it has rows of: bit n for bucket n."""
+    min_us: int
+    """The smallest and the largest time of its rows: when what they are about ends."""
+    max_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """What one accepted attempt at one split did."""
 
@@ -85,11 +102,15 @@ class Report:
     """Next to read after the rows that were handed to the writer; not after those fetched."""
     finished: bool = False
     files: tuple[StagedFile, ...] = ()
+    spool: tuple[StateFile, ...] = ()
+    """For jobs with state: the rows that it handed on, in order, to be merged with the state."""
     rows: RowCounts = RowCounts()
     received_bytes: int = 0
     source_files: int = 0
     source_bytes: int = 0
     lag_ms: int | None = None
+    event_us: int | None = None
+    """The largest event time of the rows that it loaded."""
     marks: Mapping[str, str] = field(default_factory=dict)
     quarantine: tuple[str, ...] = ()
     """Where the bad rows of this split were put."""

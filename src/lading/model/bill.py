@@ -10,6 +10,7 @@ from lading.errors import RecordError
 from lading.ids import Incarnation, JobId, Token
 from lading.model.batch import Gap, Range, StagedFile
 from lading.model.positions import Positions
+from lading.model.state import StateRef
 from lading.model.tally import Tally
 
 
@@ -62,6 +63,8 @@ class Bill:
     """Where the bad rows of this commit were put, each with its position, its text and the reason."""
     first_error: str = ""
     """The first bad row of this commit, in words."""
+    state: StateRef | None = None
+    """What the job keeps between batches; None: nothing."""
     tally: Tally = Tally()
     totals: Tally = Tally()
     reason: str = ""
@@ -118,7 +121,8 @@ def _claims(bill: Bill) -> list[tuple[str, bool]]:
         ("it goes on from elsewhere without a rollback", bill.accepts_rollback or bill.continues == old),
         ("its seq does not follow the head it replaces", old is None or bill.seq > old.seq),
         ("its rows by fate do not add up", tally.rows.adds_up and totals.rows.adds_up),
-        ("its files do not hold the rows loaded", sum(f.rows for f in bill.files) == tally.rows.loaded),
+        ("its files do not hold the rows written", sum(f.rows for f in bill.files) == tally.written),
+        ("it writes other rows than it loads", bill.state is not None or tally.written == tally.rows.loaded),
         ("it counts other files than it lists", len(bill.files) == tally.data_files),
         ("it counts other bytes than its files have", sum(f.size_bytes for f in bill.files) == tally.data_bytes),
         ("its totals are smaller than its own part", before.rows.adds_up and min(_numbers(before)) >= 0),
@@ -134,5 +138,6 @@ def _numbers(tally: Tally) -> list[int]:
         tally.source_bytes,
         tally.data_files,
         tally.data_bytes,
+        tally.written,
         tally.commits,
     ]

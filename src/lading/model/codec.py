@@ -20,7 +20,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 from lading.errors import RecordError
 from lading.model.bill import Bill, check_bill
 
-VERSION = 4
+VERSION = 5
 
 _PLAIN = frozenset({type(None), bool, int, float, str})
 
@@ -48,7 +48,21 @@ def _bill_4(body: dict[str, Json]) -> dict[str, Json]:
     return {name: value for name, value in body.items() if name not in dropped}
 
 
-_UPGRADES: dict[int, Callable[[dict[str, Json]], dict[str, Json]]] = {1: _bill_2, 2: _bill_3, 3: _bill_4}
+def _bill_5(body: dict[str, Json]) -> dict[str, Json]:
+    """Form 5 has event times, a watermark, state, and rows that came too late or twice."""
+    positions = body["positions"]
+    partitions = {name: {**state, "event_us": None, "read_at": None} for name, state in positions["partitions"].items()}
+    body = {**body, "positions": {**positions, "partitions": partitions, "watermark_us": None}}
+    return {**body, "state": None, "tally": with_all_fates(body["tally"]), "totals": with_all_fates(body["totals"])}
+
+
+def with_all_fates(tally: dict[str, Json]) -> dict[str, Json]:
+    """A written Tally of the time when there were no watermarks and no state."""
+    rows = tally["rows"]
+    return {**tally, "rows": {**rows, "late": 0, "duplicate": 0}, "written": rows["loaded"]}
+
+
+_UPGRADES: dict[int, Callable[[dict[str, Json]], dict[str, Json]]] = {1: _bill_2, 2: _bill_3, 3: _bill_4, 4: _bill_5}
 
 
 def render_bill(bill: Bill) -> bytes:

@@ -18,6 +18,16 @@ class ErrorBudget:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WatermarkRule:
+    """How the watermark of a job follows from the event times that its partitions have reported."""
+
+    delay_us: int = 0
+    """So much later than others a row may come."""
+    idle_s: float | None = None
+    """After so long without anything to read a partition no longer holds the others back. None: it always does."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """One continuous load."""
 
@@ -29,3 +39,5 @@ class Job:
     limits: Limits = Limits()
     budget: ErrorBudget = ErrorBudget()
     on_data_loss: str = "PAUSE"
+    watermark: WatermarkRule | None = None
+    """None: the job has no event time."""

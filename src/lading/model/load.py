@@ -123,6 +123,55 @@ class RecordOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WatermarkSpec:
+    """The event time of a load, and how long it waits for rows that come late."""
+
+    column: str
+    """A column of the table, or of the source where the table has none of that name."""
+    delay_s: float = 0.0
+    idle_s: float = 300.0
+    """After so long a partition with nothing left to read does not hold the others back. 0: it always does."""
+    late_rows: str = "QUARANTINE"
+    """What becomes of a row behind the watermark: QUARANTINE keeps it, DROP only counts it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DedupSpec:
+    """Rows that come more than once are loaded once."""
+
+    keys: tuple[str, ...]
+    """Columns of the table: rows that have the same values in them are the same."""
+    horizon_s: float = 86_400.0
+    """How far apart the event times of two such rows may be."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AggregateSpec:
+    """One aggregate over the rows of a window."""
+
+    function: str
+    inputs: tuple[int, ...] = ()
+    """Which of the inputs it takes, by their places. None: it counts rows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowSpec:
+    """GROUP BY window(…): rows are added up by time and keys. Expressions are in the words of the statement; the
+    columns of the mapping are over what comes of it: g0 and so on for keys, r0 for aggregates, window_start and _end.
+    """
+
+    time: str
+    """The column with the event time."""
+    size_us: int
+    slide_us: int
+    """How far apart windows begin; as long as they are, unless they overlap."""
+    keys: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
+    aggregates: tuple[AggregateSpec, ...] = ()
+    having: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LoadSpec:
     """Everything that a job needs to know to run, but for its secrets."""
 
@@ -138,3 +187,8 @@ class LoadSpec:
     """For sources of files."""
     records: RecordOptions = RecordOptions()
     """For streams; files say it among the properties of their source."""
+    watermark: WatermarkSpec | None = None
+    """None: rows have no event time."""
+    dedup: DedupSpec | None = None
+    window: WindowSpec | None = None
+    """Results of windows are written, and not rows."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
@@ -31,6 +31,11 @@ class PartitionState:
     partition stays known for ever, so that it is never taken for a new one."""
     missing_since: datetime | None = None
     """Since when listings have lacked this finished partition. Listings can be old: one alone proves nothing."""
+    event_us: int | None = None
+    """The largest event time of the rows that were loaded from it, in microseconds since 1970. None: none yet, or the
+    job has no watermark."""
+    read_at: datetime | None = None
+    """When something was last read from it, or when it became known. Kept for jobs with a watermark only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +45,9 @@ class Positions:
     incarnation: str = ""
     """What tells this source from another of the same name (creation time, topic id). Empty: the source has none."""
     partitions: Mapping[str, PartitionState] = field(default_factory=dict)
+    watermark_us: int | None = None
+    """No row with an earlier event time is expected any more; those that come are late. It rides with the positions,
+    because it follows from what was read up to them: who goes back to older positions goes back to its watermark."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,3 +187,15 @@ def move_positions(positions: Positions, changes: Mapping[str, str | None]) -> P
             else replace(partitions[name], at=at, finished=False, marks={}, given_up=False, missing_since=None)
         )
     return replace(positions, partitions=partitions)
+
+
+def reset_event_times(positions: Positions, moved: Collection[str]) -> Positions:
+    """What an operator's move means for event time: the rows that come now may be of any.
+
+    The watermark begins again, with what is known of the partitions that were not moved.
+    """
+    partitions = {
+        name: replace(state, event_us=None, read_at=None) if name in moved else state
+        for name, state in positions.partitions.items()
+    }
+    return replace(positions, partitions=partitions, watermark_us=None) if moved else positions

@@ -38,13 +38,16 @@ class RowCounts(_Sum):
     loaded: int = 0
     unselected: int = 0
     error: int = 0
+    late: int = 0
+    """Their event time was before the watermark."""
+    duplicate: int = 0
+    """Their keys were loaded before, within the horizon."""
 
     @property
     def adds_up(self) -> bool:
         """Every row has exactly one fate."""
-        return min(self.total, self.loaded, self.unselected, self.error) >= 0 and (
-            self.total == self.loaded + self.unselected + self.error
-        )
+        fates = (self.loaded, self.unselected, self.error, self.late, self.duplicate)
+        return min(self.total, *fates) >= 0 and self.total == sum(fates)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +60,8 @@ class Tally(_Sum):
     source_bytes: int = 0
     data_files: int = 0
     data_bytes: int = 0
+    written: int = 0
+    """Rows of the data files. Those that were loaded, but for jobs that write results: these load rows into windows."""
     commits: int = 0
     """Commits that loaded something. Opening, edits and takeovers do not count."""
 

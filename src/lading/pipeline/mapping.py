@@ -13,10 +13,18 @@ from dataclasses import dataclass
 
 NOTE = "__note"
 """What Spark carries instead: null, or one letter for what the row is, and then what is to be said."""
-_RESERVED = re.compile(r"__(?:file|row|raw|error|note|where|selected|undecided|unread|reason|[svc]\d+)", re.IGNORECASE)
-PLACE, END, BAD, UNSELECTED = "P", "E", "B", "U"
-"""PLACE and END are no rows of the source: where the rows that follow are from, and the end of a split. BAD is followed
-by the size of the reason, the reason and the record."""
+_RESERVED = re.compile(
+    r"__(?:file|row|raw|error|note|where|selected|undecided|unread|reason|watermark|event|bucket|[svc]\d+)",
+    re.IGNORECASE,
+)
+WATERMARK, EVENT = "__watermark", "__event"
+"""For jobs with a watermark: that of the bill before, beside each row, and the event time of the row. In microseconds.
+It is a column and not a literal: Spark would compile its code again for each batch."""
+BUCKETS, BUCKET = 64, "__bucket"
+"""Into so many parts the keys of a job with state are divided."""
+PLACE, END, BAD, UNSELECTED, LATE = "P", "E", "B", "U", "L"
+"""PLACE and END are no rows of the source: where the rows that follow are from, and the end of a split. BAD and LATE
+are followed by the size of the reason, the reason and the record; LATE may stand alone."""
 SIZE_DIGITS = 9
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 
@@ -50,6 +58,14 @@ class RowMapping:
     where_unread: str | None = None
     """The same for WHERE: a strict job does not leave out a row that it cannot judge."""
     where_tells_by_null: bool = False
+    event: TargetColumn | None = None
+    """The event time of a row, for jobs with a watermark: a timestamp, never NULL."""
+    keys: tuple[str, ...] | None = None
+    """For jobs with state: the columns by which its rows are told apart. They say which bucket a row belongs to."""
+    window_us: tuple[int, int] | None = None
+    """For windows: how long they are, and how far apart they begin. A row is late when all of its windows closed."""
+    keeps_late: bool = True
+    """Rows behind the watermark go to quarantine; else they are only counted."""
     strict: bool = True
     """A value that does not fit its column makes a bad row; else it becomes NULL, or is cut when it is too long."""
 
@@ -65,26 +81,31 @@ def select_lists(mapping: RowMapping, source_columns: tuple[str, ...]) -> tuple[
     What is used twice gets a list of its own, because Spark then computes it once: values, casts, reasons, notes. The
     record as JSON is used in one place only, behind a condition: it is not computed for good rows.
     """
-    numbers = range(len(mapping.columns))
-    kept = [_source(n) for n in range(len(source_columns))]
+    targets, event = range(len(mapping.columns)), mapping.event
+    columns = mapping.columns if event is None else (*mapping.columns, event)
+    numbers = range(len(columns))
+    kept = [_source(n) for n in range(len(source_columns))] + ([WATERMARK] if event is not None else [])
     unread = _unread(mapping)
     values = [
         *(f"{quoted(name)} AS {_source(n)}" for n, name in enumerate(source_columns)),
         *(quoted(name) for name in source_columns if unread),
-        *(f"({column.expression or 'NULL'}) AS {_value(n)}" for n, column in enumerate(mapping.columns)),
+        *(f"({column.expression or 'NULL'}) AS {_value(n)}" for n, column in enumerate(columns)),
+        *([WATERMARK] if event is not None else []),
         f"({mapping.where or 'true'}) AS __where",
         NOTE,
     ]
     casts = [
         *kept,
         *(_value(n) for n in numbers),
-        *(f"{cast_text(column, _value(n))} AS {_cast(n)}" for n, column in enumerate(mapping.columns)),
+        *(f"{cast_text(column, _value(n))} AS {_cast(n)}" for n, column in enumerate(columns)),
         "coalesce(__where, false) AS __selected",
         *(f"{text} AS {name}" for name, text in unread.items()),
         NOTE,
     ]
     checks = [f"WHEN {name} IS NOT NULL THEN {name}" for name in unread]
-    checks += [check for n in numbers for check in _checks(mapping, n)]
+    checks += [check for n in targets for check in _checks(mapping, n)]
+    if event is not None:
+        checks += _event_checks(event, _value(numbers[-1]), _cast(numbers[-1]))
     # A row that WHERE leaves out is unselected, whatever else is wrong with it; one that cannot be read is bad, and in
     # strict mode one that WHERE cannot judge.
     is_judged = " AND __undecided IS NULL" if "__undecided" in unread else ""
@@ -94,12 +115,59 @@ def select_lists(mapping: RowMapping, source_columns: tuple[str, ...]) -> tuple[
     shown = ", ".join(f"'{_text(name)}', {_source(n)}" for n, name in enumerate(source_columns))
     record = f"to_json(named_struct({shown}))" if shown else "''"
     size = f"lpad(octet_length(__reason), {SIZE_DIGITS}, '0')"
+    time = _micros(event, _cast(numbers[-1])) if event is not None else ""
     note = (
         f"CASE WHEN {NOTE} IS NOT NULL THEN {NOTE} "
         f"WHEN __reason IS NOT NULL THEN encode(concat('{BAD}', {size}, __reason, {record}), 'UTF-8') "
-        f"WHEN NOT __selected THEN encode('{UNSELECTED}', 'UTF-8') END"
+        f"WHEN NOT __selected THEN encode('{UNSELECTED}', 'UTF-8') {_late(mapping, time, record)}END"
     )
-    return values, casts, reasons, [*(_filled(mapping, n) for n in numbers), f"{note} AS {NOTE}"]
+    filled = [_filled(mapping, n) for n in targets] + ([f"{time} AS {EVENT}"] if event is not None else [])
+    return values, casts, reasons, [*filled, *_bucket(mapping), f"{note} AS {NOTE}"]
+
+
+def _bucket(mapping: RowMapping) -> list[str]:
+    if mapping.keys is None:
+        return []
+    keys = [_stored(mapping, n) for n, column in enumerate(mapping.columns) if column.name in mapping.keys]
+    return [f"CAST(pmod(xxhash64({', '.join(keys)}), {BUCKETS}) AS int) AS {BUCKET}" if keys else f"0 AS {BUCKET}"]
+
+
+def _late(mapping: RowMapping, time: str, record: str) -> str:
+    """WHEN … THEN …: a row behind the watermark of the bill before. Without a watermark none is."""
+    if mapping.event is None:
+        return ""
+    is_late = f"WHEN {time} < {WATERMARK} THEN "
+    if mapping.window_us is not None:
+        size_us, slide_us = mapping.window_us
+        is_late = f"WHEN {time} - pmod({time}, {slide_us}) + {size_us} <= {WATERMARK} THEN "
+    if not mapping.keeps_late:
+        return f"{is_late}encode('{LATE}', 'UTF-8') "
+    shown = f"date_format(timestamp_micros({time}), 'yyyy-MM-dd HH:mm:ss.SSSSSS')"
+    mark = f"date_format(timestamp_micros({WATERMARK}), 'yyyy-MM-dd HH:mm:ss.SSSSSS')"
+    reason = f"concat('late: event time ', {shown}, ' is before the watermark ', {mark})"
+    size = f"lpad(octet_length({reason}), {SIZE_DIGITS}, '0')"
+    return f"{is_late}encode(concat('{LATE}', {size}, {reason}, {record}), 'UTF-8') "
+
+
+def _micros(event: TargetColumn, cast: str) -> str:
+    """Microseconds since 1970. A time without a zone counts as one of UTC, as the table formats have it."""
+    if event.type == "date":
+        return f"unix_date({cast}) * 86400000000"
+    if event.type == "timestamp_ntz":
+        return f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ '1970-01-01 00:00:00', {cast})"
+    return f"unix_micros({cast})"
+
+
+def _event_checks(event: TargetColumn, value: str, cast: str) -> list[str]:
+    """A row without event time is bad, also where values that do not fit become NULL: it belongs nowhere in time."""
+    missing = f"column {_text(event.name)}: NULL, and it is the event time of the job"
+    checks = [misfit(event, value, cast), f"WHEN {cast} IS NULL THEN '{missing}'"]
+    if event.is_text:
+        # Spark reads `12:00` as a time of today, which is another one tomorrow.
+        begins, ends = f"column {_text(event.name)}: no date in \\'", "\\', and it is the event time of the job"
+        told = f"concat('{begins}', substring({value}, 1, 100), '{ends}')"
+        checks.insert(0, f"WHEN {value} IS NOT NULL AND NOT {value} RLIKE '^ *[+-]?[0-9]{{4}}' THEN {told}")
+    return checks
 
 
 def quoted(name: str) -> str:
@@ -145,17 +213,23 @@ def cast_text(column: TargetColumn, value: str) -> str:
 
 
 def _filled(mapping: RowMapping, number: int) -> str:
+    return f"{_stored(mapping, number)} AS {quoted(mapping.columns[number].name)}"
+
+
+def _stored(mapping: RowMapping, number: int) -> str:
+    """A value as the table has it."""
     column, cast = mapping.columns[number], _cast(number)
     if column.max_length is not None and not mapping.strict:
-        cast = f"substring({cast}, 1, {column.max_length})"
-    return f"{cast} AS {quoted(column.name)}"
+        return f"substring({cast}, 1, {column.max_length})"
+    return cast
 
 
 def _checks(mapping: RowMapping, number: int) -> list[str]:
     column, value, cast = mapping.columns[number], _value(number), _cast(number)
     name = _text(column.name)
     checks = []
-    if mapping.strict:
+    # A key that cannot be read is not NULL: rows of different keys would be the same.
+    if mapping.strict or column.name in (mapping.keys or ()):
         checks.append(misfit(column, value, cast))
     if mapping.strict and column.max_length is not None:
         longer = f"length({cast}) > {column.max_length}"

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from lading.errors import StageError
 from lading.model.rows import SplitEnd
-from lading.pipeline.mapping import NOTE
+from lading.pipeline.mapping import NOTE, WATERMARK
 from lading.pipeline.notes import bad_notes, binaries, end_note, place_note
 from lading.pipeline.tasks import MAX_BYTES, TaskTools
 
@@ -22,7 +22,7 @@ _LARGE_ROWS, _LARGE_BYTES = 8 * 1024, 1024 * 1024
 def read_task(tools: TaskTools, schema: pa.Schema, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Read the splits whose numbers come in: rows, and notes about them. The last note of each split is its end."""
     splits = [tools.splits[number] for batch in numbers for number in batch.column(0).to_pylist()]
-    joining = _Joining(schema, most=tools.max_records)
+    joining = _Joining(schema, most=tools.max_records, watermark_us=tools.watermark_us)
     ended = 0
     for item in tools.read(splits):
         if isinstance(item, pa.RecordBatch):
@@ -40,8 +40,9 @@ def read_task(tools: TaskTools, schema: pa.Schema, numbers: Iterator[pa.RecordBa
 class _Joining:
     """Puts small batches together, with their notes between them."""
 
-    def __init__(self, schema: pa.Schema, *, most: int) -> None:
+    def __init__(self, schema: pa.Schema, *, most: int, watermark_us: int | None) -> None:
         self._schema = schema
+        self._watermark = pa.scalar(watermark_us, pa.int64())
         self._most = most
         self._waiting: list[pa.RecordBatch] = []
         self._count = self._size = 0
@@ -51,7 +52,11 @@ class _Joining:
         if not batch.num_rows:
             return
         self.note(place_note(batch))
-        columns = [batch.column(field.name) for field in self._schema if field.name != NOTE]
+        columns = [
+            pa.repeat(self._watermark, batch.num_rows) if field.name == WATERMARK else batch.column(field.name)
+            for field in self._schema
+            if field.name != NOTE
+        ]
         noted = pa.RecordBatch.from_arrays([*columns, bad_notes(batch)], schema=self._schema)
         if noted.num_rows >= _LARGE_ROWS or noted.nbytes >= _LARGE_BYTES:
             yield from self.flush()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from threading import Event, Thread, Timer
@@ -23,10 +24,11 @@ from lading.model.codec import decode
 from lading.pipeline.checked import CheckedSelect
 from lading.pipeline.environment import without_identity
 from lading.pipeline.errors import can_heal, cause_of
-from lading.pipeline.mapping import NOTE, RowMapping, select_lists
+from lading.pipeline.mapping import NOTE, WATERMARK, RowMapping, select_lists
 from lading.pipeline.reading import LONG_ROWS, read_task
 from lading.pipeline.sealing import Sealed, new_key, with_key
 from lading.pipeline.session import is_local
+from lading.pipeline.state.rules import StateStage
 from lading.pipeline.tasks import MAX_BYTES, MAX_RECORDS, TaskTools, write_task
 from lading.settings import lent_variables
 
@@ -60,6 +62,8 @@ class Stage:
     """The source has no keys of its own: it is read with the identity of the service."""
     writes_as_service: bool = False
     """The same for the files of the table."""
+    state: StateStage | None = None
+    """What is kept of the rows between batches; None: nothing."""
 
     def shares(self, tools: TaskTools) -> tuple[TaskTools, TaskTools]:
         """What those who read and those who write are given: the service's identity only where it is needed."""
@@ -77,7 +81,7 @@ class SparkStager:
         self._max_records = records_for(_COLUMN_BYTES * (len(stage.source) + len(stage.mapping.columns)))
         self._session: SparkSession | None = None
         self._select = CheckedSelect()
-        self._group = f"lading-{new_token():016x}"
+        self.group = self._group = f"lading-{new_token():016x}"
         self._is_late = False
         self._ended = Event()
         """Of the batch that runs."""
@@ -99,6 +103,17 @@ class SparkStager:
             ended.wait(_CANCEL_AGAIN_S)
 
     def stage(self, plan: BatchPlan) -> Sequence[Report]:
+        with self.watched():
+            return self._stage_in_time(plan)
+
+    @property
+    def session(self) -> SparkSession:
+        """The session of the job's batches."""
+        return self._session_of_job()
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Within this, work on Spark can be cut off, and is when it takes too long."""
         self._is_late = False
         self._ended = Event()
         timer = Timer(self._stage.timeout_s, self._end_late) if self._stage.timeout_s else None
@@ -106,7 +121,9 @@ class SparkStager:
             timer.daemon = True
             timer.start()
         try:
-            return self._stage_in_time(plan)
+            yield
+        except StageError as error:
+            raise (self._late() if self._is_late else error) from error
         finally:
             self._ended.set()
             if timer is not None:
@@ -120,7 +137,7 @@ class SparkStager:
         # Split numbers index the tuple that tasks are given.
         splits = tuple(sorted(plan.splits, key=lambda split: split.number))
         try:
-            rows = self._run(self._tools(splits), len(splits))
+            rows = self._run(self._tools(splits, plan.positions.watermark_us), len(splits))
         except (Py4JError, Py4JJavaError, PySparkException) as error:
             found = _LONG_ROWS.search(str(error))
             if found is None:
@@ -131,12 +148,13 @@ class SparkStager:
             return self._stage_in_time(plan)
         return [decode(Report, json.loads(row[0]), where="a task's report") for row in rows]
 
-    def _tools(self, splits: tuple[Split, ...]) -> TaskTools:
+    def _tools(self, splits: tuple[Split, ...], watermark_us: int | None) -> TaskTools:
         return replace(
             self._stage.tools,
             splits=splits,
             batch_id=f"{self._new_token():016x}",
             max_records=self._max_records,
+            watermark_us=watermark_us,
         )
 
     def _session_of_job(self) -> SparkSession:
@@ -152,7 +170,8 @@ class SparkStager:
         return self._session
 
     def _run(self, tools: TaskTools, count: int) -> list[tuple[str]]:
-        schema = pa.schema([*self._stage.source, pa.field(NOTE, pa.binary())])
+        hidden = [pa.field(WATERMARK, pa.int64())] if self._stage.mapping.event is not None else []
+        schema = pa.schema([*self._stage.source, *hidden, pa.field(NOTE, pa.binary())])
         self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", self._stage.pool)
         self._spark.sparkContext.setJobGroup(self._group, f"batch {tools.batch_id}")
         most = self._stage.most_tasks
@@ -170,23 +189,20 @@ class SparkStager:
             return written.collect()  # type: ignore[return-value]
 
     def _failed(self, error: Exception) -> SourceError:
-        if self._is_late:
-            msg = f"The batch took longer than {self._stage.timeout_s:g} seconds, which is its session.insert_timeout"
-            todo = "Give it more time, or make its batches smaller (s3.max_batch_files, s3.max_batch_bytes)."
-            return StageError(msg, left="Nothing of it was committed.", todo=todo)
-        cause = cause_of(error)
-        msg = f"The batch could not be staged: {cause}"
-        if not can_heal(error):
-            left, todo = (
-                "Nothing was committed; the position is unchanged.",
-                "Repair what it reads, then RESUME the job.",
-            )
-            return SourceError(msg, left=left, todo=todo)
-        return StageError(
-            msg,
-            left="Nothing was committed; the position is unchanged.",
-            todo="It is tried again; see the log for more.",
-        )
+        return self._late() if self._is_late else failed_batch(error)
+
+    def _late(self) -> StageError:
+        msg = f"The batch took longer than {self._stage.timeout_s:g} seconds, which is its session.insert_timeout"
+        todo = "Give it more time, or make its batches smaller (s3.max_batch_files, s3.max_batch_bytes)."
+        return StageError(msg, left="Nothing of it was committed.", todo=todo)
+
+
+def failed_batch(error: Exception) -> SourceError:
+    """What Spark said, for people; with a class that says whether it is worth trying again."""
+    msg, left = f"The batch could not be staged: {cause_of(error)}", "Nothing was committed; the position is unchanged."
+    if not can_heal(error):
+        return SourceError(msg, left=left, todo="Repair what it reads, then RESUME the job.")
+    return StageError(msg, left=left, todo="It is tried again; see the log for more.")
 
 
 def _read(sealed: Sealed, schema: pa.Schema, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

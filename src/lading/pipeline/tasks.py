@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lading.errors import StageError
-from lading.model.batch import Report, Split, StagedFile
+from lading.model.batch import Report, Split
 from lading.model.codec import encode
 from lading.model.rows import SplitEnd
 from lading.model.tally import RowCounts
-from lading.pipeline.mapping import BAD, END, NOTE, PLACE, UNSELECTED
+from lading.pipeline.mapping import BAD, END, EVENT, LATE, NOTE, PLACE, UNSELECTED
 from lading.pipeline.notes import Place, binaries, parse_bad
 
 MAX_RECORDS = 64 * 1024
@@ -35,7 +35,10 @@ class Writer(Protocol):
     """A table's writer."""
 
     def write(self, batch: pa.RecordBatch) -> None: ...
-    def close(self) -> tuple[StagedFile, ...]: ...
+    def close(self) -> tuple[Any, ...]:
+        """What it has written: staged files, or those of a spool."""
+        ...
+
     def abort(self) -> None: ...
 
 
@@ -57,6 +60,10 @@ class TaskTools:
     splits: tuple[Split, ...]
     columns: tuple[str, ...] = field(default=())
     """Columns of the table, in order."""
+    spools: bool = False
+    """The rows go to a spool and are merged with the state of the job, before anything of them is in the table."""
+    watermark_us: int | None = None
+    """That of the bill before: rows of an earlier event time are late."""
     max_records: int = MAX_RECORDS
     identity: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Variables of the service's own identity in a cloud, for what has no keys of its own."""
@@ -83,27 +90,29 @@ class _Writing:
         self._place: Place | None = None
         self._since = 0
         """Rows since the note about their place."""
-        self._unselected_note = binaries([UNSELECTED.encode()])[0]
+        self._unselected_note, self._late_note = binaries([UNSELECTED.encode(), LATE.encode()])
         self._reset()
 
     def _reset(self) -> None:
         self._writer: Writer | None = None
         self._quarantine: Quarantine | None = None
         self._first_error = ""
-        self._seen = self._loaded = self._unselected = self._bad = 0
+        self._seen = self._loaded = self._unselected = self._bad = self._late = 0
+        self._event_us: int | None = None
 
     def take(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         notes = batch.column(NOTE)
         if notes.null_count == batch.num_rows:
             self._rows(batch)
             return
-        # Rows that are left out may be many; all other notes are few.
-        is_told = pc.fill_null(pc.not_equal(notes, self._unselected_note), pc.is_null(self._unselected_note))
+        # Rows that are left out or late and not kept may be many; all other notes are few.
+        is_counted = pc.or_(pc.equal(notes, self._unselected_note), pc.equal(notes, self._late_note))
+        is_told = pc.fill_null(pc.invert(is_counted), False)
         start = 0
         for at in pc.indices_nonzero(is_told).to_pylist():
             note = notes[at].as_py()
-            if note[:1] == BAD.encode():
-                self._bad_row(note, self._since + at - start)
+            if note[:1] in (BAD.encode(), LATE.encode()):
+                self._kept_row(note, self._since + at - start)
                 continue
             self._rows(batch.slice(start, at - start))
             start = at + 1
@@ -131,21 +140,28 @@ class _Writing:
         notes = batch.column(NOTE)
         good = batch
         if notes.null_count < batch.num_rows:
-            left_out = pc.equal(notes, self._unselected_note)
-            self._unselected += pc.sum(left_out).as_py() or 0
+            self._unselected += pc.sum(pc.equal(notes, self._unselected_note)).as_py() or 0
+            self._late += pc.sum(pc.equal(notes, self._late_note)).as_py() or 0
             good = batch.filter(pc.is_null(notes))
         if good.num_rows:
+            if EVENT in good.schema.names:
+                latest = pc.max(good.column(EVENT)).as_py()
+                self._event_us = latest if self._event_us is None else max(latest, self._event_us)
             self._open_writer().write(good.select(list(self._tools.columns)))
             self._loaded += good.num_rows
 
-    def _bad_row(self, note: bytes, since: int) -> None:
+    def _kept_row(self, note: bytes, since: int) -> None:
+        """A row that goes to quarantine: it is bad, or late."""
         if self._quarantine is None:
             self._quarantine = self._tools.open_quarantine(f"{self._attempt}-{self._begun}")
         reason, raw = parse_bad(note)
         file, row = self._place.of(since) if self._place else ("", 0)
-        self._first_error = self._first_error or f"{file}, row {row}: {reason}"
         self._quarantine.add(file=file, row=row, reason=reason, raw=raw)
-        self._bad += 1
+        if note[:1] == LATE.encode():
+            self._late += 1
+        else:
+            self._first_error = self._first_error or f"{file}, row {row}: {reason}"
+            self._bad += 1
 
     def _open_writer(self) -> Writer:
         if self._writer is None:
@@ -154,27 +170,34 @@ class _Writing:
 
     def _finish(self, told: Mapping[str, Any]) -> pa.RecordBatch:
         split = self._tools.splits[told["split"]]
-        if not told["rows"] == self._seen == self._loaded + self._unselected + self._bad:
+        if not told["rows"] == self._seen == self._loaded + self._unselected + self._bad + self._late:
             msg = f"Split {split.number} read {told['rows']} rows, and {self._seen} came to the writer"
             raise StageError(msg, left="Nothing was committed.", todo="The batch is planned again.")
         # Records that can hold no row, such as a tombstone, are counted where they were read and came no further.
         skipped = told["skipped"]
         rows = RowCounts(
-            total=self._seen + skipped, loaded=self._loaded, unselected=self._unselected + skipped, error=self._bad
+            total=self._seen + skipped,
+            loaded=self._loaded,
+            unselected=self._unselected + skipped,
+            error=self._bad,
+            late=self._late,
         )
+        written = self._writer.close() if self._writer else ()
         report = Report(
             split=split.number,
             partition=split.partition,
             start=split.start,
             end=told["end"],
             finished=told["finished"],
-            files=self._writer.close() if self._writer else (),
+            files=() if self._tools.spools else written,
+            spool=written if self._tools.spools else (),
             rows=rows,
             received_bytes=told["received_bytes"],
             source_files=told["source_files"],
             source_bytes=told["source_bytes"],
             marks=told["marks"],
             lag_ms=told["lag_ms"],
+            event_us=self._event_us,
             quarantine=(self._quarantine.close(),) if self._quarantine else (),
             first_error=self._first_error,
         )

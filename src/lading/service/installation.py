@@ -255,7 +255,10 @@ class Installation:
         table = self.open_target(record)
         database, _, name = record.target.partition(".")
         target = Target(
-            table=table, entry=self.catalog.entry(database, name), quarantine=self.home.quarantine(record.job_id)
+            table=table,
+            entry=self.catalog.entry(database, name),
+            quarantine=self.home.quarantine(record.job_id),
+            state_copies=self.settings.service.state_copies,
         )
         load, addresses = self.open_source(record)
         context = open_context(record, load, self.clock, addresses)

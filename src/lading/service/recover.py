@@ -299,6 +299,7 @@ def _record_of(lading: Lading, bill: Bill, place: _Place) -> JobRecord:
         paused_at=lading.clock.now(),
         last_seen=bill.head,
         totals=bill.totals,
+        watermark_us=bill.positions.watermark_us,
         window_base=bill.totals.rows,
         last_success_at=bill.billed_at,
         current_offset=kind_of(spec.source.kind).position_text(bill.positions),

@@ -37,6 +37,7 @@ class JobFigures:
     auto_resume_tries: int = 0
     last_commit_at: datetime | None = None
     lag: Lag | None = None
+    watermark_us: int | None = None
     left_out: Mapping[str, int] = field(default_factory=dict)
     """Files that are not going to be loaded, by the reason."""
 
@@ -87,7 +88,8 @@ def _one(value: float | None) -> dict[Labels, float]:
 
 def _fates(job: JobFigures) -> dict[Labels, float]:
     rows = job.totals.rows
-    return {("loaded",): rows.loaded, ("unselected",): rows.unselected, ("error",): rows.error}
+    names = ("loaded", "unselected", "error", "late", "duplicate")
+    return {(name,): getattr(rows, name) for name in names}
 
 
 def _lag(unit: LagUnit, factor: float = 1.0) -> Callable[[JobFigures], Mapping[Labels, float]]:
@@ -186,6 +188,13 @@ _MEASURES: tuple[_Measure, ...] = (
         kind="gauge",
         help="Files that are in the source and not loaded yet.",
         values=_lag(LagUnit.FILES),
+    ),
+    _Measure(
+        name="lading_watermark_timestamp_seconds",
+        kind="gauge",
+        help="The watermark of a job that has one: no row with an earlier event time is expected.",
+        values=lambda job: _one(None if job.watermark_us is None else job.watermark_us / 1_000_000),
+        merge=min,
     ),
     _Measure(
         name="lading_files_left_out",

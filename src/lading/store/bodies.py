@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from lading.errors import RecordError
-from lading.model.codec import decode, encode
+from lading.model.codec import decode, encode, with_all_fates
 from lading.sql.statements.load_specs import spec_of_text
 
 T = TypeVar("T")
@@ -40,6 +40,44 @@ def _edit_2(body: dict[str, Any]) -> dict[str, Any]:
     return {**body, "event": {**event, "spec": _spec(event.get("definition"))}}
 
 
+def _job_5(body: dict[str, Any]) -> dict[str, Any]:
+    """Form 5 has rows that came too late, and loads that may have a watermark."""
+    if not isinstance(body, dict):
+        return body
+    window, task = body.get("window_base"), body.get("task")
+    return {
+        **_with_late(body, "totals"),
+        "watermark_us": None,
+        "window_base": {**window, "late": 0, "duplicate": 0} if isinstance(window, dict) else window,
+        "task": _with_late(task, "tally") if isinstance(task, dict) else task,
+        "spec": _with_watermark(body.get("spec")),
+    }
+
+
+def _edit_4(body: dict[str, Any]) -> dict[str, Any]:
+    event = body.get("event") if isinstance(body, dict) else None
+    if not isinstance(event, dict):
+        return body
+    return {**body, "event": {**event, "watermark_us": None, "spec": _with_watermark(event.get("spec"))}}
+
+
+def _task_2(body: dict[str, Any]) -> dict[str, Any]:
+    return _with_late(body, "tally") if isinstance(body, dict) else body
+
+
+def _bill_2(body: dict[str, Any]) -> dict[str, Any]:
+    return _with_late(_with_late(body, "tally"), "totals") if isinstance(body, dict) else body
+
+
+def _with_late(body: dict[str, Any], field: str) -> dict[str, Any]:
+    tally = body.get(field)
+    return {**body, field: with_all_fates(tally)} if isinstance(tally, dict) and "rows" in tally else body
+
+
+def _with_watermark(spec: Any) -> Any:
+    return {"watermark": None, "dedup": None, "window": None, **spec} if isinstance(spec, dict) else spec
+
+
 def _spec(text: Any) -> Any:
     return encode(spec_of_text(text)) if isinstance(text, str) else None
 
@@ -60,8 +98,10 @@ def _table_2(body: dict[str, Any]) -> dict[str, Any]:
 
 
 UPGRADES: dict[str, tuple[Upgrade, ...]] = {
-    "JobRecord": (_job_2, _job_3, _job_3),
-    "BegunEdit": (_edit_2, _edit_2),
+    "JobRecord": (_job_2, _job_3, _job_3, _job_5),
+    "BegunEdit": (_edit_2, _edit_2, _edit_4),
+    "TaskRecord": (_task_2,),
+    "BillEntry": (_bill_2,),
     "UserEntry": (_user_2,),
     "AccessTokenEntry": (_token_2,),
     "TableEntry": (_table_2,),

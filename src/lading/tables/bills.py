@@ -14,9 +14,13 @@ from lading.errors import HeadLostError, RecordError, UnknownOutcomeError
 from lading.ids import JobId, Token
 from lading.model.bill import Bill, Head
 from lading.model.codec import parse_bill, render_bill
+from lading.model.manifests import parse_manifest
+from lading.model.state import stamp_of
 from lading.storage.store import ObjectStore
 
 FOLDER = "_lading"
+_MANY_FILES = 100
+"""So many old files of state are worth a look."""
 
 
 class ResumeCopies(Protocol):
@@ -85,7 +89,7 @@ class StoredBills:
         """All bills there are, landed or not, lowest seq first."""
         prefix = f"{FOLDER}/{job_id}/"
         names = (key.removeprefix(prefix) for key in self._storage.keys(prefix))
-        return sorted(_head(name) for name in names if name.endswith(".json"))
+        return sorted(_head(name) for name in names if name.endswith(".json") and "/" not in name)
 
     def has_landed(self, job_id: JobId, head: Head, token: Token) -> bool:
         """Whether the commit with this token is the head or one that the head goes back to.
@@ -128,12 +132,38 @@ class StoredBills:
         for one in doomed:
             # Oldest first: what is left is always a whole run up to the head, also when the process dies in between.
             self._storage.delete([bill_key(job_id, one)])
+        self._prune_state(job_id, head, older_than)
         return len(doomed)
+
+    def _prune_state(self, job_id: JobId, newest: Head, older_than: datetime) -> None:
+        """Delete what no bill needs of the state, and what attempts left that were not committed.
+
+        Young files stay: somebody may be about to commit a bill that names them. Dies in here: some are gone that
+        nobody needs. A manifest that cannot be read keeps everything.
+        """
+        prefix, needed = f"{state_folder(job_id)}/", set[str]()
+        old = [key for key in self._storage.keys(prefix) if key.removeprefix(prefix) < stamp_of(older_than)]
+        if len(old) < _MANY_FILES:
+            return  # Finding out which of them are needed reads all bills.
+        for head in {newest, *self.heads(job_id)}:  # The file of the newest bill may be gone, and its copy is not.
+            state = self.read(job_id, head).state
+            if state is None or state.manifest in needed:
+                continue
+            content = self._storage.get(state.manifest)
+            if content is None:
+                return
+            needed |= {state.manifest, *(file.path for file in parse_manifest(content, where=state.manifest).files)}
+        self._storage.delete([key for key in old if key not in needed])
 
 
 def bill_key(job_id: JobId, head: Head) -> str:
     """Where a bill is kept, relative to the table."""
     return f"{FOLDER}/{job_id}/{head.bill_name}"
+
+
+def state_folder(job_id: JobId) -> str:
+    """Where a job keeps its state, relative to the table."""
+    return f"{FOLDER}/{job_id}/state"
 
 
 def _head(name: str) -> Head:

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from lading.testing import mutants_commit, mutants_files, mutants_runner, mutants_source
+from lading.testing import mutants_commit, mutants_files, mutants_runner, mutants_source, mutants_state
 from lading.testing.mutants import MUTANTS, applied
 
-__all__ = ["MUTANTS", "applied", "mutants_commit", "mutants_files", "mutants_runner", "mutants_source"]
+__all__ = [
+    "MUTANTS",
+    "applied",
+    "mutants_commit",
+    "mutants_files",
+    "mutants_runner",
+    "mutants_source",
+    "mutants_state",
+]

@@ -179,8 +179,8 @@ def _totals_since_restart(patch: Patch) -> None:
 def _error_rows_not_counted(patch: Patch) -> None:
     count = next_bill.tally_of
 
-    def blind(reports: Sequence[Report]) -> Tally:
-        tally = count(reports)
+    def blind(reports: Sequence[Report], files: Sequence[StagedFile], duplicates: int = 0) -> Tally:
+        tally = count(reports, files, duplicates)
         return replace(tally, rows=tally.rows - RowCounts(total=tally.rows.error, error=tally.rows.error))
 
     patch(next_bill, "tally_of", blind)

@@ -30,6 +30,8 @@ def attend(world: RunnerWorld, runner: Runner, record: JobRecord) -> Work:
         next_at = record.auto_resume.next_at
         if next_at is not None:
             world.clock.sleep(max(0.0, (next_at - world.clock.now()).total_seconds()))
+        # Somebody who reads why it stops sees that an ALTER was cut off, and finishes it.
+        yield from _finish_begun(world, runner)
         yield from _apply(world, runner, Tick(at=world.clock.now()))
         return
     cause = world.cause

@@ -119,6 +119,7 @@ class RunnerWorld(World):
         rows = max(1, int(ROWS * record.batch_scale))
         stager = WatchedStager(self.source, self._write, self.rng, faults=self.setting.faults / 3)
         stager.runner = runner
+        stager.spool = self.objects if self.setting.horizon is not None else None
         return SimulatedJob(self.new_coordinator(runner, stager, rows), rows)
 
     def new_coordinator(self, runner: Runner, stager: WatchedStager, rows: int = ROWS) -> Coordinator:
@@ -128,12 +129,14 @@ class RunnerWorld(World):
             start=self.setting.start,
             limits=Limits(rows=rows),
             on_data_loss=self.setting.on_data_loss,
+            watermark=self.setting.watermark,
         )
         ports = CoordinatorPorts(
             table=self.table,
             bills=self.bills,
             planner=Planner(self.source, self.clock, on_data_loss=job.on_data_loss),
             stager=stager,
+            merger=self.make_merger(self._write),
             clock=self.clock,
             new_token=lambda: Token(self.rng.randrange(1, 2**63)),
             followers=(self.records,),
@@ -312,6 +315,9 @@ class RunnerWorld(World):
             shown_totals=self.records.totals.get(self.job_id) if with_views else None,
             oldest_bill=self.oldest_bill,
             cleaned=frozenset(self.cleaned),
+            watermark=self.setting.watermark,
+            horizon=self.setting.horizon,
+            state_rows=self.objects.rows,
         )
 
     def _drain_quietly(self) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from random import Random
 
 from lading.errors import LadingError
+from lading.model.job import WatermarkRule
 from lading.testing.files_world import run_files_schedule
 from lading.testing.operator import edit
 from lading.testing.runner_world import OTHER_JOB, RunnerWorld
@@ -90,7 +91,15 @@ def _setting(rng: Random) -> Setting:
         prunes=rng.random() < 0.25,
         cleans=rng.random() < 0.25,
         has_neighbour=rng.random() < 0.3,
+        watermark=(watermark := _watermark(rng)),
+        horizon=rng.choice((None, 5, 40, 400)) if watermark is not None else None,
     )
+
+
+def _watermark(rng: Random) -> WatermarkRule | None:
+    if rng.random() < 0.4:
+        return None
+    return WatermarkRule(delay_us=rng.choice((0, 2, 10)), idle_s=rng.choice((None, 0.1, 1.0, 60.0)))
 
 
 def _events(world: RunnerWorld) -> list[tuple[int, Callable[[], None]]]:

@@ -21,7 +21,13 @@ class Row:
     key: int
     number: int
     fate: str
-    """loaded, unselected or error."""
+    """loaded, unselected or error. A row that would be loaded may be late."""
+    event: int = 0
+    """Its event time."""
+
+    def fate_at(self, watermark: int | None) -> str:
+        """Its fate in a batch that begins with this watermark."""
+        return "late" if self.fate == "loaded" and watermark is not None and self.event < watermark else self.fate
 
 
 @dataclass(slots=True)
@@ -77,7 +83,8 @@ class ScriptedSource:
             fate = "error" if draw < 0.05 else "unselected" if draw < 0.15 else "loaded"
             self.time += 1
             owner = self._owner(key)
-            owner.rows.append(Row(key, self._numbers[key], fate))
+            behind = self.rng.choice((0, 0, 1, 2, 5, 30))
+            owner.rows.append(Row(key, self._numbers[key], fate, self.time - behind))
             owner.times.append(self.time)
             self._numbers[key] += 1
 

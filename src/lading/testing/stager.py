@@ -9,6 +9,7 @@ from random import Random
 from lading.errors import StageError
 from lading.model.batch import BatchPlan, Report, Split, StagedFile
 from lading.model.tally import RowCounts
+from lading.testing.merger import StateObjects, spooled
 from lading.testing.source import Row, ScriptedSource, Shard, offset_of
 
 WriteFile = Callable[[str, Sequence[Row]], None]
@@ -32,9 +33,13 @@ class ScriptedStager:
         self.faults = faults
         self._attempts = 0
         self._written: dict[str, list[Row]] = {}
+        self._watermark: int | None = None
+        self.spool: StateObjects | None = None
+        """Where rows go that are merged with the state of the job. None: to the table."""
 
     def stage(self, plan: BatchPlan) -> Sequence[Report]:
         reports: list[Report] = []
+        self._watermark = self._watermark_of(plan)
         for split in plan.splits:
             if self._trouble():
                 # A first attempt wrote its files and died; Spark runs the split again and accepts only the second.
@@ -42,6 +47,9 @@ class ScriptedStager:
                 reports = self._collected(reports, rejected, accepted=False)
             reports = self._collected(reports, self._attempt(split), accepted=True)
         return self._delivered(reports)
+
+    def _watermark_of(self, plan: BatchPlan) -> int | None:
+        return plan.positions.watermark_us
 
     def _collected(self, reports: list[Report], report: Report, *, accepted: bool) -> list[Report]:
         return [*reports, report] if accepted else reports
@@ -66,8 +74,10 @@ class ScriptedStager:
         reading = self._reading(split, len(shard.rows) - start)
         end = self._end(start, reading)
         rows = shard.rows[self._first_row(shard, start) : start + reading.handed]
-        loaded = [row for row in rows if row.fate == "loaded"]
-        files = (self._staged(loaded),) if loaded else ()
+        fates = [row.fate_at(self._watermark) for row in rows]
+        loaded = [row for row, fate in zip(rows, fates, strict=True) if fate == "loaded"]
+        files = (self._staged(loaded),) if loaded and self.spool is None else ()
+        spool = (spooled(self.spool, self._file_name(), loaded),) if loaded and self.spool is not None else ()
         at_end = end == len(shard.rows)
         return Report(
             split=split.number,
@@ -76,12 +86,15 @@ class ScriptedStager:
             end=str(end) if end != start else split.start,
             finished=shard.closed and at_end,
             files=files,
+            spool=spool,
             rows=RowCounts(
                 total=len(rows),
                 loaded=len(loaded),
-                unselected=sum(row.fate == "unselected" for row in rows),
-                error=sum(row.fate == "error" for row in rows),
+                unselected=fates.count("unselected"),
+                error=fates.count("error"),
+                late=fates.count("late"),
             ),
+            event_us=max((row.event for row in loaded), default=None),
             received_bytes=10 * len(rows),
         )
 

@@ -13,8 +13,11 @@ from dataclasses import dataclass, field, replace
 from lading.errors import LadingError
 from lading.model.batch import GONE
 from lading.model.bill import Bill, BillKind, Head
+from lading.model.job import WatermarkRule
 from lading.model.positions import BEGINNING, PartitionState
+from lading.model.state import StateRef
 from lading.model.tally import RowCounts, Tally
+from lading.testing.merger import Kept, keys_of
 from lading.testing.source import Row, ScriptedSource, offset_of
 from lading.testing.verdict import CORRUPT, DUP, LOSS, PROGRESS_MISMATCH, REORDER, STUCK, Findings
 
@@ -59,6 +62,9 @@ class Evidence:
     """Bills below this seq were removed by the retention policy."""
     cleaned: frozenset[int] = frozenset()
     """Bills of these seqs were removed by other engines: views that had not followed them never will."""
+    watermark: WatermarkRule | None = None
+    horizon: int | None = None
+    state_rows: Callable[[StateRef | None], list[Kept] | None] = lambda state: []
 
 
 def verify(evidence: Evidence) -> Findings:
@@ -106,12 +112,15 @@ class _Walk:
             self._rewound |= {name for moved in evidence.promises.edits_asked.values() for name in moved}
         self._read: dict[str, list[tuple[int, int]]] = {}
         """What was read of each partition since an operator last moved it."""
+        self._before: Bill | None = None
 
     def run(self, lineage: list[Bill]) -> None:
         self._check_first(lineage[0])
         for before, bill in zip([None, *lineage], lineage, strict=False):
+            self._before = before
             if before is not None:
                 self._check_order(before, bill)
+                check_watermark(self._evidence, self._findings, before, bill)
             match bill.kind:
                 case BillKind.LOAD:
                     self._load(bill)
@@ -235,7 +244,12 @@ class _Walk:
             self._findings.expect(not gone or state.finished, LOSS, f"seq {bill.seq} forgot {name} unfinished")
 
     def _check_rows(self, bill: Bill, rows: list[Row]) -> None:
-        wanted = Counter(row for row in rows if row.fate == "loaded")
+        if self._before is None:
+            return  # The bill that says which rows were late is gone.
+        watermark = self._before.positions.watermark_us
+        loadable = [row for row in rows if row.fate_at(watermark) == "loaded"]
+        first = loadable if self._evidence.horizon is None else self._first_rows(self._before, bill, loadable)
+        wanted = Counter(first)
         got: Counter[Row] = Counter()
         for file in bill.files:
             held = self._evidence.file_rows(file.path)
@@ -245,12 +259,36 @@ class _Walk:
         lost, extra = wanted - got, got - wanted
         self._findings.expect(not lost, LOSS, f"seq {bill.seq} lacks {sum(lost.values())} rows of its ranges")
         self._findings.expect(not extra, DUP, f"seq {bill.seq} has {sum(extra.values())} rows beyond its ranges")
-        fates = Counter(row.fate for row in rows)
+        fates = Counter(row.fate_at(watermark) for row in rows)
         counted = RowCounts(
-            total=len(rows), loaded=fates["loaded"], unselected=fates["unselected"], error=fates["error"]
+            total=len(rows),
+            loaded=len(first),
+            duplicate=len(loadable) - len(first),
+            unselected=fates["unselected"],
+            error=fates["error"],
+            late=fates["late"],
         )
         told = f"seq {bill.seq} counts {bill.tally.rows}, recounted {counted}"
         self._findings.expect(bill.tally.rows == counted, PROGRESS_MISMATCH, told)
+
+    def _first_rows(self, before: Bill, bill: Bill, rows: list[Row]) -> list[Row]:
+        """Those whose keys were not loaded within the horizon, by what the bill before says was loaded."""
+        horizon, watermark = self._evidence.horizon or 0, before.positions.watermark_us
+        known, after = self._evidence.state_rows(before.state), self._evidence.state_rows(bill.state)
+        told = f"seq {bill.seq} names state that is not there"
+        if not self._findings.expect(known is not None and after is not None, CORRUPT, told):
+            return rows
+        seen, first = list(known or ()), list[Row]()
+        for row in rows:
+            near = [at for keys, at in seen if keys == keys_of(row) and -horizon < at - row.event < horizon]
+            if not near:
+                first.append(row)
+                seen.append((keys_of(row), row.event))
+        needed = {kept for kept in seen if watermark is None or kept[1] > watermark - horizon}
+        lost, strange = needed - set(after or ()), set(after or ()) - set(seen)
+        self._findings.expect(not lost, LOSS, f"seq {bill.seq} forgets {len(lost)} keys that it needs")
+        self._findings.expect(not strange, CORRUPT, f"seq {bill.seq} remembers {len(strange)} keys it never saw")
+        return first
 
     def _check_reading_order(self, bill: Bill, partition: str, rows: list[Row]) -> None:
         # Rows of a partition that an operator moved back come again after their successors, by intent; they are in
@@ -272,6 +310,32 @@ class _Walk:
             return
         lost = self._evidence.promises.edits_done - self._edits_seen
         self._findings.expect(not lost, PROGRESS_MISMATCH, f"edits were confirmed but are not in the lineage: {lost}")
+
+
+def check_watermark(evidence: Evidence, findings: Findings, before: Bill, bill: Bill) -> None:
+    """Worked out again from the rows of the bill and what the bill before said."""
+    rule, was, now = evidence.watermark, before.positions.watermark_us, bill.positions.watermark_us
+    if bill.kind is BillKind.EDIT:
+        return  # The operator may have lowered it; the epoch says so.
+    if bill.kind is not BillKind.LOAD or rule is None:
+        findings.expect(was == now, PROGRESS_MISMATCH, f"seq {bill.seq} moves the watermark from {was} to {now}")
+        return
+    known, finished = before.positions.partitions, {n for n, s in bill.positions.partitions.items() if s.finished}
+    ranges = {part.partition: part for part in bill.ranges}
+    marks: list[int | None] = []
+    for name, state in bill.positions.partitions.items():
+        old, part = known.get(name), ranges.get(name)
+        is_child = any(p in bill.positions.partitions and p not in finished for p in state.parents)
+        rows = evidence.source.rows(name, part.start, part.end) if part else []
+        times = [row.event for row in rows if row.fate_at(was) == "loaded"]
+        times += [old.event_us] if old is not None and old.event_us is not None else []
+        read_at = bill.planned_at if part or old is None or old.read_at is None else old.read_at
+        is_idle = rule.idle_s is not None and (bill.planned_at - read_at).total_seconds() >= rule.idle_s
+        if name not in finished and not is_child and not is_idle:
+            marks.append(max(times, default=None))
+    reached = None if not marks or None in marks else min(mark for mark in marks if mark is not None) - rule.delay_us
+    expected = max((mark for mark in (was, reached) if mark is not None), default=None)
+    findings.expect(now == expected, PROGRESS_MISMATCH, f"seq {bill.seq} has watermark {now}, not {expected}")
 
 
 def _check_followed(evidence: Evidence, findings: Findings, lineage: list[Bill]) -> None:

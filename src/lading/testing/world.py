@@ -6,7 +6,7 @@ generator, so a schedule replays exactly.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from random import Random
@@ -20,14 +20,15 @@ from lading.errors import FencedError, HeadLostError, LadingError, RolledBackErr
 from lading.ids import Incarnation, JobId, Token
 from lading.model.batch import Limits
 from lading.model.bill import Bill, Head
-from lading.model.job import Job
+from lading.model.job import Job, WatermarkRule
 from lading.model.positions import Positions
 from lading.model.tally import Tally
 from lading.plan.planner import Planner, Source
 from lading.tables.memory import MemoryBills
 from lading.testing.clock import ManualClock
 from lading.testing.faulty import FaultyTable
-from lading.testing.source import ScriptedSource
+from lading.testing.merger import ScriptedMerger, StateObjects
+from lading.testing.source import Row, ScriptedSource
 from lading.testing.stager import ScriptedStager
 from lading.testing.verdict import STOPPED, STUCK, Findings
 from lading.testing.verifier import Evidence, Promises, Version, check_all_read, verify
@@ -89,6 +90,9 @@ class Setting:
     prunes: bool = False
     cleans: bool = False
     """Other engines remove the bills, which no table format knows, as orphans."""
+    watermark: WatermarkRule | None = None
+    horizon: int | None = None
+    """Rows with the same keys are loaded once, within so much event time. None: all are."""
     has_neighbour: bool = False
     """A second job loads into the same table."""
 
@@ -111,6 +115,8 @@ class World:
     oldest_bill: int = 0
     cleaned: set[int] = field(default_factory=set)
     """Seqs of bills that another engine removed."""
+    objects: StateObjects = field(default_factory=StateObjects)
+    """What the job keeps between batches."""
     causes: Findings = field(default_factory=Findings)
     """Reasons for stopping that were not so."""
 
@@ -130,7 +136,17 @@ class World:
 
     def make_stager(self) -> Stager:
         """What reads it."""
-        return ScriptedStager(self.source, self.table.write_file, self.rng, faults=self.setting.faults / 3)
+        stager = ScriptedStager(self.source, self.table.write_file, self.rng, faults=self.setting.faults / 3)
+        stager.spool = self.objects if self.setting.horizon is not None else None
+        return stager
+
+    def make_merger(self, write_file: Callable[[str, Sequence[Row]], None]) -> ScriptedMerger | None:
+        """What merges its rows with the state, for jobs that have one."""
+        if self.setting.horizon is None:
+            return None
+        merger = ScriptedMerger(self.objects, write_file, self.rng)
+        merger.horizon, merger.faults = self.setting.horizon, self.setting.faults / 6
+        return merger
 
     def make_limits(self) -> Limits:
         """How large batches are."""
@@ -146,12 +162,14 @@ class World:
             start=self.setting.start,
             limits=self.make_limits(),
             on_data_loss=self.setting.on_data_loss,
+            watermark=self.setting.watermark,
         )
         outside = Outside(
             table=self.table,
             bills=self.bills,
             planner=Planner(self.make_source(), self.clock, on_data_loss=job.on_data_loss),
             stager=self.make_stager(),
+            merger=self.make_merger(self.table.write_file),
             clock=self.clock,
             new_token=lambda: Token(self.rng.randrange(1, 2**63)),
             followers=(self.store,),
@@ -247,6 +265,9 @@ class World:
             shown_totals=self.store.totals if with_views else None,
             oldest_bill=self.oldest_bill,
             cleaned=frozenset(self.cleaned),
+            watermark=self.setting.watermark,
+            horizon=self.setting.horizon,
+            state_rows=self.objects.rows,
         )
 
     def _drain(self) -> bool:

@@ -106,7 +106,7 @@ CREATE JOB x ON STREAMING DO INSERT INTO t SELECT city, sum(amount) FROM S3("uri
 
 --- group by
 CREATE JOB x ON STREAMING DO INSERT INTO t SELECT city FROM S3("uri"="a") GROUP BY city
---- ! NotSupportedError 1:75 GROUP BY is not possible in a streaming job
+--- ! NotSupportedError 1:84 GROUP BY needs exactly one window
 
 --- order by after where
 CREATE JOB x ON STREAMING DO INSERT INTO t SELECT city FROM S3("uri"="a") WHERE a > 1 ORDER BY city

@@ -11,19 +11,26 @@ from lading.model.batch import Limits
 from lading.model.job import ErrorBudget, Job
 from lading.model.load import LoadSpec
 from lading.net.addresses import AddressRules
+from lading.pipeline.mapping import RowMapping
 from lading.pipeline.quarantine import QuarantineFile
 from lading.pipeline.stager import Stage
+from lading.pipeline.state.files import StatePlace
+from lading.pipeline.state.rules import StateRule
 from lading.pipeline.tasks import TaskTools
 from lading.service.compile.column_defaults import with_defaults
 from lading.service.compile.compiled import Compiled
+from lading.service.compile.event_time import state_rule, watermark_rule, with_event_time, with_state
 from lading.service.compile.mapping import asked_columns, map_rows
 from lading.service.compile.partition_nulls import with_partition_nulls
+from lading.service.compile.windows import map_window_rows, row_load, window_rule
 from lading.service.security.endpoints import endpoints_of
 from lading.sources.files.properties import is_s3_uri
 from lading.sources.kind import OpenContext, OpenSource, SourceKind
 from lading.sources.registry import kind_of
+from lading.storage.store import open_store
 from lading.store.records import TableEntry
-from lading.tables.base import LakeTable
+from lading.tables.base import LakeTable, WriterSpec
+from lading.tables.bills import state_folder
 from lading.tables.registry import open_writer
 
 WINDOW_BATCHES = 10
@@ -37,16 +44,18 @@ class Target:
     table: LakeTable
     entry: TableEntry
     quarantine: str
+    state_copies: str = ""
+    """Where executors keep copies of state files that are far away. Empty: nowhere."""
 
 
 def compile_load(record: JobRecord, load: LoadSpec, target: Target, context: OpenContext) -> Compiled:
     """Check a load, with its secrets, against its table and its source, and put its parts together."""
     kind = kind_of(load.source.kind)
     kind.check(load)
-    columns, metadata = asked_columns(load, target.table.schema(), kind.metadata)
+    columns, metadata = asked_columns(row_load(load), target.table.schema(), kind.metadata)
     opened = kind.open(load, replace(context, reads_rows=True, columns=columns, metadata=metadata))
     try:
-        stage = _stage(load, kind, opened, target)
+        stage = _stage(load, kind, opened, target, state_folder(record.job_id))
     except BaseException:
         opened.close()
         raise
@@ -63,6 +72,7 @@ def compile_load(record: JobRecord, load: LoadSpec, target: Target, context: Ope
             if budget.max_errors is None
             else ErrorBudget(),
             on_data_loss=kind.on_data_loss(load.source.properties),
+            watermark=watermark_rule(load),
         ),
         kind=kind,
         source=opened,
@@ -112,14 +122,21 @@ def _limits(load: LoadSpec, opened: OpenSource, scale: float) -> Limits:
     )
 
 
-def _stage(load: LoadSpec, kind: SourceKind, opened: OpenSource, target: Target) -> Stage | None:
+def _stage(load: LoadSpec, kind: SourceKind, opened: OpenSource, target: Target, folder: str) -> Stage | None:
     if opened.schema is None:
         return None
     table, spec = target.table, target.table.writer_spec()
-    lengths = target.entry.spec.properties if target.entry.spec else {}
-    mapping = map_rows(load, table.schema(), lengths, opened.schema, opened.knows)
-    return Stage(
-        mapping=with_partition_nulls(with_defaults(mapping, spec), spec),
+    lengths, schema = target.entry.spec.properties if target.entry.spec else {}, table.schema()
+    if load.window is None:
+        mapping = map_rows(load, schema, lengths, opened.schema, opened.knows)
+        rule: StateRule | None = state_rule(load, schema, mapping)
+        mapping = _written(mapping, spec)
+    else:
+        mapping = map_window_rows(load, load.window, opened.schema, opened.knows)
+        window = window_rule(load, load.window, mapping, schema, lengths)
+        rule = replace(window, mapping=_written(window.mapping, spec))
+    stage = Stage(
+        mapping=with_event_time(mapping, load, opened.schema),
         source=opened.schema,
         tools=TaskTools(
             read=opened.read,
@@ -127,7 +144,7 @@ def _stage(load: LoadSpec, kind: SourceKind, opened: OpenSource, target: Target)
             open_quarantine=partial(QuarantineFile, target.quarantine),
             batch_id="",
             splits=(),
-            columns=tuple(table.schema().names),
+            columns=tuple(column.name for column in mapping.columns),
         ),
         most_tasks=load.limits.tasks,
         timeout_s=load.session.timeout_s,
@@ -135,3 +152,14 @@ def _stage(load: LoadSpec, kind: SourceKind, opened: OpenSource, target: Target)
         reads_as_service=kind.uses_service_identity(load.source.properties),
         writes_as_service=is_s3_uri(spec.location) and not spec.options.access_key,
     )
+    place = StatePlace(
+        open=partial(open_store, spec.location, spec.options),
+        folder=folder,
+        copies=target.state_copies if is_s3_uri(spec.location) else "",
+    )
+    return with_state(stage, rule, schema, place)
+
+
+def _written(mapping: RowMapping, spec: WriterSpec) -> RowMapping:
+    """What fills the columns of a table, with their defaults, and what its partitions do to NULL."""
+    return with_partition_nulls(with_defaults(mapping, spec), spec)

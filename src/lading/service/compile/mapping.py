@@ -9,7 +9,7 @@ into them: they become one condition over those.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -25,6 +25,8 @@ from lading.sql.statements.load_specs import TranslatedMapping, translate_mappin
 from lading.sql.statements.tables import LENGTH_PROPERTY
 from lading.tables.types import spark_type
 
+_STORED = frozenset(("TEXT", "BOOLEAN", "INTEGER", "DECIMAL", "DOUBLE", "DATE", "DATETIME", "MOMENT"))
+"""Kinds of values that state can keep."""
 _ZONE = "[0-9]:[0-9]{2}(:[0-9]{2}([.][0-9]+)?)? ?(Z|[+-][0-9]{1,2}(:?[0-9]{2})?|[A-Za-z_]+(/[A-Za-z_]+)*)$"
 """What ends a time that says its own zone."""
 
@@ -79,6 +81,11 @@ def map_rows(
         raise ConfigError(msg, left="Nothing was changed.", todo="Rename it in the source.")
     form = _SelectMapper if load.mapping.is_select else _ColumnsMapper
     return form(load, target, lengths, source, knows).run()
+
+
+def map_values(load: LoadSpec, source: pa.Schema, kinds: Sequence[Callable[[str], str]], knows: str = "") -> RowMapping:
+    """The expressions of a SELECT as columns c0, c1, … with types of their own, and its WHERE."""
+    return _ValuesMapper(load, pa.schema([]), {}, source, knows).values(kinds)
 
 
 class _Mapper:
@@ -181,6 +188,37 @@ class _SelectMapper(_Mapper):
             bare,
             expression=zoned(typed.text, bare.type, zone) if is_zoned else typed.text,
             is_text=is_text,
+            unread=typed.unread,
+            tells_by_null=typed.tells_by_null,
+        )
+
+
+class _ValuesMapper(_SelectMapper):
+    """Expressions over the source, each as a column of its own: what state needs of a row."""
+
+    def values(self, kinds: Sequence[Callable[[str], str]]) -> RowMapping:
+        """`kinds` says for each what a value of its type is read as."""
+        if missing := sorted(set(_used_names(self._translated)) - set(self._source.names)):
+            raise self._unknown(missing)
+        scope = Scope(columns={field.name.lower(): ScopeColumn(type=source_type(field.type)) for field in self._source})
+        where = self._translated.where
+        filters = [type_expression(where, scope, is_condition=True)] if where is not None else []
+        given = [column.expression for column in self._translated.columns or () if column.expression is not None]
+        pairs = enumerate(zip(given, kinds, strict=True))
+        return self._row_mapping([self._value(n, made, kind, scope) for n, (made, kind) in pairs], filters)
+
+    def _value(
+        self, number: int, expression: SparkExpression, kind: Callable[[str], str], scope: Scope
+    ) -> TargetColumn:
+        typed = type_expression(expression, scope)
+        if typed.type.kind.name not in _STORED:
+            msg = f"{expression.text} has a type that cannot be kept"
+            raise SqlError(msg, todo="CAST it to a number, a text or a time.")
+        return TargetColumn(
+            name=f"c{number}",
+            type=kind(typed.type.spark_name),
+            expression=typed.text,
+            is_text=typed.type == TEXT,
             unread=typed.unread,
             tells_by_null=typed.tells_by_null,
         )

@@ -31,7 +31,6 @@ from lading.jobs.record import JobRecord, JobState
 from lading.jobs.transition import transition
 from lading.model.bill import Bill, BillKind, Head
 from lading.model.moves import PartitionMove
-from lading.model.positions import Positions
 from lading.service.compile.compiler import window_of
 from lading.service.compile.sourced import AnyJob, source_of
 from lading.service.edits.audit import apply, audit, compact
@@ -69,8 +68,10 @@ class Edit:
     is_new_source: bool = False
     has_lost_secrets: bool = False
     """The old secrets cannot be opened, and all of them are given again."""
-    restored: Positions | None = None
-    """All positions as they were before the edit that is taken back."""
+    restored: Bill | None = None
+    """The commit whose positions and state come back, all of them."""
+    resets_state: bool = False
+    """What the job keeps of its rows is forgotten."""
     action: str = ALTER
     reason: str = ""
     statement: Statement | None = None
@@ -78,7 +79,7 @@ class Edit:
 
     @property
     def is_move(self) -> bool:
-        return bool(self.moves) or self.is_new_source or self.restored is not None
+        return bool(self.moves) or self.is_new_source or self.restored is not None or self.resets_state
 
 
 def check_paused(record: JobRecord, session: Session) -> None:
@@ -92,10 +93,16 @@ def plan_of(edit: Edit) -> EditPlan:
     return EditPlan(
         job=str(edit.record.full_name),
         moves=edit.moves,
-        changed=changed_parts(edit.old, edit.new),
+        changed=changed_parts(edit.old, edit.new) | _state_change(edit),
         is_done=False,
         seen=mark_of(edit.record, edit.seen, edit.facts.get("undoes", "")),
     )
+
+
+def _state_change(edit: Edit) -> dict[str, tuple[str, str]]:
+    if edit.resets_state:
+        return {"state and watermark": ("kept", "begin again")}
+    return {"state": ("of now", f"of commit {edit.restored.seq}")} if edit.restored is not None else {}
 
 
 def check_seen(edit: Edit, seen: str) -> None:
@@ -168,7 +175,7 @@ def _commit_in_turn(session: Session, edit: Edit) -> EditPlan:
             keep_begun(lading.store, job_id, begun)
             bill, shown = _commit_move(session, edit, _with(_unchanged(session, edit), event))
             forget_lag(lading.watches, job_id)
-            event = replace(event, moved=bill.head, current_offset=shown)
+            event = replace(event, moved=bill.head, current_offset=shown, watermark_us=bill.positions.watermark_us)
     except UnknownOutcomeError:
         raise  # It may have landed, and is finished then: with its secrets.
     except Exception:
@@ -234,11 +241,13 @@ def _commit_move(session: Session, edit: Edit, changed: JobRecord) -> tuple[Bill
     coordinator, compiled = lading.coordinator(changed)
     try:
         if edit.restored is not None and seen is not None:
-            steps = coordinator.restore(edit.restored, reason=reason, seen=seen)
+            back = edit.restored
+            steps = coordinator.restore(back.positions, state=back.state, reason=reason, seen=seen)
         elif edit.is_new_source:
             steps = coordinator.reopen(reason=reason, seen=seen)
         else:
-            steps = coordinator.edit({move.partition: move.end for move in edit.moves}, reason=reason, seen=seen)
+            moves = {move.partition: move.end for move in edit.moves}
+            steps = coordinator.edit(moves, reason=reason, seen=seen, resets_state=edit.resets_state)
         bill = run_steps(steps)
         return bill, compiled.show_position(bill.positions)
     finally:
@@ -287,6 +296,8 @@ def _audit(session: Session, edit: Edit) -> AuditEntry:
         facts["why"] = edit.reason
     if changed:
         facts["changed"] = compact(changed)
+    if edit.resets_state:
+        facts["state"] = "reset"
     if edit.moves:
         facts["positions"] = compact({move.partition: [move.start, move.end] for move in edit.moves})
     if has_new_secrets(edit.old, edit.new):

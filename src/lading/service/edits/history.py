@@ -49,8 +49,20 @@ def cut_off_edit(lading: Installation, record: JobRecord, saved: Collection[str]
     return edited if edited is not None and name_of(edited) not in saved else None
 
 
-def positions_before(session: Session, record: JobRecord, head: str, saved: Collection[str]) -> tuple[Bill, Positions]:
-    """The newest bill, and the positions before the edit. Raises JobStateError when rows were loaded since.
+def bill_of_commit(session: Session, record: JobRecord, seq: int) -> tuple[Bill, Bill]:
+    """The newest bill, and that of one of the commits that made the job what it is. Raises JobStateError."""
+    newest, oldest = None, None
+    for bill in _lineage(session.lading, record):
+        newest, oldest = newest or bill, bill
+        if bill.seq == seq:
+            return newest, bill
+    known = f"Bills are kept of the commits {oldest.seq} to {newest.seq}." if oldest and newest else "It has none yet."
+    msg = f"There is no commit {seq} of job {record.full_name} to go back to"
+    raise JobStateError(msg, left="Nothing was changed.", todo=known, job_id=record.job_id)
+
+
+def bill_before(session: Session, record: JobRecord, head: str, saved: Collection[str]) -> tuple[Bill, Bill]:
+    """The newest bill, and that of before the edit. Raises JobStateError when rows were loaded since.
 
     Edits before it that were cut off never became part of the definition that is put back: they are passed over.
     """
@@ -59,7 +71,7 @@ def positions_before(session: Session, record: JobRecord, head: str, saved: Coll
         newest = newest or bill
         if edited is not None and not _is_passed_over(bill, saved):
             _refuse_loaded(record, loads)
-            return newest, bill.positions
+            return newest, bill
         if edited is None and name_of(bill) == head:
             edited = bill
         elif edited is None and bill.kind is BillKind.LOAD:

@@ -150,6 +150,7 @@ def accept(
         event = RollbackAccepted(
             head=bill.head,
             totals=bill.totals,
+            watermark_us=bill.positions.watermark_us,
             current_offset=offset,
             message=f"User {session.user} accepted the rollback of the table: {what}",
             at=lading.clock.now(),

@@ -9,11 +9,10 @@ from lading.errors import JobStateError
 from lading.jobs.record import JobRecord
 from lading.model.bill import Bill, Head
 from lading.model.moves import PartitionMove
-from lading.model.positions import Positions
 from lading.service.compile.sourced import AnyJob, source_of
 from lading.service.edits.begun import settled
 from lading.service.edits.edit import UNDO, Edit, check_paused
-from lading.service.edits.history import cut_off_edit, last_edit, moves_back, name_of, positions_before
+from lading.service.edits.history import bill_before, cut_off_edit, last_edit, moves_back, name_of
 from lading.service.edits.written import statement_of
 from lading.service.session import Session
 from lading.sources.registry import kind_of
@@ -38,12 +37,12 @@ def prepare_undo(session: Session, found: JobRecord, *, reason: str = "", statem
         raise JobStateError(msg, left="Nothing was changed.", todo="See SHOW LOAD AUDIT.", job_id=record.job_id)
     old = statement_of(session.lading, record)
     new = _statement_before(session, record, entry.facts)
-    restored: Positions | None = None
+    restored: Bill | None = None
     moves: tuple[PartitionMove, ...] = ()
     seen: Head | None = None
     if head := entry.facts.get("head"):
-        newest, restored = positions_before(session, record, head, saved)
-        seen, moves = newest.head, moves_back(kind_of(source_of(old).name), newest.positions, restored)
+        newest, restored = bill_before(session, record, head, saved)
+        seen, moves = newest.head, moves_back(kind_of(source_of(old).name), newest.positions, restored.positions)
     return Edit(
         record=record,
         old=old,
@@ -75,13 +74,13 @@ def _undo_cut_off(
 ) -> Edit:
     """Only the position is taken back: the definition was not changed."""
     old = statement_of(session.lading, record)
-    newest, restored = positions_before(session, record, name_of(edited), saved)
+    newest, restored = bill_before(session, record, name_of(edited), saved)
     return Edit(
         record=record,
         old=old,
         new=old,
         seen=newest.head,
-        moves=moves_back(kind_of(source_of(old).name), newest.positions, restored),
+        moves=moves_back(kind_of(source_of(old).name), newest.positions, restored.positions),
         restored=restored,
         action=UNDO,
         reason=reason,

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from lading.clock import Clock
 from lading.commit.coordinator import Coordinator
-from lading.commit.protocols import Stager
+from lading.commit.protocols import Merger, Stager
 from lading.ids import Incarnation
 from lading.jobs.record import JobRecord
 from lading.model.batch import Limits
@@ -25,8 +25,13 @@ from lading.tables.maintenance import CarePolicy
 _LOG = logging.getLogger("lading.jobs")
 
 
-class CancellableStager(Stager, Protocol):
+class CancellableStager(Stager, Merger, Protocol):
     """A stager whose batch can be cut off by another thread; `stage` then raises."""
+
+    @property
+    def merges(self) -> bool:
+        """Whether the load has state."""
+        ...
 
     def cancel(self) -> None: ...
 

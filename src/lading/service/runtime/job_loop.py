@@ -256,7 +256,14 @@ class JobLoop(Generic[J]):
         self._ports.tell_opened(job, bill)
         is_retry, self._is_retry = self._is_retry, False
         shown, at = job.shown(bill), self._now()
-        event = Opened(head=bill.head, totals=bill.totals, current_offset=shown, is_retry=is_retry, at=at)
+        event = Opened(
+            head=bill.head,
+            totals=bill.totals,
+            watermark_us=bill.positions.watermark_us,
+            current_offset=shown,
+            is_retry=is_retry,
+            at=at,
+        )
         yield from self.tell(event)
         return job
 
@@ -303,6 +310,7 @@ class JobLoop(Generic[J]):
             head=bill.head,
             tally=bill.tally,
             totals=bill.totals,
+            watermark_us=bill.positions.watermark_us,
             first_bad_row=bill.first_error,
             current_offset=shown,
             end_offset=opened.shown_end() or shown,

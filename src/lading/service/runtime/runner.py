@@ -201,6 +201,7 @@ class JobRunner:
             bills=table.bills,
             planner=planner,
             stager=stager,
+            merger=stager if stager.merges else None,
             clock=self.clock,
             new_token=new_token,
             followers=(self._tools.store,),

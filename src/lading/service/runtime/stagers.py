@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from lading.ids import new_token
 from lading.model.batch import BatchPlan, Report
+from lading.model.state import StateChange, StateRef
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,12 +24,27 @@ class LazyStager:
         self._made: SparkStager | None = None
 
     def stage(self, plan: BatchPlan) -> Sequence[Report]:
+        return self._stager().stage(plan)
+
+    def _stager(self) -> SparkStager:
         from lading.pipeline.stager import SparkStager
 
         spark = self._spark()
         if self._made is None or self._made.spark is not spark:  # Spark may have been started again.
             self._made = SparkStager(spark, self._stage, new_token)
-        return self._made.stage(plan)
+        return self._made
+
+    def merge(self, plan: BatchPlan, reports: Sequence[Report], state: StateRef | None) -> StateChange:
+        """For loads with state: what becomes of the rows that were read."""
+        from lading.pipeline.state.merging import new_merger
+
+        stager = self._stager()
+        with stager.watched():
+            return new_merger(stager, self._stage, new_token).merge(plan, reports, state)
+
+    @property
+    def merges(self) -> bool:
+        return self._stage.state is not None
 
     def cancel(self) -> None:
         if self._made is not None:
@@ -38,8 +54,13 @@ class LazyStager:
 class NoStager:
     """Stands where a stager would, while there is no file to learn the columns from, and for edits."""
 
+    merges = False
+
     def stage(self, plan: BatchPlan) -> Sequence[Report]:
         return ()
+
+    def merge(self, plan: BatchPlan, reports: Sequence[Report], state: StateRef | None) -> StateChange:
+        return StateChange(state=state)
 
     def cancel(self) -> None:
         pass

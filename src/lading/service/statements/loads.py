@@ -24,6 +24,8 @@ from lading.service.edits.create import create_open_job
 from lading.service.edits.edit import Edit, check_paused
 from lading.service.edits.lost_secrets import statement_to_alter
 from lading.service.edits.plan import plan_given_up, plan_moves, plan_new_source
+from lading.service.edits.state_moves import PROPERTY as STATE_PROPERTY
+from lading.service.edits.state_moves import take_state_word, with_state_word
 from lading.service.edits.written import statement_of
 from lading.service.result import Result, done
 from lading.service.runtime.ended_jobs import tell_table
@@ -260,14 +262,21 @@ def prepare_alter(session: Session, statement: AlterJob | AlterRoutineLoad) -> E
     name = statement.name if isinstance(statement.name, QualifiedName) else QualifiedName(name=statement.name)
     record = settled(session.lading, operable(session, dialect_of(statement), name))
     check_paused(record, session)
+    word, properties = take_state_word(statement.properties)
+    statement = replace(statement, properties=properties)
     # Keys that cannot be opened any more matter only where the old source is kept.
     if isinstance(statement, AlterJob):
         whole = statement_to_alter(session, record, statement.insert.source if statement.insert else None)
-        change = _changed_job(session, record, _form(record, whole.statement, CreateJob), statement)
+        old = _form(record, whole.statement, CreateJob)
+        is_state_alone = bool(word) and not properties and statement.insert is None
+        change = (
+            _Change(new=old, statement=statement) if is_state_alone else _changed_job(session, record, old, statement)
+        )
     else:
         whole = statement_to_alter(session, record, statement.source)
         change = _changed_routine(session, record, _form(record, whole.statement, CreateRoutineLoad), statement)
-    return Edit(
+    said = {**change.statement.properties, **({STATE_PROPERTY: word} if word else {})}
+    edit = Edit(
         record=record,
         old=whole.statement,
         new=change.new,
@@ -276,8 +285,9 @@ def prepare_alter(session: Session, statement: AlterJob | AlterRoutineLoad) -> E
         is_new_source=change.is_new_source,
         has_lost_secrets=whole.has_lost_secrets,
         reason=statement.comment or "",
-        statement=change.statement,
+        statement=replace(change.statement, properties=said),
     )
+    return with_state_word(session, edit, word)
 
 
 def _changed_job(session: Session, record: JobRecord, old: CreateJob, statement: AlterJob) -> _Change:
@@ -342,7 +352,7 @@ def prepare_move(session: Session, record: JobRecord, positions: Mapping[str, st
     with closing(_opened(session, record, old)) as opened:
         moves = plan_moves(kind, opened, known, positions)
     new = replace(old, properties=kind.moved(old.properties, moves))
-    return Edit(record=record, old=old, new=new, seen=seen, moves=moves, reason=reason)
+    return with_state_word(session, Edit(record=record, old=old, new=new, seen=seen, moves=moves, reason=reason), "")
 
 
 def _form(record: JobRecord, found: AnyJob, form: type[_T]) -> _T:

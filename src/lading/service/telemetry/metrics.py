@@ -264,6 +264,7 @@ class _StoreCollector(Collector):
                 failures=record.failures,
                 auto_resume_tries=record.auto_resume.tries,
                 last_commit_at=record.last_success_at,
+                watermark_us=record.watermark_us,
                 lag=self._lookout.lag(record.job_id, now),
                 left_out=self._lookout.left_out(record.job_id),
             )

@@ -6,6 +6,7 @@ from typing import Any
 
 from lading.jobs.record import JobRecord
 from lading.jobs.tasks import TaskRecord
+from lading.jobs.views import render_event_time
 from lading.model.bill import Bill
 from lading.model.tally import Tally
 from lading.service.security.redaction import redact
@@ -49,6 +50,7 @@ def show_job(record: JobRecord, totals: Tally, rates: Rates, lag: Lag | None) ->
         resumes_at=record.auto_resume.next_at,
         lag=show_lag(lag) if lag else None,
         totals=totals,
+        watermark=render_event_time(record.watermark_us),
         rows_per_s=rates.rows_per_s,
         bytes_per_s=rates.bytes_per_s,
         last_commit_at=record.last_success_at,
@@ -102,7 +104,13 @@ def show_lag(lag: Lag) -> LagView:
 def show_partitions(bill: Bill) -> tuple[PartitionView, ...]:
     """Where a job stands, by partition."""
     return tuple(
-        PartitionView(partition=redacted(name), at=redacted(state.at), finished=state.finished, parents=state.parents)
+        PartitionView(
+            partition=redacted(name),
+            at=redacted(state.at),
+            finished=state.finished,
+            parents=state.parents,
+            event_time=render_event_time(state.event_us),
+        )
         for name, state in sorted(bill.positions.partitions.items())
     )
 

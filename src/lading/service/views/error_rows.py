@@ -36,7 +36,7 @@ def _bills_with_errors(lading: Installation, record: JobRecord) -> Iterator[Bill
     table, before = None, None
     while entries := lading.store.list_bills(record.job_id, limit=500, before_seq=before):
         for entry in entries:
-            if entry.tally.rows.error:
+            if entry.tally.rows.error or entry.tally.rows.late:
                 table = table or lading.open_target(record)
                 try:
                     yield table.bills.read(record.job_id, entry.head)

@@ -33,6 +33,8 @@ class PartitionView:
     """Next to read; empty for the beginning."""
     finished: bool
     parents: tuple[str, ...] = ()
+    event_time: str | None = None
+    """The latest of its rows; None for jobs without a watermark."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +77,8 @@ class JobView:
     """When it goes on without a person, if that is due."""
     lag: LagView | None
     totals: Tally
+    watermark: str | None
+    """No row with an earlier event time is expected; None: the job has none, or none yet."""
     rows_per_s: float
     """Over the last minutes."""
     bytes_per_s: float

@@ -9,6 +9,8 @@ from typing import Any
 
 from lading.errors import SqlError
 from lading.model.file_offset import file_name_or_none
+from lading.model.load import DedupSpec, WatermarkSpec
+from lading.sql.properties.state import STATE_PROPERTY_NAMES, read_dedup, read_watermark
 from lading.sql.properties.values import Rule, boolean, ratio, read_fields, refuse, timezone, whole, word
 
 MIN_BATCH_BYTES = 100 * 1024 * 1024
@@ -54,6 +56,8 @@ class StreamingJobProperties:
     """Files that are loaded wherever they sort, once."""
     settle_s: int | None = None
     """For so many seconds a file on a disk must not have been modified. None: as the installation has it."""
+    watermark: WatermarkSpec | None = None
+    dedup: DedupSpec | None = None
     session: SessionVariables = field(default_factory=SessionVariables)
     kept: Mapping[str, str] = field(default_factory=dict)
     """Properties that begin with two underscores."""
@@ -115,13 +119,15 @@ _SESSION_RULES = (
     Rule(name="query_timeout", field="query_timeout_s", read=_timeout),
     Rule(name="time_zone", field="time_zone", read=timezone),
 )
-JOB_PROPERTY_NAMES = frozenset((*(rule.name for rule in _RULES), *(_SESSION + rule.name for rule in _SESSION_RULES)))
+JOB_PROPERTY_NAMES = STATE_PROPERTY_NAMES.union(
+    (rule.name for rule in _RULES), (_SESSION + rule.name for rule in _SESSION_RULES)
+)
 """Every property that a streaming job can have, but for those that begin with two underscores."""
 
 
 def read_job_properties(properties: Mapping[str, str]) -> StreamingJobProperties:
     """The properties of a streaming job."""
-    known = {rule.name for rule in _RULES}
+    known = STATE_PROPERTY_NAMES.union(rule.name for rule in _RULES)
     for name in properties:
         if name == "compute_group":
             msg = "compute_group is only supported in cloud mode"
@@ -130,7 +136,14 @@ def read_job_properties(properties: Mapping[str, str]) -> StreamingJobProperties
             msg = f"Invalid properties: [{name}]"
             raise refuse(msg, property=name, todo=f"Known are: {', '.join(sorted(JOB_PROPERTY_NAMES))}.")
     kept = {name: value for name, value in properties.items() if name.startswith(_KEPT)}
-    return StreamingJobProperties(**read_fields(_RULES, properties), session=_session(properties), kept=kept)
+    watermark = read_watermark(properties)
+    return StreamingJobProperties(
+        **read_fields(_RULES, properties),
+        watermark=watermark,
+        dedup=read_dedup(properties, watermark),
+        session=_session(properties),
+        kept=kept,
+    )
 
 
 def _session(properties: Mapping[str, str]) -> SessionVariables:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from lading.errors import NotSupportedError, SqlError
+from lading.model.load import DedupSpec, WatermarkSpec
 from lading.model.row_formats import CsvOptions, JsonOptions
 from lading.sql.properties.row_formats import (
     ENCLOSE_RULES,
@@ -13,6 +14,7 @@ from lading.sql.properties.row_formats import (
     read_record_csv_options,
     read_record_json_options,
 )
+from lading.sql.properties.state import STATE_PROPERTY_NAMES, read_dedup, read_watermark
 from lading.sql.properties.values import (
     Read,
     Rule,
@@ -52,6 +54,8 @@ class RoutineLoadProperties:
     send_batch_parallelism: int = 1
     csv: CsvOptions = field(default_factory=CsvOptions)
     json: JsonOptions = field(default_factory=JsonOptions)
+    watermark: WatermarkSpec | None = None
+    dedup: DedupSpec | None = None
 
 
 REGISTRY_FORMATS = ("avro", "protobuf")
@@ -134,7 +138,7 @@ _RULES = (
         ),
     ),
 )
-ROUTINE_PROPERTY_NAMES = frozenset(rule.name for rule in (*_RULES, *ENCLOSE_RULES, *RECORD_JSON_RULES))
+ROUTINE_PROPERTY_NAMES = STATE_PROPERTY_NAMES.union(rule.name for rule in (*_RULES, *ENCLOSE_RULES, *RECORD_JSON_RULES))
 """Every property that a routine load can have."""
 ALTERABLE_PROPERTY_NAMES = ROUTINE_PROPERTY_NAMES - {
     "format",
@@ -151,10 +155,13 @@ def read_routine_properties(
 ) -> RoutineLoadProperties:
     """The properties of a routine load. `column_separator` is what COLUMNS TERMINATED BY says."""
     check_names(properties, ROUTINE_PROPERTY_NAMES)
+    watermark = read_watermark(properties)
     record = RoutineLoadProperties(
         **read_fields(_RULES, properties),
         csv=read_record_csv_options(properties, column_separator),
         json=read_record_json_options(properties),
+        watermark=watermark,
+        dedup=read_dedup(properties, watermark),
     )
     _check_update_mode(record)
     return record

@@ -66,6 +66,21 @@ def ratio(fragment: str) -> Read:
     return read
 
 
+_UNITS = {"millisecond": 0.001, "second": 1.0, "minute": 60.0, "hour": 3600.0, "day": 86400.0, "week": 604800.0}
+_DURATION = re.compile(r"(\d{1,9})\s*([a-z]*)", re.IGNORECASE)
+
+
+def duration(name: str, text: str) -> float:
+    """Seconds: `30 seconds`, `5 minutes`, `24 hours`; a number alone counts seconds."""
+    found = _DURATION.fullmatch(text.strip())
+    unit = found[2].lower().removesuffix("s") or "second" if found else ""
+    if found is None or unit not in _UNITS:
+        msg = f"{name} should be a length of time, and it is {text!r}"
+        units = ", ".join(f"{unit}s" for unit in _UNITS)
+        raise refuse(msg, property=name, value=text, todo=f"Write a number and a unit: {units}.")
+    return int(found[1]) * _UNITS[unit]
+
+
 def boolean(name: str, text: str) -> bool:
     """true or false."""
     if text.strip().lower() not in ("true", "false"):

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from lading.errors import NotSupportedError, SqlError
+from lading.model.load import ColumnSpec
+from lading.sql.expressions.aggregates import check_window, split_windows
 from lading.sql.expressions.mapping import SparkExpression, translate_expression
 from lading.sql.properties.jobs import StreamingJobProperties, read_job_properties
 from lading.sql.properties.routine import RoutineLoadProperties, read_routine_properties
@@ -93,7 +95,12 @@ def _streaming_job(statement: CreateJob) -> StreamingJobDefinition:
     insert = statement.insert
     properties = read_job_properties(statement.properties)
     strict = properties.session.enable_strict_cast
-    columns = tuple(_selected(item, strict, insert.source_alias) for item in insert.items)
+    if insert.group_by:
+        window, results = split_windows(insert)
+        check_window(window, properties.watermark, properties.dedup)
+        columns = tuple(_result(column, strict) for column in results)
+    else:
+        columns = tuple(_selected(item, strict, insert.source_alias) for item in insert.items)
     stars = sum(column.is_star for column in columns)
     if insert.columns and not stars and len(insert.columns) != len(columns):
         msg = (
@@ -126,6 +133,10 @@ def _selected(item: SelectItem, strict: bool, alias: str | None) -> MappedColumn
         return MappedColumn(name=None, is_star=True)
     made = translate_expression(item.expression, strict_cast=strict, source_alias=alias)
     return MappedColumn(name=item.alias or (made.columns[0] if made.is_column else None), expression=made)
+
+
+def _result(column: ColumnSpec, strict: bool) -> MappedColumn:
+    return MappedColumn(name=column.name, expression=translate_expression(column.expression or "", strict_cast=strict))
 
 
 def define_routine_load(statement: CreateRoutineLoad) -> RoutineLoadDefinition:

@@ -16,6 +16,7 @@ from lading.model.load import (
     SessionOptions,
     SourceSpec,
 )
+from lading.sql.expressions.aggregates import check_window, split_windows
 from lading.sql.expressions.mapping import SparkExpression, translate_expression
 from lading.sql.properties.jobs import StreamingJobProperties, read_job_properties
 from lading.sql.properties.routine import read_routine_properties
@@ -68,13 +69,16 @@ def read_load(text: str) -> LoadSpec:
 def _file_load(statement: CreateJob) -> LoadSpec:
     insert, properties = statement.insert, read_job_properties(statement.properties)
     session = properties.session
+    window, columns = split_windows(insert) if insert.group_by else (None, tuple(map(_selected, insert.items)))
+    if window is not None:
+        check_window(window, properties.watermark, properties.dedup)
     return LoadSpec(
         name=statement.name,
         target=str(insert.table),
         source=_source(insert.source),
         mapping=MappingSpec(
             target_columns=insert.columns,
-            columns=tuple(_selected(item) for item in insert.items),
+            columns=columns,
             where=insert.where.text if insert.where else None,
             is_select=True,
             source_alias=insert.source_alias,
@@ -93,6 +97,9 @@ def _file_load(statement: CreateJob) -> LoadSpec:
             time_zone=session.time_zone,
         ),
         intake=intake_of(properties),
+        watermark=properties.watermark,
+        dedup=properties.dedup,
+        window=window,
     )
 
 
@@ -138,6 +145,8 @@ def _stream_load(statement: CreateRoutineLoad) -> LoadSpec:
             exec_mem_limit_bytes=properties.exec_mem_limit_bytes,
             send_batch_parallelism=properties.send_batch_parallelism,
         ),
+        watermark=properties.watermark,
+        dedup=properties.dedup,
     )
 
 

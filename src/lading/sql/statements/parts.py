@@ -107,3 +107,6 @@ class InsertSelect:
     source: SourceFunction
     source_alias: str | None = None
     where: Expression | None = None
+    group_by: tuple[Expression, ...] = ()
+    """A window and keys. Empty: rows are loaded as they are."""
+    having: Expression | None = None

@@ -23,7 +23,7 @@ _REFUSED = {
     "NATURAL": "a join",
     "LATERAL": "LATERAL",
     "GROUP": "GROUP BY",
-    "HAVING": "HAVING",
+    "HAVING": "HAVING without GROUP BY",
     "QUALIFY": "QUALIFY",
     "WINDOW": "WINDOW",
     "ORDER": "ORDER BY",
@@ -54,12 +54,36 @@ def parse_insert(cursor: Cursor) -> InsertSelect:
     cursor.expect("FROM")
     source = _source(cursor)
     alias = _alias(cursor)
-    _only_source(cursor)
+    if not cursor.sees("GROUP"):
+        _only_source(cursor)
     where = _where(cursor) if cursor.accept("WHERE") else None
+    group_by, having = _groups(cursor)
     _only_source(cursor)
+    for item in () if group_by else items:
+        if not item.is_star:
+            check_rowwise(parse_expression_tree(item.expression.text, item.expression.span), item.expression.span)
     return InsertSelect(
-        table=table, columns=columns, items=tuple(items), source=source, source_alias=alias, where=where
+        table=table,
+        columns=columns,
+        items=tuple(items),
+        source=source,
+        source_alias=alias,
+        where=where,
+        group_by=group_by,
+        having=having,
     )
+
+
+def _groups(cursor: Cursor) -> tuple[tuple[Expression, ...], Expression | None]:
+    """GROUP BY window(…), k [HAVING …]"""
+    if not cursor.accept("GROUP"):
+        return (), None
+    cursor.expect("BY")
+    stops = _REFUSED.keys() - {"LEFT", "RIGHT", "WINDOW"}
+    found = [cursor.expression(stops, "a key")]
+    while cursor.accept_symbol(","):
+        found.append(cursor.expression(stops, "a key"))
+    return tuple(found), cursor.expression(stops, "a condition") if cursor.accept("HAVING") else None
 
 
 def _target_columns(cursor: Cursor) -> tuple[str, ...]:
@@ -82,13 +106,8 @@ def _item(cursor: Cursor) -> SelectItem:
     written = cursor.expression(("FROM", "WHERE"), "a column")
     tree = parse_expression_tree(written.text, written.span)
     if isinstance(tree, exp.Alias):
-        item = SelectItem(expression=_without_alias(written), alias=tree.alias)
-        tree = tree.this
-    else:
-        item = SelectItem(expression=written)
-    if not item.is_star:
-        check_rowwise(tree, written.span)
-    return item
+        return SelectItem(expression=_without_alias(written), alias=tree.alias)
+    return SelectItem(expression=written)
 
 
 def _without_alias(written: Expression) -> Expression:

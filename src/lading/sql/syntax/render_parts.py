@@ -94,6 +94,10 @@ def insert_text(insert: InsertSelect) -> str:
     ]
     if insert.where is not None:
         lines.append(f"WHERE {insert.where.text}")
+    if insert.group_by:
+        lines.append(f"GROUP BY {', '.join(key.text for key in insert.group_by)}")
+    if insert.having is not None:
+        lines.append(f"HAVING {insert.having.text}")
     return "\n".join(lines)
 
 

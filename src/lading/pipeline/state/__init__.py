@@ -1,0 +1,1 @@
+"""What jobs keep between batches."""

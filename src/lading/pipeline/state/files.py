@@ -1,0 +1,141 @@
+"""Files of state: written whole, never changed, and read only when they are what the manifest says.
+
+Rows on their way from the reading stage to the merging one are in such files, too: that is the spool of a batch.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from lading.clock import SystemClock
+from lading.errors import SourceError
+from lading.model.batch import StateFile
+from lading.model.state import stamp_of
+from lading.pipeline.mapping import BUCKET
+from lading.storage.store import ObjectStore
+
+TIME, ROW = "__time", "__row"
+"""Columns that every such file has, beside the bucket of the keys: the time that says when the row is done with, and
+the place of the row among the others of its file or batch."""
+TARGET_BYTES = 64 * 1024 * 1024
+"""A file is closed when it has so much: it is written and read as a whole."""
+_GROUP_ROWS = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatePlace:
+    """Where the state of a job is, for every process that works on it."""
+
+    open: Callable[[], ObjectStore]
+    folder: str
+    """Relative to the table."""
+    copies: str = ""
+    """A folder of this machine for copies of files that come from far away. Empty: none are kept."""
+
+
+class StateWriter:
+    """Writes the files of one attempt. Names carry the attempt and a random part: no other attempt can have them."""
+
+    def __init__(self, place: StatePlace, attempt: str, *, spools: bool = False) -> None:
+        self._objects = place.open()
+        self._prefix = f"{place.folder}/{stamp_of(SystemClock().now())}-{attempt}"
+        self._spools = spools
+        self._rows = 0
+        self._waiting: list[pa.RecordBatch] = []
+        self._waiting_bytes = 0
+        self._done: list[StateFile] = []
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Take rows in. In a spool each has its place, and columns are called by theirs: c0, c1, …, time, bucket."""
+        if self._spools:
+            batch = batch.rename_columns([*(f"c{n}" for n in range(batch.num_columns - 2)), TIME, BUCKET])
+            places = pa.array(range(self._rows, self._rows + batch.num_rows), pa.int64())
+            batch = batch.append_column(ROW, places)
+        self._rows += batch.num_rows
+        self._waiting.append(batch)
+        self._waiting_bytes += batch.nbytes
+        if self._waiting_bytes >= TARGET_BYTES:
+            self._finish()
+
+    def close(self) -> tuple[StateFile, ...]:
+        """Finish all files. When this returns they are durable."""
+        self._finish()
+        return tuple(self._done)
+
+    def abort(self) -> None:
+        """The attempt failed: what it wrote is read by nobody."""
+        with suppress(Exception):
+            self._objects.delete(file.path for file in self._done)
+
+    def _finish(self) -> None:
+        if not self._waiting:
+            return
+        table = pa.Table.from_batches(self._waiting)
+        self._waiting, self._waiting_bytes = [], 0
+        sink = pa.BufferOutputStream()
+        pq.write_table(table, sink, compression="zstd", row_group_size=_GROUP_ROWS, store_schema=True)
+        content = sink.getvalue().to_pybytes()
+        path = f"{self._prefix}-{len(self._done)}-{secrets.token_hex(4)}.parquet"
+        times = pc.min_max(table.column(TIME)).as_py()
+        self._objects.put_if_absent(path, content)
+        self._done.append(
+            StateFile(
+                path=path,
+                rows=table.num_rows,
+                size_bytes=len(content),
+                digest=hashlib.sha256(content).hexdigest(),
+                buckets=sum(1 << bucket for bucket in pc.unique(table.column(BUCKET)).to_pylist()),
+                min_us=times["min"],
+                max_us=times["max"],
+            )
+        )
+
+
+def read_state_file(place: StatePlace, file: StateFile) -> pa.Table:
+    """The rows of a file. Raises SourceError when it is not there or not what was written."""
+    content = _copied(place, file) if place.copies else place.open().get(file.path)
+    if content is None or not _is_whole(content, file):
+        what = "is gone" if content is None else "is not what was written: somebody cut or changed it"
+        msg = f"The state file {file.path} {what}"
+        todo = (
+            "Restore it from a copy of the table's _lading folder, or move the job with ALTER: to a commit whose state "
+            'is there, or with "state" = "RESET".'
+        )
+        raise SourceError(msg, left="Nothing was committed; the position is unchanged.", todo=todo)
+    return pq.read_table(pa.BufferReader(content))
+
+
+def _is_whole(content: bytes, file: StateFile) -> bool:
+    return len(content) == file.size_bytes and hashlib.sha256(content).hexdigest() == file.digest
+
+
+def _copied(place: StatePlace, file: StateFile) -> bytes | None:
+    """From the copy on this machine, or from the storage, of which a copy is kept.
+
+    A copy counts only when it is whole: its name, its size and its content are those that the manifest says. It is
+    written under another name first. Dies while it is written: that name is read by nobody. Dies after: it is whole,
+    and used again.
+    """
+    path = Path(place.copies) / file.digest
+    with suppress(OSError):
+        content = path.read_bytes()
+        if _is_whole(content, file):
+            return content
+    found = place.open().get(file.path)
+    if found is not None and _is_whole(found, file):
+        draft = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}.draft")
+        with suppress(OSError):  # A full disk must not stop a batch.
+            path.parent.mkdir(parents=True, exist_ok=True)
+            draft.write_bytes(found)
+            draft.replace(path)
+    return found

@@ -1,0 +1,32 @@
+"""From what a load keeps to what merges its batches."""
+
+from __future__ import annotations
+
+from lading.errors import StageError
+from lading.ids import NewToken
+from lading.pipeline.environment import without_identity
+from lading.pipeline.session import is_local
+from lading.pipeline.stager import SparkStager, Stage
+from lading.pipeline.state.dedup import DedupMerger
+from lading.pipeline.state.jobs import StateJobs
+from lading.pipeline.state.rules import WindowRule
+from lading.pipeline.state.windows import WindowMerger
+
+
+def new_merger(stager: SparkStager, stage: Stage, new_token: NewToken) -> DedupMerger | WindowMerger:
+    """What merges batches with the state of a load, in the session of its stager."""
+    state = stage.state
+    if state is None:
+        msg = "A load without state has nothing to merge"
+        raise StageError(msg, left="Nothing was changed.", todo="Report this.")
+    variables = stage.tools.identity if stage.writes_as_service else without_identity(stage.tools.identity)
+    jobs = StateJobs(
+        spark=stager.session,
+        place=state.place,
+        group=stager.group,
+        pool=stage.pool,
+        identity=dict(variables) if is_local(stager.spark) else {},
+    )
+    if isinstance(state.rule, WindowRule):
+        return WindowMerger(state, state.rule, jobs, new_token)
+    return DedupMerger(state, state.rule, jobs, new_token)

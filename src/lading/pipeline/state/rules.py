@@ -1,0 +1,63 @@
+"""What a job keeps of its rows, and what for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from lading.pipeline.mapping import RowMapping
+from lading.pipeline.state.aggregates import Part
+from lading.pipeline.state.files import StatePlace
+from lading.pipeline.tasks import Writer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DedupRule:
+    """Rows with the same keys within the horizon are the same: the first is loaded."""
+
+    keys: tuple[str, ...]
+    """Columns of the table."""
+    horizon_us: int
+    time: str
+    """The column with the event time."""
+
+
+RESULT_START, RESULT_END = "window_start", "window_end"
+START = "__start"
+"""When the window of a partial aggregate begins."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowRule:
+    """Rows are added up by windows of time and keys, and results are written when a window has closed."""
+
+    shape: str
+    """What is kept, in words."""
+    size_us: int
+    slide_us: int
+    keys: int
+    """So many of the first columns of a row are its keys."""
+    spool_schema: pa.Schema
+    state_schema: pa.Schema
+    parts: tuple[Part, ...]
+    results: tuple[tuple[str, str], ...]
+    """Aggregates over the parts p0, p1, …, each with its type."""
+    mapping: RowMapping
+    """From results to rows of the table."""
+
+
+StateRule = DedupRule | WindowRule
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateStage:
+    """How a job merges its rows with what it keeps."""
+
+    rule: StateRule
+    place: StatePlace
+    schema: pa.Schema
+    """Columns of the table."""
+    open_table: Callable[[str], Writer]
+    """What writes to the table; the tools of the reading task write to the spool."""

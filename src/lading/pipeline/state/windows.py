@@ -1,0 +1,139 @@
+"""GROUP BY window(…): rows are added up by time and keys, and a result is written once, when its window has closed.
+
+The state is a log of partial aggregates. A batch appends those of its rows and reads nothing of what is open. A
+window closes when the watermark of the bill before has reached its end; then its parts are merged, once. Rows for
+windows that have closed are late and do not come here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from pyspark.sql import DataFrame
+
+from lading.ids import NewToken
+from lading.model.batch import BatchPlan, Report, StagedFile, StateFile
+from lading.model.state import StateChange, StateManifest, StateRef
+from lading.pipeline.checked import CheckedSelect
+from lading.pipeline.mapping import BUCKET, NOTE, UNSELECTED, quoted, select_lists
+from lading.pipeline.state.files import TIME
+from lading.pipeline.state.jobs import BAD_RESULT, FATE, NOTHING, STATE, TABLE, Merged, MergeTools, Ranked, StateJobs
+from lading.pipeline.state.manifests import drop_files, read_manifest, write_manifest
+from lading.pipeline.state.packing import pack
+from lading.pipeline.state.rules import RESULT_END, RESULT_START, START, StateStage, WindowRule
+
+
+class WindowMerger:
+    """Implements the coordinator's Merger."""
+
+    def __init__(self, stage: StateStage, rule: WindowRule, jobs: StateJobs, new_token: NewToken) -> None:
+        self._stage = stage
+        self._rule = rule
+        self._jobs = jobs
+        self._new_token = new_token
+        self._select = CheckedSelect()
+
+    def merge(self, plan: BatchPlan, reports: Sequence[Report], state: StateRef | None) -> StateChange:
+        jobs, watermark = self._jobs, plan.positions.watermark_us
+        before = read_manifest(jobs.place, state, self._rule.shape)
+        spool = [Ranked(file=file, rank=report.split) for report in reports for file in report.spool]
+        new = [file for part in self._appended(spool, watermark) for file in part.state] if spool else []
+        closing = self._closing(before, watermark)
+        files = self._results(closing, before.closed_us, watermark) if closing and watermark is not None else ()
+        drop_files(jobs.place, [ranked.file for ranked in spool])
+        if not new and not closing:
+            return StateChange(state=state)
+        closed = max((time for time in (watermark, before.closed_us) if time is not None), default=None)
+        kept = [file for file in before.files if closed is None or file.max_us > closed]
+        again = partial(self._merged_parts, closed)
+        packed = pack(jobs, self._rule.state_schema, [*kept, *new], self._new_token, again)
+        after = StateManifest(shape=before.shape, files=tuple(packed), closed_us=closed)
+        name = f"{self._new_token():016x}"
+        return StateChange(state=write_manifest(jobs.place, name, after, _next_end(after)), files=files)
+
+    def _appended(self, spool: Sequence[Ranked], watermark: int | None) -> list[Merged]:
+        """Partial aggregates of the rows of a batch, for every window that has not closed."""
+        rule, key = self._rule, self._jobs.new_key()
+        rows = self._jobs.read(spool, rule.spool_schema, key)
+        keys = [f"c{n} AS k{n}" for n in range(rule.keys)]
+        first = f"({TIME} - pmod({TIME}, {rule.slide_us}))"
+        count = -(-rule.size_us // rule.slide_us)
+        starts = f"explode(sequence({first} - {(count - 1) * rule.slide_us}, {first}, {rule.slide_us}))"
+        others = [name for name in rule.spool_schema.names if name not in (BUCKET,)]
+        rows = rows.selectExpr(*others, BUCKET, f"{first if count == 1 else starts} AS {START}")
+        ends = f"{START} + {rule.size_us}"
+        is_open = f"{ends} > {TIME}" + (f" AND {ends} > {watermark}" if watermark is not None else "")
+        rows = rows.where(is_open).selectExpr(*keys, *others, BUCKET, START)
+        grouped = self._grouped(rows, [part.partial for part in rule.parts])
+        return self._kept(grouped, key)
+
+    def _merged_parts(self, closed: int | None, rows: DataFrame) -> DataFrame:
+        """Partial aggregates of several batches as one, without those of windows that have closed."""
+        rows = rows if closed is None else rows.where(f"{TIME} > {closed}")
+        merges = [part.merge.format(f"p{n}") for n, part in enumerate(self._rule.parts)]
+        return self._grouped(rows, merges)
+
+    def _grouped(self, rows: DataFrame, parts: Sequence[str]) -> DataFrame:
+        from pyspark.sql.functions import expr
+
+        keys = [BUCKET, *(f"k{n}" for n in range(self._rule.keys)), START]
+        values = [expr(f"{text} AS p{n}") for n, text in enumerate(parts)] or [expr("count(*) AS __n")]
+        merged = rows.groupBy(*keys).agg(*values)
+        return merged.selectExpr(
+            *keys[1:],
+            *(f"p{n}" for n in range(len(parts))),
+            f"{START} + {self._rule.size_us} AS {TIME}",
+            BUCKET,
+        )
+
+    def _kept(self, rows: DataFrame, key: str) -> list[Merged]:
+        names = self._rule.state_schema.names
+        tools = self._tools(remembered=tuple((name, name) for name in names))
+        return self._jobs.write(rows.selectExpr(*names, f"{STATE} AS {FATE}"), tools, key)
+
+    def _closing(self, manifest: StateManifest, watermark: int | None) -> list[StateFile]:
+        """Files that have something of windows which close now."""
+        closed = manifest.closed_us
+        if watermark is None or (closed is not None and watermark <= closed):
+            return []
+        return [f for f in manifest.files if f.min_us <= watermark and (closed is None or f.max_us > closed)]
+
+    def _results(self, files: Sequence[StateFile], closed: int | None, watermark: int) -> tuple[StagedFile, ...]:
+        rule, key = self._rule, self._jobs.new_key()
+        rows = self._jobs.read([Ranked(file=file) for file in files], rule.state_schema, key)
+        since = f" AND {TIME} > {closed}" if closed is not None else ""
+        merged = self._merged_parts(None, rows.where(f"{TIME} <= {watermark}{since}"))
+        results = merged.selectExpr(
+            *(f"k{n} AS g{n}" for n in range(rule.keys)),
+            *(f"CAST({text} AS {kind}) AS r{n}" for n, (text, kind) in enumerate(rule.results)),
+            f"timestamp_micros({START}) AS {RESULT_START}",
+            f"timestamp_micros({TIME}) AS {RESULT_END}",
+            f"CAST(NULL AS binary) AS {NOTE}",
+        )
+        names = tuple(name for name in results.columns if name != NOTE)
+        mapped = self._select(results, select_lists(rule.mapping, names))
+        fate = f"CASE WHEN {NOTE} IS NULL THEN {TABLE} WHEN {NOTE} = CAST('{UNSELECTED}' AS binary) THEN {NOTHING} "
+        fate += f"ELSE {BAD_RESULT} END AS {FATE}"
+        mapped = mapped.selectExpr(*map(quoted, self._stage.schema.names), NOTE, fate).where(f"{FATE} <> {NOTHING}")
+        written = self._jobs.write(mapped, self._tools(), key)
+        return tuple(file for part in written for file in part.files)
+
+    def _tools(self, remembered: tuple[tuple[str, str], ...] = ()) -> MergeTools:
+        names = tuple(self._stage.schema.names)
+        return MergeTools(
+            place=self._jobs.place,
+            attempt=f"{self._new_token():016x}",
+            open_writer=self._stage.open_table,
+            columns=names,
+            shown=names,
+            remembered=remembered,
+            identity=self._jobs.identity,
+        )
+
+
+def _next_end(manifest: StateManifest) -> int | None:
+    """When the next window may close. A file that has closed windows, too, does not say which of the others is next."""
+    closed = manifest.closed_us
+    ends = [file.min_us if closed is None or file.min_us > closed else closed + 1 for file in manifest.files]
+    return min(ends, default=None)

@@ -1,0 +1,83 @@
+"""Moves of jobs that keep state: the state goes with the position, or it is forgotten, and the statement says which."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+from lading.errors import SqlError
+from lading.model.load import LoadSpec
+from lading.service.compile.sourced import source_of
+from lading.service.edits.edit import Edit
+from lading.service.edits.history import bill_of_commit, moves_back
+from lading.service.session import Session
+from lading.sources.registry import kind_of
+from lading.sql.statements.load_specs import load_spec, spec_of_text
+
+PROPERTY = "state"
+_COMMIT = re.compile(r"COMMIT\s+(\d{1,18})", re.IGNORECASE)
+
+
+def take_state_word(properties: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+    """What an ALTER says about the state, which is no property of the job, and the other properties."""
+    word = properties.get(PROPERTY, "").strip().upper()
+    if PROPERTY in properties and word != "RESET" and _COMMIT.fullmatch(word) is None:
+        msg = f'"state" should be RESET, or COMMIT and the number of a commit, and it is {properties[PROPERTY]!r}'
+        raise SqlError(msg, todo="The page of the job in the console lists its commits.")
+    return word, {name: value for name, value in properties.items() if name != PROPERTY}
+
+
+def with_state_word(session: Session, edit: Edit, word: str) -> Edit:
+    """The edit with what its statement says about the state. Raises SqlError where it says too little."""
+    if commit := _COMMIT.fullmatch(word):
+        return _back_to(session, edit, int(commit[1]))
+    if word:
+        newest = session.lading.bills(edit.record, 1)
+        return replace(edit, resets_state=True, seen=edit.seen or (newest[0].head if newest else None))
+    old, new = load_spec(edit.old), load_spec(edit.new)
+    bills = session.lading.bills(edit.record, 1)
+    if not bills or edit.restored is not None:
+        return edit
+    if bills[0].state is None:
+        # The event times that are known are those of another column: the watermark begins again.
+        is_other = old.watermark is not None and _time(old) != _time(new)
+        return replace(edit, resets_state=True, seen=edit.seen or bills[0].head) if is_other else edit
+    if edit.is_move:
+        what = "its position cannot be moved alone: what it keeps would be that of other rows"
+    elif _keys(old) != _keys(new):
+        what = "its keys, windows, aggregates and watermark.column cannot be changed: it keeps those of before"
+    else:
+        return edit
+    msg = f"Job {edit.record.full_name} keeps state, so {what}"
+    todo = (
+        'Add "state" = "RESET" to PROPERTIES to forget the state, or go back to a commit with its state: '
+        'PROPERTIES ("state" = "COMMIT 17").'
+    )
+    raise SqlError(msg, todo=todo)
+
+
+def _keys(load: LoadSpec) -> tuple[object, ...]:
+    """What a load keeps is of this form."""
+    return load.dedup and load.dedup.keys, load.window and replace(load.window, having=None), _time(load)
+
+
+def _time(load: LoadSpec) -> str | None:
+    return load.watermark.column.lower() if load.watermark is not None else None
+
+
+def _back_to(session: Session, edit: Edit, seq: int) -> Edit:
+    if edit.moves or edit.is_new_source:
+        msg = "An ALTER that goes back to a commit cannot move the position elsewhere"
+        raise SqlError(msg, todo="Say one of the two.")
+    newest, bill = bill_of_commit(session, edit.record, seq)
+    then, now = spec_of_text(bill.definition), load_spec(edit.new)
+    if then is None or _keys(then) != _keys(now) or then.source.kind != now.source.kind:
+        msg = f"Commit {seq} was made by another definition of the job, with other keys or windows"
+        raise SqlError(msg, todo='Go back to a commit of the definition of now, or use "state" = "RESET".')
+    kind = kind_of(source_of(edit.old).name)
+    moves = moves_back(kind, newest.positions, bill.positions)
+    again = newest.totals.written - bill.totals.written
+    remark = f"{again} rows that were written since commit {seq} are written again"
+    moves = tuple(replace(move, remark=remark) for move in moves)
+    return replace(edit, seen=newest.head, moves=moves, restored=bill, facts={**edit.facts, "state": f"commit {seq}"})
