@@ -75,6 +75,12 @@ def test_a_row_that_comes_twice_is_loaded_once_also_after_a_restart(desk: Desk) 
     totals = desk.lading.job("j").totals
     assert totals is not None
     assert (totals.rows.loaded, totals.rows.duplicate, totals.written) == (4, 3, 4)
+    told = statistic(desk)
+    assert (told["duplicateRows"], told["stateRows"]) == (3, 4)
+    assert isinstance(told["stateBytes"], int)
+    plan = dict(desk.sql("EXPLAIN JOB j"))
+    assert plan["watermark"] == "at less 3600 s; partitions are idle after 300 s; late rows: quarantine"
+    assert plan["kept"] == "keys (id) until the watermark is 7200 s past their event time"
 
 
 class Killed(BaseException):

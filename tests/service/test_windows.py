@@ -100,6 +100,9 @@ def test_counts_per_minute_are_those_of_the_whole_input(desk: Desk) -> None:
     assert (bill.totals.rows.loaded, bill.totals.written) == (201, len(expected))
     assert bill.state is not None
     assert bill.state.rows == 1
+    plan = dict(desk.sql("EXPLAIN JOB j"))
+    assert plan["kept"].startswith("count, sum, min, avg, stddev_pop by window of 60 s and key")
+    assert "one that merges it with the state" in plan["path"]
 
 
 def test_windows_that_overlap_and_other_aggregates(desk: Desk) -> None:

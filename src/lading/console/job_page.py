@@ -37,6 +37,7 @@ _FIGURES = {
     "rows": "Rows loaded",
     "errors": "Bad rows",
     "watermark": "Watermark",
+    "state": "State",
     "commits": "Commits",
     "batches": "Batches",
 }
@@ -152,6 +153,10 @@ class _JobView:
         show("errors", formatting.count(errors), ratio, "bad" if errors else None)
         late = f"{formatting.count(totals.rows.late)} late rows" if totals.rows.late else ""
         show("watermark", job.watermark or formatting.NOTHING, late, "warn" if late else None)
+        twice = f"{formatting.count(totals.rows.duplicate)} duplicates" if totals.rows.duplicate else ""
+        size = formatting.size(job.state_bytes) if job.state_bytes is not None else formatting.NOTHING
+        held = f"{formatting.count(job.state_rows)} rows" if job.state_rows is not None else ""
+        show("state", size, ", ".join(part for part in (held, twice) if part))
         note = f"newest is {job.seq}" if job.seq is not None else "not opened yet"
         show("commits", formatting.count(totals.commits), note)
         show("batches", formatting.count(batches.succeeded), f"{formatting.count(batches.failed)} failed")

@@ -26,7 +26,6 @@ from lading.jobs.pausing import pause
 from lading.jobs.reasons import Failure, Reason, ReasonCode
 from lading.jobs.record import AutoResume, JobRecord, JobState, Pace, TaskCounts
 from lading.jobs.tasks import TaskRecord, TaskState
-from lading.model.bill import Head
 from lading.model.tally import RowCounts, Tally
 
 MAX_ATTEMPTS = 4
@@ -46,7 +45,7 @@ def on_opened(record: JobRecord, event: Opened) -> Change:
     """Take in what the table says, which may be more than the record knew, and run."""
     is_open = event.is_retry and event.totals.commits == (record.totals or Tally()).commits
     settled, actions = (record, ()) if is_open else _end_lost_task(record, event.at, event.totals)
-    seen = _take_in(settled, event.head, event.totals, event.watermark_us)
+    seen = _take_in(settled, event)
     seen = replace(seen, goodbye=None, current_offset=event.current_offset or seen.current_offset)
     if record.is_final or record.state is JobState.PAUSED:
         return seen, (*actions, Halt())
@@ -56,7 +55,7 @@ def on_opened(record: JobRecord, event: Opened) -> Change:
 
 def on_opening_committed(record: JobRecord, event: OpeningCommitted) -> Change:
     """The job waits to be run, as before, and now the table knows it."""
-    seen = _take_in(record, event.head, event.totals, event.watermark_us)
+    seen = _take_in(record, event)
     return replace(seen, goodbye=event.head, current_offset=event.current_offset or seen.current_offset), ()
 
 
@@ -89,7 +88,7 @@ def on_batch_started(record: JobRecord, event: BatchStarted) -> Change:
 
 def on_batch_committed(record: JobRecord, event: BatchCommitted) -> Change:
     """The table has it, so it counts, whatever the state of the job has become meanwhile."""
-    seen = _take_in(record, event.head, event.totals, event.watermark_us)
+    seen = _take_in(record, event)
     done = replace(
         seen,
         failures=0,
@@ -236,8 +235,9 @@ def _end_lost_task(record: JobRecord, at: datetime, totals: Tally | None) -> Cha
     return _end_task(died, TaskState.CANCELED, at, error="The process ended while the task was running")
 
 
-def _take_in(record: JobRecord, head: Head, totals: Tally, watermark_us: int | None) -> JobRecord:
+def _take_in(record: JobRecord, event: Opened | OpeningCommitted | BatchCommitted) -> JobRecord:
     """Copy what the newest bill says. Older news changes nothing."""
+    head, totals = event.head, event.totals
     if record.last_seen is not None and head.seq < record.last_seen.seq:
         return record
     base = record.window_base
@@ -247,7 +247,8 @@ def _take_in(record: JobRecord, head: Head, totals: Tally, watermark_us: int | N
         record,
         last_seen=head,
         totals=totals,
-        watermark_us=watermark_us,
+        watermark_us=event.watermark_us,
+        kept=event.kept,
         window_base=totals.rows if went_back else base,
     )
 

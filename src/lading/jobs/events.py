@@ -12,6 +12,7 @@ from lading.jobs.record import JobKind, WindowLimits
 from lading.jobs.tasks import TaskRecord
 from lading.model.bill import Head
 from lading.model.load import LoadSpec
+from lading.model.state import StateRef
 from lading.model.tally import Tally
 
 
@@ -75,7 +76,8 @@ class Altered:
     """The head of the commit that moved the position, when the statement asked for that."""
     current_offset: str | None = None
     watermark_us: int | None = None
-    """That of the commit that moved the position."""
+    kept: StateRef | None = None
+    """Those of the commit that moved the position."""
     at: datetime
 
 
@@ -86,6 +88,7 @@ class RollbackAccepted:
     head: Head
     totals: Tally
     watermark_us: int | None = None
+    kept: StateRef | None = None
     current_offset: str
     message: str
     at: datetime
@@ -108,6 +111,7 @@ class Opened:
     head: Head
     totals: Tally
     watermark_us: int | None = None
+    kept: StateRef | None = None
     current_offset: str = ""
     is_retry: bool = False
     """The same incarnation opens it again after an error: the open task is not lost, its next attempt follows."""
@@ -121,6 +125,7 @@ class OpeningCommitted:
     head: Head
     totals: Tally
     watermark_us: int | None = None
+    kept: StateRef | None = None
     current_offset: str = ""
     at: datetime
 
@@ -145,6 +150,7 @@ class BatchCommitted:
     tally: Tally
     totals: Tally
     watermark_us: int | None = None
+    kept: StateRef | None = None
     first_bad_row: str = ""
     current_offset: str = ""
     end_offset: str = ""

@@ -14,6 +14,7 @@ from lading.jobs.reasons import Reason
 from lading.jobs.tasks import TaskRecord
 from lading.model.bill import Head
 from lading.model.load import LoadSpec
+from lading.model.state import StateRef
 from lading.model.tally import RowCounts, Tally
 
 FINAL_STATES = frozenset({JobState.STOPPED, JobState.FINISHED, JobState.CANCELLED})
@@ -135,6 +136,8 @@ class JobRecord:
     """Copy: the totals of the bill `last_seen` names."""
     watermark_us: int | None = None
     """Copy: its watermark."""
+    kept: StateRef | None = None
+    """Copy: what it keeps between batches."""
     window: WindowLimits | None = None
     """None for streaming jobs: their budget is checked before the commit."""
     window_base: RowCounts = RowCounts()

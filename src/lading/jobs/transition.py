@@ -159,6 +159,7 @@ def _alter(record: JobRecord, event: Altered) -> Change:
         secrets_slot=record.secrets_slot if event.secrets_slot is None else event.secrets_slot,
         last_seen=event.moved or record.last_seen,
         watermark_us=event.watermark_us if event.moved else record.watermark_us,
+        kept=event.kept if event.moved else record.kept,
         current_offset=record.current_offset if event.current_offset is None else event.current_offset,
     )
     if changed == record:
@@ -178,6 +179,7 @@ def _accept_rollback(record: JobRecord, event: RollbackAccepted) -> Change:
         goodbye=None,
         totals=event.totals,
         watermark_us=event.watermark_us,
+        kept=event.kept,
         current_offset=event.current_offset,
     )
     return pause(moved, Reason(code=ReasonCode.MANUAL_PAUSE_ERR, message=event.message), event.at), ()

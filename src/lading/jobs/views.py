@@ -109,8 +109,13 @@ def event_time_facts(record: JobRecord, totals: Tally | None) -> dict[str, objec
     """What statistics tell besides of a job with a watermark. Doris has no such thing."""
     if record.spec is None or record.spec.watermark is None:
         return {}
-    rows = (totals or record.totals or Tally()).rows
-    return {"lateRows": rows.late, "watermark": render_event_time(record.watermark_us)}
+    rows, kept = (totals or record.totals or Tally()).rows, record.kept
+    told: dict[str, object] = {"lateRows": rows.late, "watermark": render_event_time(record.watermark_us)}
+    if record.spec.dedup is not None:
+        told["duplicateRows"] = rows.duplicate
+    if record.spec.dedup is not None or record.spec.window is not None:
+        told |= {"stateRows": kept.rows if kept else 0, "stateBytes": kept.size_bytes if kept else 0}
+    return told
 
 
 def render_event_time(micros: int | None) -> str | None:

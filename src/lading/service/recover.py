@@ -300,6 +300,7 @@ def _record_of(lading: Lading, bill: Bill, place: _Place) -> JobRecord:
         last_seen=bill.head,
         totals=bill.totals,
         watermark_us=bill.positions.watermark_us,
+        kept=bill.state,
         window_base=bill.totals.rows,
         last_success_at=bill.billed_at,
         current_offset=kind_of(spec.source.kind).position_text(bill.positions),

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
+from lading.model.state import StateRef
 from lading.model.tally import Tally
 from lading.status.lag import Lag, LagUnit
 
@@ -38,6 +39,7 @@ class JobFigures:
     last_commit_at: datetime | None = None
     lag: Lag | None = None
     watermark_us: int | None = None
+    kept: StateRef | None = None
     left_out: Mapping[str, int] = field(default_factory=dict)
     """Files that are not going to be loaded, by the reason."""
 
@@ -195,6 +197,18 @@ _MEASURES: tuple[_Measure, ...] = (
         help="The watermark of a job that has one: no row with an earlier event time is expected.",
         values=lambda job: _one(None if job.watermark_us is None else job.watermark_us / 1_000_000),
         merge=min,
+    ),
+    _Measure(
+        name="lading_state_rows",
+        kind="gauge",
+        help="Rows of what a job keeps between batches: keys, or partial aggregates of windows that are open.",
+        values=lambda job: _one(job.kept.rows if job.kept is not None else None),
+    ),
+    _Measure(
+        name="lading_state_bytes",
+        kind="gauge",
+        help="Size of the files of what a job keeps between batches.",
+        values=lambda job: _one(job.kept.size_bytes if job.kept is not None else None),
     ),
     _Measure(
         name="lading_files_left_out",

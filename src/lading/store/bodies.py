@@ -48,6 +48,7 @@ def _job_5(body: dict[str, Any]) -> dict[str, Any]:
     return {
         **_with_late(body, "totals"),
         "watermark_us": None,
+        "kept": None,
         "window_base": {**window, "late": 0, "duplicate": 0} if isinstance(window, dict) else window,
         "task": _with_late(task, "tally") if isinstance(task, dict) else task,
         "spec": _with_watermark(body.get("spec")),
@@ -58,7 +59,7 @@ def _edit_4(body: dict[str, Any]) -> dict[str, Any]:
     event = body.get("event") if isinstance(body, dict) else None
     if not isinstance(event, dict):
         return body
-    return {**body, "event": {**event, "watermark_us": None, "spec": _with_watermark(event.get("spec"))}}
+    return {**body, "event": {**event, "watermark_us": None, "kept": None, "spec": _with_watermark(event.get("spec"))}}
 
 
 def _task_2(body: dict[str, Any]) -> dict[str, Any]:

@@ -98,7 +98,7 @@ def _views_followed_twice(patch: Patch) -> None:
 
 @mutant("commit-not-in-record", "a commit that landed is in the record of the job")
 def _commit_not_in_record(patch: Patch) -> None:
-    patch(batches, "_take_in", lambda record, head, totals, watermark_us: record)
+    patch(batches, "_take_in", lambda record, event: record)
 
 
 @mutant("own-head-fences-a-start", "a start is not fenced by a commit of its own incarnation")

@@ -175,7 +175,13 @@ def _commit_in_turn(session: Session, edit: Edit) -> EditPlan:
             keep_begun(lading.store, job_id, begun)
             bill, shown = _commit_move(session, edit, _with(_unchanged(session, edit), event))
             forget_lag(lading.watches, job_id)
-            event = replace(event, moved=bill.head, current_offset=shown, watermark_us=bill.positions.watermark_us)
+            event = replace(
+                event,
+                moved=bill.head,
+                current_offset=shown,
+                watermark_us=bill.positions.watermark_us,
+                kept=bill.state,
+            )
     except UnknownOutcomeError:
         raise  # It may have landed, and is finished then: with its secrets.
     except Exception:

@@ -151,6 +151,7 @@ def accept(
             head=bill.head,
             totals=bill.totals,
             watermark_us=bill.positions.watermark_us,
+            kept=bill.state,
             current_offset=offset,
             message=f"User {session.user} accepted the rollback of the table: {what}",
             at=lading.clock.now(),

@@ -23,8 +23,10 @@ def explain_job(session: Session, record: JobRecord) -> Result:
     size = f"{limits.files} files, {limits.size_bytes} bytes"
     if compiled.source.read_s is not None:
         size = f"{limits.rows} rows, {limits.size_bytes} bytes, {limits.seconds:g} seconds"
+    is_merged = compiled.stage is not None and compiled.stage.state is not None
+    stages = "a stage that reads into a spool, and one that merges it with the state" if is_merged else "one stage"
     lines = [
-        ("path", "general: Arrow in, Spark SQL, Arrow out, one stage"),
+        ("path", f"general: Arrow in, Spark SQL, Arrow out, {stages}"),
         ("target", f"{record.target} at {target.location}"),
         ("limits", size),
     ]
@@ -33,9 +35,28 @@ def explain_job(session: Session, record: JobRecord) -> Result:
         lines += [(f"column {c.name}", f"{c.expression or 'NULL'} → {c.type}") for c in mapping.columns]
         lines.append(("where", mapping.where or "true"))
         lines.append(("source columns", ", ".join(compiled.stage.source.names)))
+        lines += _kept(record)
     else:
         lines.append(("source columns", "not known yet: there is no file"))
     return table(("What", "How"), lines)
+
+
+def _kept(record: JobRecord) -> list[tuple[str, str]]:
+    """Event time, what is kept of rows, and for how long."""
+    spec = record.spec
+    if spec is None or spec.watermark is None:
+        return []
+    mark, lines = spec.watermark, list[tuple[str, str]]()
+    idle = f"partitions are idle after {mark.idle_s:g} s" if mark.idle_s else "partitions are never idle"
+    lines.append(("watermark", f"{mark.column} less {mark.delay_s:g} s; {idle}; late rows: {mark.late_rows.lower()}"))
+    if spec.dedup is not None:
+        keys = ", ".join(spec.dedup.keys)
+        lines.append(("kept", f"keys ({keys}) until the watermark is {spec.dedup.horizon_s:g} s past their event time"))
+    if spec.window is not None:
+        parts = ", ".join(each.function for each in spec.window.aggregates)
+        size = spec.window.size_us / 1_000_000
+        lines.append(("kept", f"{parts} by window of {size:g} s and key, until the watermark reaches the window's end"))
+    return lines
 
 
 def show_load(session: Session, statement: ShowLoad) -> Result:

@@ -265,6 +265,7 @@ class _StoreCollector(Collector):
                 auto_resume_tries=record.auto_resume.tries,
                 last_commit_at=record.last_success_at,
                 watermark_us=record.watermark_us,
+                kept=record.kept,
                 lag=self._lookout.lag(record.job_id, now),
                 left_out=self._lookout.left_out(record.job_id),
             )

@@ -51,6 +51,8 @@ def show_job(record: JobRecord, totals: Tally, rates: Rates, lag: Lag | None) ->
         lag=show_lag(lag) if lag else None,
         totals=totals,
         watermark=render_event_time(record.watermark_us),
+        state_rows=record.kept.rows if record.kept is not None else None,
+        state_bytes=record.kept.size_bytes if record.kept is not None else None,
         rows_per_s=rates.rows_per_s,
         bytes_per_s=rates.bytes_per_s,
         last_commit_at=record.last_success_at,

@@ -79,6 +79,9 @@ class JobView:
     totals: Tally
     watermark: str | None
     """No row with an earlier event time is expected; None: the job has none, or none yet."""
+    state_rows: int | None
+    """What it keeps between batches; None: nothing."""
+    state_bytes: int | None
     rows_per_s: float
     """Over the last minutes."""
     bytes_per_s: float
