@@ -10,9 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from lading.commit.next_bill import Stamp, draft_load
 from lading.commit.steps import STEP_NAMES
 from lading.errors import SqlError
 from lading.failpoints import arm, disarm_all
+from lading.ids import Token
+from lading.model.batch import BatchPlan
 from tests.service.conftest import Desk
 
 CSV = '"format"="csv_with_names", "column_separator"=","'
@@ -78,7 +81,7 @@ def test_a_row_that_comes_twice_is_loaded_once_also_after_a_restart(desk: Desk) 
     told = statistic(desk)
     assert (told["duplicateRows"], told["stateRows"]) == (3, 4)
     assert isinstance(told["stateBytes"], int)
-    plan = dict(desk.sql("EXPLAIN JOB j"))
+    plan = {str(what): str(how) for what, how in desk.sql("EXPLAIN JOB j")}
     assert plan["watermark"] == "at less 3600 s; partitions are idle after 300 s; late rows: quarantine"
     assert plan["kept"] == "keys (id) until the watermark is 7200 s past their event time"
 
@@ -307,3 +310,21 @@ def test_a_time_without_a_date_is_no_event_time(desk: Desk) -> None:
     desk.run()
     assert ids(desk) == [2]
     assert "no date in '12:00'" in desk.lading.bills(desk.lading.job("j"), 1)[0].first_error
+
+
+def test_what_is_kept_outlives_a_time_without_any_file(desk: Desk) -> None:
+    """A job that has no file to learn its columns from has nothing to merge with, and forgets nothing."""
+    create(desk, "'watermark.column'='at', 'dedup.keys'='id'")
+    put(desk, "a.csv", "1,2026-01-01 12:00:00")
+    desk.run()
+    record = desk.lading.job("j")
+    coordinator, compiled = desk.lading.coordinator(record)
+    base = coordinator.bill
+    assert base is not None
+    assert base.state is not None
+    assert compiled.job.keeps_state
+    plan = BatchPlan(positions=base.positions, splits=())
+    stamp = Stamp(token=Token(5), incarnation=base.incarnation, planned_at=base.planned_at, billed_at=base.billed_at)
+    bill = draft_load(compiled.job, base, plan, (), base.positions, stamp)
+    compiled.close()
+    assert bill.state == base.state

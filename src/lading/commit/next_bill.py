@@ -83,7 +83,8 @@ def draft_load(
         ranges=tuple(ranges_of(reports)),
         gaps=plan.gaps,
         files=files,
-        state=change.state if change is not None else None,
+        # A commit without rows may be made while there is no file to learn the columns from.
+        state=change.state if change is not None else base.state if job.keeps_state else None,
         quarantine=tuple(place for report in reports for place in report.quarantine),
         first_error=next((report.first_error for report in reports if report.first_error), ""),
         tally=tally,

@@ -41,3 +41,5 @@ class Job:
     on_data_loss: str = "PAUSE"
     watermark: WatermarkRule | None = None
     """None: the job has no event time."""
+    keeps_state: bool = False
+    """It keeps something of its rows between batches, also while nothing can be merged with it."""

@@ -130,6 +130,7 @@ class RunnerWorld(World):
             limits=Limits(rows=rows),
             on_data_loss=self.setting.on_data_loss,
             watermark=self.setting.watermark,
+            keeps_state=self.setting.horizon is not None,
         )
         ports = CoordinatorPorts(
             table=self.table,

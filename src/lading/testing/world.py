@@ -163,6 +163,7 @@ class World:
             limits=self.make_limits(),
             on_data_loss=self.setting.on_data_loss,
             watermark=self.setting.watermark,
+            keeps_state=self.setting.horizon is not None,
         )
         outside = Outside(
             table=self.table,

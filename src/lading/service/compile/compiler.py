@@ -73,6 +73,7 @@ def compile_load(record: JobRecord, load: LoadSpec, target: Target, context: Ope
             else ErrorBudget(),
             on_data_loss=kind.on_data_loss(load.source.properties),
             watermark=watermark_rule(load),
+            keeps_state=load.dedup is not None or load.window is not None,
         ),
         kind=kind,
         source=opened,

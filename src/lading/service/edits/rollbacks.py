@@ -258,7 +258,7 @@ def _view(session: Session, record: JobRecord, found: _Found) -> RollbackView:
         ends_with_seq=found.restored.seq if found.restored is not None else None,
         ends_with_at=_at(found.back) if has_rows_of else "",
         commits_gone=len(found.gone) if found.gone is not None else None,
-        rows_gone=sum(bill.tally.rows.loaded for bill in found.gone) if found.gone is not None else None,
+        rows_gone=sum(bill.tally.written for bill in found.gone) if found.gone is not None else None,
         position_kept=kept,
         position_of_table=back,
         can_keep=found.kept is not None and not found.doubles,

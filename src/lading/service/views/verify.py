@@ -74,7 +74,7 @@ def verify_job(record: JobRecord, table: LakeTable) -> Verdict:
     return Verdict(
         job=record.name,
         bills=len(lineage),
-        rows=lineage[-1].totals.rows.loaded,
+        rows=lineage[-1].totals.written,
         findings=tuple(findings),
         removed=_taken(gone, removals, is_rewrite=False),
         rewritten=_taken(gone, removals, is_rewrite=True),

@@ -112,7 +112,7 @@ def _commit_info(bill: Bill, partition_columns: Sequence[str], at_ms: int) -> di
         "isBlindAppend": True,
         "operationMetrics": {
             "numFiles": str(len(bill.files)),
-            "numOutputRows": str(bill.tally.rows.loaded),
+            "numOutputRows": str(bill.tally.written),
             "numOutputBytes": str(bill.tally.data_bytes),
         },
         "lading.job": bill.job_id,

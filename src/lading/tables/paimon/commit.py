@@ -89,7 +89,7 @@ class Committer:
     def _new_snapshot(self, bill: Bill, schema: PaimonSchema, lists: Lists) -> Snapshot:
         newest = self._line.newest
         old = newest.body if newest else {}
-        rows = bill.tally.rows.loaded
+        rows = bill.tally.written
         at_ms = max(int(bill.billed_at.timestamp() * 1000), int(old.get("timeMillis", 0)))
         body = {
             "version": _VERSION,
