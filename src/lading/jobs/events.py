@@ -5,15 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from lading.ids import JobId
 from lading.jobs.reasons import Failure, ReasonCode
 from lading.jobs.record import JobKind, WindowLimits
 from lading.jobs.tasks import TaskRecord
-from lading.model.bill import Head
+from lading.model.bill import Bill, Head
 from lading.model.load import LoadSpec
 from lading.model.state import StateRef
 from lading.model.tally import Tally
+
+
+def bill_facts(bill: Bill) -> dict[str, Any]:
+    """What a record copies of the newest bill, for the events that bring it."""
+    return {
+        "head": bill.head,
+        "totals": bill.totals,
+        "watermark_us": bill.positions.watermark_us,
+        "kept": bill.state,
+    }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

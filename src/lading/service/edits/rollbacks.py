@@ -19,7 +19,7 @@ from lading.commit.coordinator import RollbackSight
 from lading.commit.rollback import accounts_for, newest_proved
 from lading.commit.steps import run_steps
 from lading.errors import HeadLostError, JobStateError, RolledBackError
-from lading.jobs.events import RollbackAccepted
+from lading.jobs.events import RollbackAccepted, bill_facts
 from lading.jobs.record import JobRecord, JobState
 from lading.model.bill import Bill, BillKind, Head
 from lading.service.edits.audit import apply, audit
@@ -148,10 +148,7 @@ def accept(
         facts = {"choice": what, "head": bill.head.bill_name.removesuffix(".json"), "epoch": str(bill.epoch)}
         facts |= {"why": reason} if reason else {}
         event = RollbackAccepted(
-            head=bill.head,
-            totals=bill.totals,
-            watermark_us=bill.positions.watermark_us,
-            kept=bill.state,
+            **bill_facts(bill),
             current_offset=offset,
             message=f"User {session.user} accepted the rollback of the table: {what}",
             at=lading.clock.now(),

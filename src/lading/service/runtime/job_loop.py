@@ -38,6 +38,7 @@ from lading.jobs.events import (
     SaveTask,
     TargetGone,
     TurnBegun,
+    bill_facts,
 )
 from lading.jobs.reasons import failure_of
 from lading.jobs.record import JobRecord
@@ -257,10 +258,7 @@ class JobLoop(Generic[J]):
         is_retry, self._is_retry = self._is_retry, False
         shown, at = job.shown(bill), self._now()
         event = Opened(
-            head=bill.head,
-            totals=bill.totals,
-            watermark_us=bill.positions.watermark_us,
-            kept=bill.state,
+            **bill_facts(bill),
             current_offset=shown,
             is_retry=is_retry,
             at=at,
@@ -308,11 +306,8 @@ class JobLoop(Generic[J]):
         shown, seconds = opened.shown(bill), self._seconds()
         event = BatchCommitted(
             task_id=task_id,
-            head=bill.head,
+            **bill_facts(bill),
             tally=bill.tally,
-            totals=bill.totals,
-            watermark_us=bill.positions.watermark_us,
-            kept=bill.state,
             first_bad_row=bill.first_error,
             current_offset=shown,
             end_offset=opened.shown_end() or shown,
