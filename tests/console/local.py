@@ -43,8 +43,6 @@ class LocalStager:
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
 
-    merges = False
-
     def cancel(self) -> None:
         """Batches are short."""
 

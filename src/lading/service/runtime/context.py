@@ -26,12 +26,7 @@ _LOG = logging.getLogger("lading.jobs")
 
 
 class CancellableStager(Stager, Merger, Protocol):
-    """A stager whose batch can be cut off by another thread; `stage` then raises."""
-
-    @property
-    def merges(self) -> bool:
-        """Whether the load has state."""
-        ...
+    """A stager whose batch can be cut off by another thread; `stage` then raises. It merges for loads with state."""
 
     def cancel(self) -> None: ...
 

@@ -201,7 +201,7 @@ class JobRunner:
             bills=table.bills,
             planner=planner,
             stager=stager,
-            merger=stager if stager.merges else None,
+            merger=stager if compiled.stage is not None and compiled.stage.state is not None else None,
             clock=self.clock,
             new_token=new_token,
             followers=(self._tools.store,),

@@ -42,10 +42,6 @@ class LazyStager:
         with stager.watched():
             return new_merger(stager, self._stage, new_token).merge(plan, reports, state)
 
-    @property
-    def merges(self) -> bool:
-        return self._stage.state is not None
-
     def cancel(self) -> None:
         if self._made is not None:
             self._made.cancel()
@@ -53,8 +49,6 @@ class LazyStager:
 
 class NoStager:
     """Stands where a stager would, while there is no file to learn the columns from, and for edits."""
-
-    merges = False
 
     def stage(self, plan: BatchPlan) -> Sequence[Report]:
         return ()
