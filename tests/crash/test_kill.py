@@ -16,7 +16,7 @@ from tests.tables.optional import skip_without
 
 FILES, ROWS = 12, 50
 QUICK = ("start.after=kill", "stage.after=kill:2", "bill.after=kill:3", "commit.before=kill:3", "commit.after=kill:3")
-ALL = tuple(f"{name}=kill:{hit}" for name in STEP_NAMES if not name.startswith("edit") for hit in (1, 3))
+ALL = tuple(f"{name}=kill:{hit}" for name in STEP_NAMES if not name.startswith(("edit", "merge")) for hit in (1, 3))
 
 
 def write_orders(inbox: Path) -> None:

@@ -21,7 +21,7 @@ from tests.tables.optional import skip_without
 
 FILES, ROWS = 6, 40
 QUICK = ("commit.after=kill:2",)
-IN_BATCHES = tuple(f"{name}=kill:2" for name in STEP_NAMES if not name.startswith(("edit", "start")))
+IN_BATCHES = tuple(f"{name}=kill:2" for name in STEP_NAMES if not name.startswith(("edit", "start", "merge")))
 IN_START = ("start.before=kill", "bill.after=kill", "commit.before=kill", "commit.after=kill", "follow.before=kill")
 ALTER = "PAUSE JOB WHERE jobName='j'; ALTER JOB j PROPERTIES('offset'='{{\"fileName\":\"{key}\"}}')"
 IN_ALTER = tuple(

@@ -18,7 +18,7 @@ from tests.support.kafka_broker import KafkaBroker
 from tests.support.kafka_generator import KafkaGenerator
 from tests.support.stream_worker import JOB, MIDDLE, StreamJob, StreamLoader
 
-IN_BATCHES = tuple(name for name in STEP_NAMES if not name.startswith(("edit", "start", "settle.before")))
+IN_BATCHES = tuple(name for name in STEP_NAMES if not name.startswith(("edit", "start", "merge", "settle.before")))
 """Where every batch passes; `settle.before` is only met after a commit whose outcome is not known."""
 PLACES = ("start.before", "start.after", *IN_BATCHES, MIDDLE)
 

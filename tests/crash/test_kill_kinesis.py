@@ -22,9 +22,9 @@ from lading.testing.stream_check import Score, check_table, lineage
 from tests.crash.routine import KINESIS_COLUMNS, Routine
 from tests.support.stream_worker import JOB, MIDDLE, StreamJob, StreamLoader
 
-PLACES = (*(name for name in STEP_NAMES if not name.startswith(("edit", "settle.before"))), MIDDLE, MIDDLE)
+PLACES = (*(name for name in STEP_NAMES if not name.startswith(("edit", "merge", "settle.before"))), MIDDLE, MIDDLE)
 LONG_ROUNDS = 40
-IN_BATCHES = tuple(name for name in STEP_NAMES if not name.startswith(("edit", "start", "settle.before")))
+IN_BATCHES = tuple(name for name in STEP_NAMES if not name.startswith(("edit", "start", "merge", "settle.before")))
 
 
 class Case:
