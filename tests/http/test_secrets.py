@@ -81,7 +81,7 @@ def _let_it_fail(rig: Rig) -> None:
         raise RuntimeError(text)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(installation, "compile_files", fail)
+        patched.setattr(installation, "compile_load", fail)
         rig.lading.drop_runner(rig.lading.job("kept").job_id)
         while rig.lading.runner(rig.lading.job("kept").job_id).run_once():
             pass
