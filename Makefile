@@ -8,7 +8,7 @@ INSTALL := $(if $(UV),uv pip install --quiet --python $(BIN)/python,$(BIN)/pytho
 
 # Tests make thousands of small stores and tables, and wait for the disk at each commit. Memory does not keep them waiting.
 ROOMY := $(shell df -B1G --output=avail /dev/shm 2>/dev/null | awk 'NR == 2 && $$1 >= 6 {print "/dev/shm"}')
-PYTEST = folder=$$(mktemp -d -p "$(or $(ROOMY),$${TMPDIR:-/tmp})" ldXXXX) && trap 'rm -rf "$$folder"' EXIT && TMPDIR=$$folder $(BIN)/python -m pytest
+PYTEST = folder=$$(mktemp -d -p "$(or $(ROOMY),$${TMPDIR:-/tmp})" ldXXXX) && chmod 711 "$$folder" && trap 'rm -rf "$$folder"' EXIT && TMPDIR=$$folder $(BIN)/python -m pytest
 
 # tests/mysql needs no Spark; with it both lanes end at about the same time.
 ON_SPARK := tests/service tests/pipeline tests/cli tests/mysql
