@@ -22,10 +22,13 @@ from lading.store.home import HomeLock
 
 lock = HomeLock.acquire(Path(sys.argv[1]), SystemClock())
 if len(sys.argv) > 2:
+    ready, told = os.pipe()
     child = os.fork()
     if child == 0:
+        os.write(told, b"x")  # It has given up what it got of the lock.
         sys.stdin.read()
         os._exit(0)
+    os.read(ready, 1)
 print(os.getpid(), flush=True)
 sys.stdin.read()
 """
