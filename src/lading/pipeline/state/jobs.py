@@ -55,8 +55,6 @@ class Merged:
     left: tuple[StateFile, ...] = ()
     """Rows that are decided in another round."""
     written: int = 0
-    kept: int = 0
-    left_rows: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,17 +152,17 @@ def _check_results(batch: pa.RecordBatch) -> None:
 def _written(tools: MergeTools, attempt: str, batches: Iterator[pa.RecordBatch]) -> pa.RecordBatch:
     table: Writer | None = None
     state, left = StateWriter(tools.place, f"{attempt}-s"), StateWriter(tools.place, f"{attempt}-l")
-    counts = dict.fromkeys((TABLE, STATE, LEFT), 0)
+    written = 0
     try:
         for batch in batches:
             fates = batch.column(FATE)
             _check_results(batch)
-            for fate in counts:
+            for fate in (TABLE, STATE, LEFT):
                 rows = batch.filter(pc.equal(fates, fate))
-                counts[fate] += rows.num_rows
                 if not rows.num_rows:
                     continue
                 if fate == TABLE:
+                    written += rows.num_rows
                     table = table or tools.open_writer(attempt)
                     table.write(rows.select(list(tools.shown)).rename_columns(list(tools.columns)))
                 if fate in (TABLE, STATE) and tools.remembered:
@@ -176,9 +174,7 @@ def _written(tools: MergeTools, attempt: str, batches: Iterator[pa.RecordBatch])
             files=table.close() if table is not None else (),
             state=state.close(),
             left=left.close(),
-            written=counts[TABLE],
-            kept=counts[TABLE] + counts[STATE] if tools.remembered else 0,
-            left_rows=counts[LEFT],
+            written=written,
         )
     except BaseException:
         # Spark runs the task again under another attempt; the files of this one can never be committed.

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from pyspark.sql import DataFrame
+from pyspark.sql.functions import expr
 
 from lading.ids import NewToken
 from lading.model.batch import BatchPlan, Report, StagedFile, StateFile
@@ -60,11 +61,10 @@ class WindowMerger:
         first = f"({TIME} - pmod({TIME}, {rule.slide_us}))"
         count = -(-rule.size_us // rule.slide_us)
         starts = f"explode(sequence({first} - {(count - 1) * rule.slide_us}, {first}, {rule.slide_us}))"
-        others = [name for name in rule.spool_schema.names if name not in (BUCKET,)]
-        rows = rows.selectExpr(*others, BUCKET, f"{first if count == 1 else starts} AS {START}")
+        rows = rows.selectExpr("*", f"{first if count == 1 else starts} AS {START}")
         ends = f"{START} + {rule.size_us}"
         is_open = f"{ends} > {TIME}" + (f" AND {ends} > {watermark}" if watermark is not None else "")
-        rows = rows.where(is_open).selectExpr(*keys, *others, BUCKET, START)
+        rows = rows.where(is_open).selectExpr("*", *keys)
         grouped = self._grouped(rows, [part.partial for part in rule.parts])
         return self._kept(grouped, key)
 
@@ -75,8 +75,6 @@ class WindowMerger:
         return self._grouped(rows, merges)
 
     def _grouped(self, rows: DataFrame, parts: Sequence[str]) -> DataFrame:
-        from pyspark.sql.functions import expr
-
         keys = [BUCKET, *(f"k{n}" for n in range(self._rule.keys)), START]
         values = [expr(f"{text} AS p{n}") for n, text in enumerate(parts)] or [expr("count(*) AS __n")]
         merged = rows.groupBy(*keys).agg(*values)
