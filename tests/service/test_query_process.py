@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pymysql
@@ -21,17 +22,19 @@ from pymysql.cursors import SSCursor
 from pyspark.sql import SparkSession
 
 from lading.clock import SystemClock
-from lading.errors import ConfigError, UnavailableError
+from lading.errors import ConfigError, LadingError, UnavailableError
 from lading.http.app import create_app
 from lading.mysql.protocol.options import MysqlOptions
 from lading.mysql.server import MysqlServer
 from lading.service.home import Home
 from lading.service.limits.cancellation import CancelToken
 from lading.service.security.mysql_users import MysqlUsers
+from lading.service.spark_queries import process as process_module
 from lading.service.spark_queries.asking import Queries
 from lading.service.spark_queries.limits import MIB, QueryLimits, parse_limits
 from lading.service.spark_queries.process import Line, QueryProcess
 from lading.service.spark_queries.turns import QueryTurns
+from lading.service.spark_queries.wire import QueryRequest
 from lading.testing.marked import secret
 from tests.http.rig import rules
 from tests.service.conftest import Desk
@@ -118,7 +121,12 @@ class Asking:
 
     def __init__(self, process: QueryProcess, connection: pymysql.connections.Connection[Any], text: str) -> None:
         self._told: list[tuple[int, str]] = []
-        self._thread = threading.Thread(target=lambda: self._told.append(fails(connection, text)))
+        self._thread = self.begin(process, lambda: self._told.append(fails(connection, text)))
+
+    @staticmethod
+    def begin(process: QueryProcess, ask_it: Callable[[], None]) -> threading.Thread:
+        """The thread that asks, when the process has what it asks."""
+        thread = threading.Thread(target=ask_it)
         has_it = threading.Event()
         with pytest.MonkeyPatch.context() as patched:
             ask = process.ask
@@ -129,8 +137,9 @@ class Asking:
                 return line
 
             patched.setattr(process, "ask", ask_and_tell)
-            self._thread.start()
+            thread.start()
             assert has_it.wait(60)
+        return thread
 
     def told(self) -> tuple[int, str]:
         """How it failed."""
@@ -225,7 +234,7 @@ def test_a_query_without_memory_ends_no_load(
     loading = threading.Thread(target=shop.run)
     loading.start()
     code, said = fails(bob, DEVOURING)
-    assert (code, "The query ran out of memory" in said) == (1041, True)
+    assert (code, "The query ran out of memory" in said) == (1041, True), said
     loading.join(240)
     assert shop.ids() == list(range(20))
     assert "another query" in asking.told()[1]
@@ -240,6 +249,41 @@ def test_a_query_process_that_is_killed_is_told_and_replaced(connect: Connect, p
     os.kill(pid_of(process), signal.SIGKILL)
     assert "killed by signal 9" in asking.told()[1]
     assert rows(bob, "SELECT count(*) FROM orders") == [(10,)]
+
+
+DYING = """
+import socket, sys
+from lading.service.spark_queries.wire import *
+control = socket.socket(fileno=int(sys.argv[1]))
+read_frame(control)
+send_frame(control, READY)
+asked = [socket.recv_fds(control, NAME_BYTES, 1) for _ in range(2)]
+send_frame(control, OUT_OF_MEMORY, asked[0][0] if KNOWN else b"")
+"""
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_the_end_of_the_process_tells_who_took_the_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_known: bool
+) -> None:
+    """Also when Java died in such a way that no query could be answered any more."""
+    monkeypatch.setattr(process_module, "_WORKER", DYING.replace("KNOWN", str(is_known)))
+    dying = QueryProcess(Home(path=tmp_path), {}, QueryLimits())
+    told: dict[str, LadingError] = {}
+
+    def ask(user: str) -> None:
+        with pytest.raises(LadingError) as caught:
+            Queries(dying, QueryLimits(), SystemClock()).ask(QueryRequest(text=""), user=user, stop=CancelToken())
+        told[user] = caught.value
+
+    first = Asking.begin(dying, lambda: ask("bob"))
+    ask("carl")
+    first.join(60)
+    dying.close()
+    if is_known:
+        assert (told["bob"].code, "because of another query" in str(told["carl"])) == ("QueryMemory", True)
+    else:
+        assert all("by this query or another one is not known" in str(error) for error in told.values())
 
 
 def test_limits_are_read_from_words() -> None:

@@ -5,7 +5,6 @@ What reads the socket at the other end is the service. When it closes its half, 
 
 from __future__ import annotations
 
-import secrets
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -252,8 +251,3 @@ def _wait_until_let_go(context: Any, group: str) -> None:
 def _threads(context: Any) -> list[str]:
     found = context._jvm.java.lang.Thread.getAllStackTraces().keySet().toArray()  # noqa: SLF001
     return [str(thread.getName()) for thread in found]
-
-
-def new_query_name() -> str:
-    """A name that no other query has."""
-    return f"lading-query-{secrets.token_hex(8)}"

@@ -126,7 +126,7 @@ class _Asked:
         send_frame(self._peer, REQUEST, request.encoded())
         kind, content = self._frame()
         if kind != HEAD:
-            raise self._failed(content)
+            raise self._failed(QueryFailure.decoded(content))
         schema = pa.ipc.read_schema(pa.py_buffer(content))
         names = schema.metadata[b"names"].decode()
         columns = tuple(names.split("\0")) if len(schema) else ()
@@ -139,7 +139,7 @@ class _Asked:
             if kind == DONE:
                 return
             if kind != BATCH:
-                raise self._failed(content)
+                raise self._failed(QueryFailure.decoded(content))
             batch = pa.ipc.read_record_batch(pa.py_buffer(content), schema)
             batch.validate(full=True)  # It comes from a process that runs what others wrote.
             rows, size = rows + batch.num_rows, size + len(content)
@@ -156,8 +156,7 @@ class _Asked:
             return read_frame(self._peer, wait=self._wait)
         except OSError as error:
             self._stop.check()
-            msg = f"The query process ended while the query ran ({self._why_gone()})"
-            raise UnavailableError(msg, left=_LEFT, todo="Retry; another one is started.") from error
+            raise self._failed(self._why_gone()) from error
 
     def _wait(self) -> None:
         """Until there is something to read. Neither a client that left nor the clock waits for Spark."""
@@ -171,10 +170,9 @@ class _Asked:
             if self._readable.poll(min(left_s, _LOOK_S) * 1000):
                 return
 
-    def _failed(self, content: bytes) -> LadingError:
+    def _failed(self, failure: QueryFailure) -> LadingError:
         if self._stop.is_set:
             return stopped()
-        failure = QueryFailure.decoded(content)
         retry: dict[str, Any] = {"left": _LEFT, "todo": "Retry; another query process is started."}
         match failure.kind:
             case "memory":
@@ -187,6 +185,8 @@ class _Asked:
             case "perhaps":
                 msg = "The query process ran out of memory; whether by this query or another one is not known"
                 return UnavailableError(msg, **retry)
+            case "gone":
+                return UnavailableError(f"The query process ended while the query ran ({failure.text})", **retry)
             case "spark":
                 return UnavailableError("Spark ended while the query ran", **retry)
         if failure.kind == "QueryLimit":

@@ -22,7 +22,15 @@ from lading.pipeline.java import find_java
 from lading.service.home import Home
 from lading.service.limits.cancellation import CancelToken
 from lading.service.spark_queries.limits import MIB, QueryLimits
-from lading.service.spark_queries.wire import OUT_OF_MEMORY, SPARK_ENDED, PeerGoneError, read_frame, send_frame
+from lading.service.spark_queries.wire import (
+    OUT_OF_MEMORY,
+    SPARK_ENDED,
+    PeerGoneError,
+    QueryFailure,
+    new_query_name,
+    read_frame,
+    send_frame,
+)
 from lading.settings import environment
 
 if TYPE_CHECKING:
@@ -32,7 +40,6 @@ _log = logging.getLogger("lading.queries")
 _START_S = 180.0
 _GONE_S = 10.0
 _LOOK_S = 0.1
-_LAST_WORDS = {OUT_OF_MEMORY: "another query ran out of memory", SPARK_ENDED: "its Spark ended"}
 _WORKER = "from lading.service.spark_queries.worker import main; main()"
 
 
@@ -41,8 +48,8 @@ class Line:
     """A socket on which one query is asked and answered. Closing it half ends the query."""
 
     peer: socket.socket
-    why_gone: Callable[[], str]
-    """Why the other end is gone, when it is."""
+    why_gone: Callable[[], QueryFailure]
+    """What to tell who asked, when the other end is gone."""
     give_up: Callable[[str], None]
     """What answers cannot be relied on any more, or holds on to what a query used: end it, and say why."""
 
@@ -94,6 +101,7 @@ class QueryProcess:
             current = self._child
             is_over = current is not None and current.done() and (current.exception() or not current.result().is_alive)
             if current is not None and is_over and not current.exception():
+                current.result().why_gone("")  # While what it said can be read: others may still want to know.
                 current.result().kill("it had ended")
             if current is None or current is instead_of or is_over:
                 current = self._child = Future()
@@ -117,6 +125,8 @@ class _Child:
     def __init__(self, told: bytes) -> None:
         self._lock = threading.Lock()
         self._why = ""
+        self._guilty: str | None = None
+        """The query that took all memory, as it said at its end; empty when it did not know which."""
         self._is_group_ended = False
         self._control, theirs = socket.socketpair()
         with theirs:
@@ -140,35 +150,42 @@ class _Child:
 
     def ask(self) -> Line:
         ours, theirs = socket.socketpair()
+        name = new_query_name()
         try:
             with theirs:
-                socket.send_fds(self._control, [b"q"], [theirs.fileno()])
+                socket.send_fds(self._control, [name.encode()], [theirs.fileno()])
         except OSError:
             ours.close()
             raise
-        return Line(peer=ours, why_gone=self.why_gone, give_up=self.kill)
+        return Line(peer=ours, why_gone=lambda: self.why_gone(name), give_up=self.kill)
 
     @property
     def is_alive(self) -> bool:
         return self._process.poll() is None
 
-    def why_gone(self) -> str:
-        """Why it ended, once. The reason for which it was killed counts more than what it said before."""
+    def why_gone(self, query: str) -> QueryFailure:
+        """What to tell who asked a query. The reason for which it was killed counts more than what it said before."""
         with self._lock:
             if not self._why:
                 with suppress(subprocess.TimeoutExpired):
                     self._process.wait(_GONE_S)
                 self._end_group()
                 status = self._process.returncode
-                self._why = self._last_words() or (f"killed by signal {-status}" if status and status < 0 else "")
+                self._hear_last_words()
+                self._why = self._why or (f"killed by signal {-status}" if status and status < 0 else "")
                 self._why = self._why or f"ended with status {status}"
-            return self._why
+            if self._guilty is None:
+                return QueryFailure(kind="gone", text=self._why)
+            return QueryFailure(kind={query: "memory", "": "perhaps"}.get(self._guilty, "victim"))
 
-    def _last_words(self) -> str:
+    def _hear_last_words(self) -> None:
         self._control.settimeout(0)
         with suppress(OSError):
-            return _LAST_WORDS.get(read_frame(self._control)[0], "")
-        return ""
+            kind, content = read_frame(self._control)
+            if kind == OUT_OF_MEMORY:
+                self._why, self._guilty = "a query ran out of memory", content.decode()
+            elif kind == SPARK_ENDED:
+                self._why = "its Spark ended"
 
     def kill(self, why: str) -> None:
         """End it and its Java. Its number is not used again before it was waited for."""
@@ -196,8 +213,7 @@ class OwnSession:
 
     def ask(self, stop: CancelToken) -> Line:
         from lading.pipeline.errors import cause_of
-        from lading.service.spark_queries.answering import answer, new_query_name
-        from lading.service.spark_queries.wire import QueryFailure
+        from lading.service.spark_queries.answering import answer
 
         stop.check()
         ours, theirs = socket.socketpair()
@@ -207,7 +223,9 @@ class OwnSession:
             return QueryFailure(kind="query", text=cause_of(error))
 
         threading.Thread(target=answer, args=(self._session, theirs, name, why), name=name, daemon=True).start()
-        return Line(peer=ours, why_gone=lambda: "its Spark session ended", give_up=_warn)
+        return Line(
+            peer=ours, why_gone=lambda: QueryFailure(kind="gone", text="its Spark session ended"), give_up=_warn
+        )
 
     def close(self) -> None:
         pass

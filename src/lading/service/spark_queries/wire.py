@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import secrets
 import socket
 import struct
 from collections.abc import Callable, Mapping
@@ -20,7 +21,8 @@ from lading.model.s3_access import S3Access
 
 REQUEST, HEAD, BATCH, DONE, ERROR = b"Q", b"H", b"B", b"D", b"E"
 READY, OUT_OF_MEMORY, SPARK_ENDED = b"R", b"M", b"J"
-"""What the process itself says, on the socket that it has as long as it lives. The last two are its last words."""
+"""What the process itself says, on the socket that it has as long as it lives. The last two are its last words; the
+one of memory names the query that took it, when that is known."""
 _FRONT = struct.Struct("<cQ")
 MOST_BYTES = 64 * 1024 * 1024
 """Of one frame of an answer: the service holds it in memory."""
@@ -67,8 +69,8 @@ class QueryFailure:
     """Why there is no answer, or no more of it."""
 
     kind: str
-    """`query`: Spark refuses it; `memory`: it ran out of memory; `victim`: another one did; `spark`: Spark ended;
-    else the name of an error of Lading."""
+    """`query`: Spark refuses it; `memory`: it ran out of memory; `victim`: another one did; `perhaps`: one of
+    them did; `spark`: Spark ended; `gone`: the query process ended; else the name of an error of Lading."""
     text: str = ""
 
     def encoded(self) -> bytes:
@@ -80,6 +82,14 @@ class QueryFailure:
         """As it was sent."""
         found = json.loads(raw)
         return cls(kind=str(found["kind"]), text=str(found["text"]))
+
+
+def new_query_name() -> str:
+    """A name that no other query has."""
+    return f"lading-query-{secrets.token_hex(8)}"
+
+
+NAME_BYTES = len(new_query_name())
 
 
 class PeerGoneError(ConnectionError):

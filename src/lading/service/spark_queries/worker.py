@@ -25,8 +25,16 @@ from lading.pipeline.errors import cause_of
 from lading.pipeline.java import Java
 from lading.pipeline.private_memory import hide_memory
 from lading.pipeline.session import open_session
-from lading.service.spark_queries.answering import answer, new_query_name
-from lading.service.spark_queries.wire import OUT_OF_MEMORY, READY, SPARK_ENDED, QueryFailure, read_frame, send_frame
+from lading.service.spark_queries.answering import answer
+from lading.service.spark_queries.wire import (
+    NAME_BYTES,
+    OUT_OF_MEMORY,
+    READY,
+    SPARK_ENDED,
+    QueryFailure,
+    read_frame,
+    send_frame,
+)
 
 _EXPENDABLE = "700"
 """How much rather than others the kernel ends this process when the machine has no memory left."""
@@ -96,11 +104,11 @@ class QueryWorker:
         send_frame(self._control, READY)
         threading.Thread(target=self._end_when_over, name="lading-query-end", daemon=True).start()
         while True:
-            marker, descriptors, _, _ = socket.recv_fds(self._control, 1, 1)
-            if not marker:
+            called, descriptors, _, _ = socket.recv_fds(self._control, NAME_BYTES, 1)
+            if not called:
                 return  # The service closed its end, or is gone.
             peer = socket.socket(fileno=descriptors[0])
-            name = new_query_name()
+            name = called.decode()
             with self._lock:
                 taken = set(self._running.values())
                 self._running[name] = next(share for share in range(len(taken) + 1) if share not in taken)
@@ -162,8 +170,11 @@ class QueryWorker:
         self._verdicts.wait_until_over(threading.TIMEOUT_MAX)
         with self._lock:
             self._lock.wait_for(lambda: not self._running, _VERDICT_S)
+        # A query that waits for a Java which hears nothing any more learns from this what it was.
+        guilty = (self._verdicts.guilty or "").encode()
+        words = (OUT_OF_MEMORY, guilty) if self._verdicts.is_memory else (SPARK_ENDED,)
         with suppress(OSError):
-            send_frame(self._control, OUT_OF_MEMORY if self._verdicts.is_memory else SPARK_ENDED)
+            send_frame(self._control, *words)
         end_group()
 
 
