@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from tests.support.kafka_broker import free_ports
 PROMETHEUS, PROMTOOL = shutil.which("prometheus"), shutil.which("promtool")
 needs_prometheus = pytest.mark.skipif(not (PROMETHEUS and PROMTOOL), reason="no Prometheus: apt-get install prometheus")
 RULES = DEPLOY / "prometheus-alerts.yaml"
-WITHIN_S = 60.0
+WITHIN_S = 180.0
 
 
 @needs_prometheus
@@ -52,9 +52,21 @@ def prometheus(folder: Path, target: int) -> Iterator[str]:
     ]
     with (folder / "log").open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
         try:
+            wait_until_ready(f"http://127.0.0.1:{port}/-/ready")
             yield f"http://127.0.0.1:{port}/api/v1"
         finally:
             process.kill()
+
+
+def wait_until_ready(url: str) -> None:
+    """It listens before it answers."""
+    until = time.monotonic() + WITHIN_S
+    while True:
+        with suppress(httpx.TransportError):
+            if httpx.get(url, timeout=10).status_code == 200:
+                return
+        assert time.monotonic() < until, url
+        time.sleep(0.1)
 
 
 def ask(url: str, expression: str) -> list[dict[str, Any]]:
@@ -67,11 +79,8 @@ def ask(url: str, expression: str) -> list[dict[str, Any]]:
 def wait_for(url: str, expression: str) -> list[dict[str, Any]]:
     until = time.monotonic() + WITHIN_S
     while True:
-        try:
-            if found := ask(url, expression):
-                return found
-        except httpx.TransportError:  # It starts.
-            pass
+        if found := ask(url, expression):
+            return found
         assert time.monotonic() < until, expression
         time.sleep(0.1)
 

@@ -155,6 +155,20 @@ def test_nobody_asks_which_source_it_is_but_the_source_itself(path: Path) -> Non
     assert found is None, f"{found[0]!r}: ask the kind, see sources/kind.py"
 
 
+NAMES_A_DIALECT = re.compile(r"""(?:[!=]=|\bis(?: not)?|\bin)\s*\(?(?:JobKind\.|"(?:streaming|routine)")""")
+
+
+@pytest.mark.parametrize("line", ["if record.kind is JobKind.STREAMING:", 'if job.kind == "routine":'])
+def test_a_question_after_the_dialect_would_be_found(line: str) -> None:
+    assert NAMES_A_DIALECT.search(line)
+
+
+@pytest.mark.parametrize("path", files(), ids=lambda path: str(path.relative_to(SRC)))
+def test_nobody_asks_which_statement_made_a_job(path: Path) -> None:
+    found = NAMES_A_DIALECT.search(path.read_text())
+    assert found is None, f"{found[0]!r}: what differs is in jobs/dialects.py"
+
+
 @pytest.mark.parametrize("face", ["http", "mysql", "console"])
 def test_faces_come_in_by_the_door(face: str) -> None:
     used = {room for path in (SRC / face).rglob("*.py") for room in service_rooms_imported(path)}

@@ -19,9 +19,10 @@ from lading.console.move_dialog import MoveDialog, StopDialog, UndoDialog
 from lading.console.rollback_dialog import RollbackDialog
 from lading.console.widgets.basic import Badge, Banner, Tiles, box, button, link, text
 from lading.errors import JobNotFoundError
-from lading.jobs.record import JobKind, JobRecord
+from lading.jobs.record import JobRecord
 from lading.service.operations import ALTER, UNDO
 from lading.service.views.records import JobDetail, JobView
+from lading.sources.registry import is_stream
 
 PLOTS_EVERY = 3
 """Plots are drawn again with every third look: their points are many seconds wide."""
@@ -67,9 +68,10 @@ def add_job(console: Console) -> None:
 
 class _JobView:
     def __init__(self, page: Page, record: JobRecord) -> None:
-        name, is_files = str(record.full_name), record.kind is JobKind.STREAMING
+        name, dialect = str(record.full_name), record.dialect
         self._page, self._name, self._looks, self._state = page, name, 0, ""
         self._is_acting, self._free_at_s = False, 0.0
+        self._noun = dialect.noun
         with box("div", "ld-stack"):
             with box("nav", "ld-crumb", aria_label="Where you are"):
                 link("Jobs", "/")
@@ -92,10 +94,10 @@ class _JobView:
         self._figures = Tiles(_FIGURES)
         self._plots = JobPlots(page, name)
         self._details = JobDetails(page, name)
-        self._move_dialog = MoveDialog(page, name, self.refresh, is_files=is_files)
+        self._move_dialog = MoveDialog(page, name, self.refresh, is_files=not is_stream(record.spec))
         self._undo_dialog = UndoDialog(page, name, self.refresh)
         self._rollback_dialog = RollbackDialog(page, name, self.refresh)
-        self._stop_dialog = StopDialog(page, name, self.refresh, is_files=is_files)
+        self._stop_dialog = StopDialog(page, name, self.refresh, f"{dialect.end_verb} {dialect.form}")
 
     async def refresh(self) -> None:
         console, visitor = self._page.console, await self._page.visitor()
@@ -118,8 +120,8 @@ class _JobView:
             self._page.announce(f"{job.name} is now {job.state}")
         self._state = job.state
         comment = f" · {job.comment}" if job.comment else ""
-        kind = "routine load" if job.kind == "routine" else "job that loads files"
-        self._about.set_text(f"A {kind} into {job.target}, made by {job.definer or 'nobody'}{comment}")
+        source = f" from {job.source}" if job.source else ""
+        self._about.set_text(f"A {self._noun}{source} into {job.target}, made by {job.definer or 'nobody'}{comment}")
         is_final = job.ended_at is not None
         is_paused = job.state == "PAUSED"
         self._pause.set_visibility(not is_paused and not is_final)

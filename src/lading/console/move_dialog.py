@@ -204,9 +204,8 @@ class UndoDialog:
 class StopDialog:
     """The end of a job, asked for twice."""
 
-    def __init__(self, page: Page, name: str, after: Callable[[], Awaitable[None]], *, is_files: bool) -> None:
+    def __init__(self, page: Page, name: str, after: Callable[[], Awaitable[None]], statement: str) -> None:
         self._page, self._name, self._after = page, name, after
-        statement = "DROP JOB" if is_files else "STOP ROUTINE LOAD"
         with Dialog(f"Stop {name} for good?") as self._dialog:
             text("p", f"This is {statement}: the job ends and cannot be resumed. A batch on its way is cut off.")
             text(

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from lading.console.desk import Visitor
 from lading.errors import LadingError, SqlError
+from lading.jobs.dialects import ROUTINE, STREAMING
 from lading.jobs.record import parse_job_name
 from lading.service.views.build import redacted
 from lading.sources.registry import check_load, stream_kind
@@ -156,11 +157,11 @@ def _draft(statement: CreateJob | CreateRoutineLoad, database: str) -> tuple[Job
     if isinstance(statement, CreateJob):
         table, source, named = statement.insert.table, statement.insert.source, "uri"
         target = (table.db or database, table.name)
-        name, what = statement.name, "job that loads files"
+        name, what = statement.name, STREAMING.noun
     else:
         source, named = statement.source, stream_kind(statement.source.name).subject
         target = (statement.name.db or database, statement.table or "")
-        name, what = f"{target[0]}.{statement.name.name}", "routine load"
+        name, what = f"{target[0]}.{statement.name.name}", ROUTINE.noun
     shown = redacted(f"{source.name} {source.properties.get(named, '')}".strip())
     return JobDraft(name=name, what=what, target=".".join(target), source=shown), target
 

@@ -34,6 +34,7 @@ def show_job(record: JobRecord, totals: Tally, rates: Rates, lag: Lag | None) ->
         name=str(record.full_name),
         job_id=record.job_id,
         kind=record.kind.value,
+        source=record.spec.source.kind if record.spec else "",
         database=record.database,
         target=record.target,
         state=record.state.value,

@@ -64,6 +64,9 @@ class JobView:
     """`name` for a streaming job, `database.name` for a routine load: what paths and statements take."""
     job_id: str
     kind: str
+    """Which statement made it: `streaming` or `routine`."""
+    source: str
+    """What it reads, as statements name it: S3, FILE, KAFKA, …; empty when its definition cannot be read."""
     database: str
     target: str
     state: str
