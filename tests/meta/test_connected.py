@@ -20,7 +20,7 @@ PROPERTIES = (
 LOAD = SOURCE / "model" / "load.py"
 BUILDER = SOURCE / "sql" / "statements" / "load_specs.py"
 """Where properties become a load. What it takes of them is what the load keeps."""
-TRANSLATED = {"strict_cast"}
+TRANSLATED = {"strict_cast", "source_alias"}
 """Fields of a load that only the translation of its expressions reads, which is in `sql`."""
 SHOW = ("load_facts",)
 """Modules that print what a statement said. That a property is printed does not make it do anything."""

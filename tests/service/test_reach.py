@@ -93,6 +93,8 @@ def every_form(host: str) -> list[str]:
         kafka(f"kafka.example:9092,{host}:9092"),
         kafka(f"PLAINTEXT://{host}:9092"),
         kafka(more=registry),
+        'CREATE JOB j ON STREAMING DO INSERT INTO shop.orders SELECT id FROM KAFKA("kafka_topic"="c", "format"="json", '
+        f'"kafka_broker_list"="{host}:9092")',
         "CREATE TABLE hr.x (id BIGINT) USING delta LOCATION 's3://b/x' TBLPROPERTIES("
         f'{KEYS}, "s3.endpoint"="http://{host}")',
     ]

@@ -55,7 +55,7 @@ class ToyKind(StreamDefaults):
             start=load.source.properties.get("toy_start", "0"),
             resolve=lambda moves: dict(moves),
         )
-        return opened_stream(self, load, context, parts)
+        return opened_stream(self, load, parts)
 
     def on_data_loss(self, properties: Mapping[str, str]) -> str:
         return "PAUSE"

@@ -11,7 +11,7 @@ from lading.errors import LadingError, SqlError
 from lading.jobs.dialects import ROUTINE, STREAMING
 from lading.jobs.record import parse_job_name
 from lading.service.views.build import redacted
-from lading.sources.registry import check_load, stream_kind
+from lading.sources.registry import check_load, kind_of
 from lading.sql.statements.jobs import CreateJob, CreateRoutineLoad, Statement
 from lading.sql.statements.tables import CreateDatabase, CreateTable, UseDatabase
 from lading.sql.syntax.parse import parse_statements
@@ -155,14 +155,15 @@ def _check(statements: Sequence[Statement], database: str, known: Known | None) 
 def _draft(statement: CreateJob | CreateRoutineLoad, database: str) -> tuple[JobDraft, tuple[str, str]]:
     check_load(statement)
     if isinstance(statement, CreateJob):
-        table, source, named = statement.insert.table, statement.insert.source, "uri"
+        table, source = statement.insert.table, statement.insert.source
         target = (table.db or database, table.name)
         name, what = statement.name, STREAMING.noun
     else:
-        source, named = statement.source, stream_kind(statement.source.name).subject
+        source = statement.source
         target = (statement.name.db or database, statement.table or "")
         name, what = f"{target[0]}.{statement.name.name}", ROUTINE.noun
-    shown = redacted(f"{source.name} {source.properties.get(named, '')}".strip())
+    subject = source.properties.get(kind_of(source.name).subject, "")
+    shown = redacted(f"{source.name} {subject}".strip())
     return JobDraft(name=name, what=what, target=".".join(target), source=shown), target
 
 

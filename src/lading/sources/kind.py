@@ -129,6 +129,25 @@ class SourceKind(Protocol):
         """
         ...
 
+    @property
+    def subject(self) -> str:
+        """The property that says what is read, such as a topic: another value is another source."""
+        ...
+
+    @property
+    def start_properties(self) -> Collection[str]:
+        """Properties of the source that say where a job begins. ALTER JOB moves a job by its `offset`, not by these."""
+        ...
+
+    @property
+    def keeps_offset(self) -> bool:
+        """Whether `offset` is a property of jobs, which says where they begin. Else it is a word of ALTER alone."""
+        ...
+
+    def places_of(self, offset: str, partitions: Collection[str]) -> Mapping[str, str]:
+        """Where ALTER JOB sends partitions with its `offset`, in the words of SQL. Raises SqlError."""
+        ...
+
     def check(self, load: LoadSpec) -> None:
         """Refuse properties that make no source, or none for the format of the load. Raises SqlError."""
         ...

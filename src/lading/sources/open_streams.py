@@ -18,8 +18,8 @@ from lading.model.moves import PartitionMove
 from lading.model.positions import Listing, PartitionState, Positions
 from lading.plan.planner import Source
 from lading.sources.hidden import without_hidden
-from lading.sources.kind import OpenContext, OpenSource, StreamKind
-from lading.sources.records.spec import REGISTRY
+from lading.sources.kind import OpenSource, StreamKind
+from lading.sources.records.spec import REGISTRY, records_of
 from lading.sources.streams import StreamSight
 from lading.sql.properties.routine import REGISTRY_FORMATS, invalid_format
 from lading.status.lag import LagUnit
@@ -46,6 +46,8 @@ class StreamDefaults:
 
     cluster_property = ""
     used_with_keys: Collection[str] = ()
+    start_properties: Collection[str] = ()
+    keeps_offset = False
 
     def is_local(self, properties: Mapping[str, str]) -> bool:
         return False
@@ -64,6 +66,21 @@ class StreamDefaults:
     def moved(self, properties: Mapping[str, str], moves: Sequence[PartitionMove]) -> Mapping[str, str]:
         return properties
 
+    def places_of(self, offset: str, partitions: Collection[str]) -> dict[str, str]:
+        """`{"0": "1000"}`: for each partition that is named, what is read of it next."""
+        try:
+            found = json.loads(offset)
+        except ValueError:
+            found = None
+        if not isinstance(found, dict) or not found or not all(isinstance(at, str | int) for at in found.values()):
+            msg = f"Invalid format for offset: {offset!r} does not say by partition what is read next"
+            raise SqlError(msg, property="offset", todo='Write {"partition": "position", …}, as in CREATE.')
+        return {name: self.read_start("offset", str(at)) for name, at in found.items()}
+
+    def read_start(self, name: str, text: str) -> str:
+        """A position in the words of SQL. Raises SqlError."""
+        return text
+
     def given_up_by(self, old: Mapping[str, str], new: Mapping[str, str], positions: Positions) -> tuple[str, ...]:
         """ALTER moves partitions and never chooses others."""
         return ()
@@ -72,8 +89,15 @@ class StreamDefaults:
         return {}
 
 
-def check_format(format: str, *, has_registry: bool = False, url: str = "") -> None:
-    """Refuse a format that needs a registry where the stream has none, or names none."""
+def check_records(load: LoadSpec, metadata: pa.Schema, *, has_registry: bool = False, url: str = "") -> None:
+    """Refuse records that cannot be read: of a format that needs a registry where the stream has none, or names none;
+    with names of what the stream itself tells.
+    """
+    records = records_of(load)
+    format = records.options.format
+    if taken := [name for name in records.columns if name.lower() in metadata.names]:
+        msg = f"columns names {', '.join(taken)}, which the stream itself tells of a record"
+        raise SqlError(msg, property="columns", todo="Give this field another name.")
     if format not in REGISTRY_FORMATS:
         return
     if not has_registry:
@@ -101,14 +125,16 @@ class StreamParts:
     close: Callable[[], None] = lambda: None
 
 
-def opened_stream(kind: StreamKind, load: LoadSpec, context: OpenContext, parts: StreamParts) -> OpenSource:
+def opened_stream(kind: StreamKind, load: LoadSpec, parts: StreamParts) -> OpenSource:
     """The parts as a source that is open."""
     source = _WithFinished(parts.source, parts.finished) if parts.finished else parts.source
+    schema = without_hidden(parts.schema)
+    named = [name for name in schema.names if name not in kind.metadata.names]
     return OpenSource(
         driver=source,
         read=parts.read,
-        schema=without_hidden(parts.schema),
-        knows=f"A record has: {', '.join(context.columns)}; the stream tells: {', '.join(kind.metadata.names)}.",
+        schema=schema,
+        knows=f"A record has: {', '.join(named)}; the stream tells: {', '.join(kind.metadata.names)}.",
         start=parts.start,
         resolve=parts.resolve,
         show_range=partial(_range_text, kind),

@@ -10,6 +10,7 @@ from lading.sources.files.kind import FilesKind
 from lading.sources.kafka.kind import KafkaKind
 from lading.sources.kind import SourceKind, StreamKind
 from lading.sources.kinesis.kind import KinesisKind
+from lading.sql.properties.jobs import check_of_source
 from lading.sql.statements.definitions import define_routine_load, define_streaming_job, placed
 from lading.sql.statements.jobs import CreateJob, CreateRoutineLoad
 from lading.sql.statements.load_specs import load_with_secrets
@@ -17,9 +18,9 @@ from lading.sql.statements.parts import SourceFunction
 from lading.sql.syntax.parse_select import ONE_SOURCE
 
 FILES: dict[str, SourceKind] = {"S3": FilesKind(name="S3"), "FILE": FilesKind(name="FILE")}
-"""What CREATE JOB loads from."""
+"""What only CREATE JOB loads from."""
 STREAMS: dict[str, StreamKind] = {"KAFKA": KafkaKind(), "KINESIS": KinesisKind()}
-"""What CREATE ROUTINE LOAD loads from."""
+"""What both CREATE ROUTINE LOAD and CREATE JOB load from."""
 
 
 def kinds() -> dict[str, SourceKind]:
@@ -47,12 +48,16 @@ def check_load(statement: CreateJob | CreateRoutineLoad) -> None:
     if isinstance(statement, CreateJob):
         define_streaming_job(statement)
         source = statement.insert.source
-        _check_known(source, FILES, f"{ONE_SOURCE}, and it must be {' or '.join(FILES)}, not {_written(source)}")
+        names = list(kinds())
+        known = f"{', '.join(names[:-1])} or {names[-1]}"
+        _check_known(source, kinds(), f"{ONE_SOURCE}, and it must be {known}, not {_written(source)}")
     else:
         define_routine_load(statement)
         source = statement.source
         _check_known(source, STREAMS, f"{source.name} cannot be the source of a routine load")
     with placed(source):
+        if isinstance(statement, CreateJob):
+            check_of_source(statement.properties, source.name, is_stream=source.name in STREAMS)
         kind_of(source.name).check(load_with_secrets(statement))
 
 

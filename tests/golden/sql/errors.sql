@@ -90,7 +90,7 @@ CREATE JOB x ON STREAMING DO INSERT INTO t SELECT * FROM other
 
 --- another function as the source
 CREATE JOB x ON STREAMING DO INSERT INTO t SELECT * FROM cdc_stream("a"="b")
---- ! NotSupportedError 1:58 it must be S3 or FILE, not cdc_stream
+--- ! NotSupportedError 1:58 it must be S3, FILE, KAFKA or KINESIS, not cdc_stream
 
 --- a subquery as the source
 CREATE JOB x ON STREAMING DO INSERT INTO t SELECT * FROM (SELECT 1) q

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 
 from lading.service.compile.sourced import AnyJob, source_of
 from lading.sql.statements.jobs import CreateJob, CreateRoutineLoad
@@ -68,14 +68,4 @@ def _clause_text(statement: CreateRoutineLoad, name: str) -> str:
 def _select(statement: CreateJob) -> str:
     """Without the properties of the source, which are compared one by one."""
     source = type(statement.insert.source)(name=statement.insert.source.name)
-    insert = statement.insert
-    return insert_text(
-        type(insert)(
-            table=insert.table,
-            columns=insert.columns,
-            items=insert.items,
-            source=source,
-            source_alias=insert.source_alias,
-            where=insert.where,
-        )
-    )
+    return insert_text(replace(statement.insert, source=source))

@@ -9,7 +9,9 @@ from lading.service.edits.edit import facts_text
 from lading.service.result import Result, table
 from lading.service.session import Session
 from lading.service.statements.loads import find_any
+from lading.service.views.build import redacted
 from lading.service.views.error_rows import read_error_rows
+from lading.sources.registry import kind_of
 from lading.sql.statements.jobs import ShowLoad
 
 DEFAULT_ERRORS = 100
@@ -27,6 +29,7 @@ def explain_job(session: Session, record: JobRecord) -> Result:
     stages = "a stage that reads into a spool, and one that merges it with the state" if is_merged else "one stage"
     lines = [
         ("path", f"general: Arrow in, Spark SQL, Arrow out, {stages}"),
+        ("source", _source(record)),
         ("target", f"{record.target} at {target.location}"),
         ("limits", size),
     ]
@@ -39,6 +42,13 @@ def explain_job(session: Session, record: JobRecord) -> Result:
     else:
         lines.append(("source columns", "not known yet: there is no file"))
     return table(("What", "How"), lines)
+
+
+def _source(record: JobRecord) -> str:
+    if record.spec is None:
+        return ""
+    source = record.spec.source
+    return redacted(f"{source.kind} {source.properties.get(kind_of(source.kind).subject, '')}".strip())
 
 
 def _kept(record: JobRecord) -> list[tuple[str, str]]:

@@ -298,14 +298,27 @@ def _changed_job(session: Session, record: JobRecord, old: CreateJob, statement:
         insert = _bound(session, replace(insert, source=replace(insert.source, properties=where)))
         check_source(session, insert.source, old.insert.source)
     statement = replace(statement, properties=properties, insert=insert)
-    new = alter_streaming_job(old, statement, current_db=session.database)
-    kind.check(load_with_secrets(new))
-    if "offset" not in properties:
+    offset = properties.get("offset")
+    if offset is None or kind.keeps_offset:
+        new = _altered_job(session, old, statement)
+    else:
+        # Where a stream is read next is no part of the definition: the bills say it.
+        others = replace(statement, properties={name: at for name, at in properties.items() if name != "offset"})
+        new = _altered_job(session, old, others) if others.properties or insert is not None else old
+    if offset is None:
         return _Change(new=new, statement=statement)
     seen, positions = _positions(session, record, old)
     with closing(_opened(session, record, new)) as opened:
-        moves = plan_moves(kind, opened, positions, dict.fromkeys(positions.partitions, properties["offset"]))
+        moves = plan_moves(kind, opened, positions, kind.places_of(offset, positions.partitions))
     return _Change(new=new, statement=statement, seen=seen, moves=moves)
+
+
+def _altered_job(session: Session, old: CreateJob, statement: AlterJob) -> CreateJob:
+    kind = kind_of(old.insert.source.name)
+    fixed = (kind.subject, *kind.start_properties)
+    new = alter_streaming_job(old, statement, current_db=session.database, fixed=fixed)
+    check_load(new)
+    return new
 
 
 def _changed_routine(

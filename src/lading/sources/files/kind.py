@@ -55,6 +55,9 @@ class FilesKind:
     name: str
     metadata = pa.schema([])
     cluster_property = ""
+    subject = "uri"
+    start_properties: Collection[str] = ()
+    keeps_offset = True
 
     @property
     def lag_unit(self) -> LagUnit:
@@ -137,6 +140,9 @@ class FilesKind:
         """The offset is one of them, and shown."""
         keys = [move.end for move in moves if move.end]
         return {**properties, "offset": render_offset(keys[0])} if keys else properties
+
+    def places_of(self, offset: str, partitions: Collection[str]) -> dict[str, str]:
+        return dict.fromkeys(partitions, offset)
 
     def plan_move(self, opened: OpenSource, name: str, state: PartitionState, end: str | None) -> PartitionMove:
         """Lists the prefix: files between the two names are counted."""

@@ -19,9 +19,9 @@ from lading.sources.kafka.settings import settings_for_admins
 from lading.sources.kafka.spec import METADATA, KafkaSpec
 from lading.sources.kafka.words import by_number, progress, words
 from lading.sources.kind import OpenContext, OpenSource
-from lading.sources.open_streams import StreamDefaults, StreamParts, StreamSource, check_format, opened_stream
+from lading.sources.open_streams import StreamDefaults, StreamParts, StreamSource, check_records, opened_stream
 from lading.sources.records.spec import REGISTRY, record_format
-from lading.sources.starts import OFFSET_BEGINNING, PARTITION_END, start_time_or_none
+from lading.sources.starts import OFFSET_BEGINNING, PARTITION_END, kafka_start, start_time_or_none
 from lading.sources.streams import StreamSight
 from lading.sql.statements.alter import AlteredSource
 from lading.status.lag import LagUnit
@@ -44,6 +44,7 @@ class KafkaKind(StreamDefaults):
     lag_unit = LagUnit.RECORDS
     metadata: pa.Schema = METADATA
     subject = "kafka_topic"
+    start_properties = KAFKA_STARTS
     used_with_keys = ("aws.region", "aws.role_arn", "property.security.protocol", "property.sasl.mechanism")
     cluster_property = "kafka_broker_list"
 
@@ -55,7 +56,7 @@ class KafkaKind(StreamDefaults):
 
     def check(self, load: LoadSpec) -> None:
         asked = read_kafka_properties(load.source.properties)
-        check_format(load.records.format, has_registry=True, url=asked.registry_url)
+        check_records(load, self.metadata, has_registry=True, url=asked.registry_url)
 
     def on_data_loss(self, properties: Mapping[str, str]) -> str:
         return read_kafka_properties(properties).on_data_loss
@@ -67,7 +68,7 @@ class KafkaKind(StreamDefaults):
         from lading.sources.kafka.starts import render_start
 
         asked, zone = read_kafka_properties(load.source.properties), load.session.time_zone
-        check_format(load.records.format, has_registry=True, url=asked.registry_url)
+        check_records(load, self.metadata, has_registry=True, url=asked.registry_url)
         spec = _spec(load, asked, context)
         own = dict(zip(asked.partitions, asked.offsets, strict=False))
         finished = tuple(number for number, at in own.items() if at == PARTITION_END)
@@ -100,9 +101,12 @@ class KafkaKind(StreamDefaults):
             acknowledge=acknowledger.follow,
             close=close,
         )
-        return opened_stream(self, load, context, parts)
+        return opened_stream(self, load, parts)
 
     # Positions in the words of SQL.
+
+    def read_start(self, name: str, text: str) -> str:
+        return kafka_start(name, text)
 
     def progress(self, positions: Positions) -> dict[str, str]:
         return progress(positions)

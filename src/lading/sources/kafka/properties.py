@@ -16,6 +16,7 @@ from lading.sources.starts import (
     read_discovery,
     start_time_or_none,
 )
+from lading.sql.properties.records import RECORD_NAMES
 from lading.sql.properties.values import names, needed, refuse, word
 
 REGISTRY_URL = "schema.registry.url"
@@ -101,7 +102,7 @@ def _check_names(properties: Mapping[str, str]) -> None:
         if name in _MACHINE:
             msg = f"{name} is not supported: it chooses credentials of the machine of the service"
             raise NotSupportedError(msg, todo="Write aws.access_key and aws.secret_key, or leave all keys out.")
-        if name not in KAFKA_NAMES and not _is_setting(name):
+        if name not in KAFKA_NAMES | RECORD_NAMES and not _is_setting(name):
             msg = f"{name} is invalid kafka property or can not be set"
             raise refuse(msg, property=name, todo=f"Known are: {', '.join(sorted(KAFKA_NAMES))} and property.…")
         if name in _TABLE_NAMES:

@@ -19,9 +19,9 @@ from lading.sources.kinesis.alter import KINESIS_STARTS, alter, begin_again
 from lading.sources.kinesis.properties import KinesisProperties, read_kinesis_properties
 from lading.sources.kinesis.spec import META, Credentials, KinesisSpec, Kpl
 from lading.sources.kinesis.words import NUMBER, is_horizon, progress, words
-from lading.sources.open_streams import StreamDefaults, StreamParts, StreamSource, check_format, opened_stream
+from lading.sources.open_streams import StreamDefaults, StreamParts, StreamSource, check_records, opened_stream
 from lading.sources.records.spec import record_format
-from lading.sources.starts import SHARD_END, TRIM_HORIZON, start_time_or_none
+from lading.sources.starts import SHARD_END, TRIM_HORIZON, kinesis_start, start_time_or_none
 from lading.sources.streams import StreamSight
 from lading.sql.statements.alter import AlteredSource
 from lading.status.lag import LagUnit
@@ -44,6 +44,7 @@ class KinesisKind(StreamDefaults):
     lag_unit = LagUnit.MILLISECONDS
     metadata: pa.Schema = META
     subject = "kinesis_stream"
+    start_properties = KINESIS_STARTS
     used_with_keys = ("aws.region", "aws.role_arn")
 
     def uses_service_identity(self, properties: Mapping[str, str]) -> bool:
@@ -51,7 +52,7 @@ class KinesisKind(StreamDefaults):
 
     def check(self, load: LoadSpec) -> None:
         read_kinesis_properties(load.source.properties)
-        check_format(load.records.format)
+        check_records(load, self.metadata)
 
     def on_data_loss(self, properties: Mapping[str, str]) -> str:
         return read_kinesis_properties(properties).on_data_loss
@@ -61,7 +62,7 @@ class KinesisKind(StreamDefaults):
         from lading.sources.kinesis.starts import render_start
 
         asked, zone = read_kinesis_properties(load.source.properties), load.session.time_zone
-        check_format(load.records.format)
+        check_records(load, self.metadata)
         own = dict(zip(asked.shards, asked.shard_positions, strict=False))
         finished = tuple(name for name, at in own.items() if at == SHARD_END)
         own = {name: place_of(at, zone) for name, at in own.items() if at != SHARD_END}
@@ -84,9 +85,12 @@ class KinesisKind(StreamDefaults):
             finished=finished,
             close=getattr(made, "close", lambda: None),
         )
-        return opened_stream(self, load, context, parts)
+        return opened_stream(self, load, parts)
 
     # Positions in the words of SQL.
+
+    def read_start(self, name: str, text: str) -> str:
+        return kinesis_start(name, text)
 
     def progress(self, positions: Positions) -> dict[str, str]:
         return progress(positions)

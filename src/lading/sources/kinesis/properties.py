@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 
 from lading.sources.starts import LATEST, SHARD_END, kinesis_start, read_discovery
+from lading.sql.properties.records import RECORD_NAMES
 from lading.sql.properties.values import Rule, names, needed, read_fields, refuse, whole, word
 
 _REGION = re.compile(r"[a-z]{2}(-[a-z]+)?-[a-z]+-\d")
@@ -126,7 +127,7 @@ def _check_names(properties: Mapping[str, str]) -> None:
         if name == "property.aws.kinesis.timestamp":
             msg = f"{name} is invalid Kinesis property or cannot be set: it would have no effect"
             raise refuse(msg, property=name, todo=f"Write {_DEFAULT} = AT_TIMESTAMP(2026-08-01T00:00:00Z).")
-        if name not in KINESIS_NAMES:
+        if name not in KINESIS_NAMES | RECORD_NAMES:
             msg = f"{name} is invalid Kinesis property or cannot be set"
             close = get_close_matches(name, KINESIS_NAMES, n=1, cutoff=0.75)
             hint = f"Did you mean {close[0]}? " if close else ""

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+from lading.errors import SqlError
 from lading.model.load import LoadSpec
 from lading.model.row_formats import CsvOptions, JsonOptions
 from lading.sources.files.spec import MAX_RECORD_BYTES
+from lading.sql.properties.records import RECORD_NAMES, SelectedRecords, read_selected_records
 
 
 class RecordKind(Enum):
@@ -52,10 +54,25 @@ REGISTRY = "schema.registry."
 """Settings of a registry begin with this."""
 
 
+def records_of(load: LoadSpec) -> SelectedRecords:
+    """What a load says of its records: a SELECT among the properties of its source, a routine load in its own."""
+    if load.mapping.is_select:
+        return read_selected_records(load.source.properties)
+    for name in load.source.properties:
+        if name in RECORD_NAMES:
+            msg = f"{name} is invalid property of {load.source.kind}(…) in a routine load"
+            raise SqlError(msg, property=name, todo="Write it in PROPERTIES, or columns as COLUMNS(…).")
+    return SelectedRecords(options=load.records)
+
+
 def record_format(load: LoadSpec, columns: tuple[str, ...], settings: Mapping[str, str] | None = None) -> RecordFormat:
     """How rows stand in a record. `settings` are those of a client, among which a registry may have its own."""
-    kind, registry = RecordKind(load.records.format), None
+    records = records_of(load)
+    options, registry = records.options, None
+    kind = RecordKind(options.format)
     if kind.needs_registry and settings is not None:
         own = {name.removeprefix(REGISTRY): value for name, value in settings.items() if name.startswith(REGISTRY)}
         registry = RegistryAccess(url=own.pop("url"), settings=own)
-    return RecordFormat(kind=kind, columns=columns, csv=load.records.csv, json=load.records.json, registry=registry)
+    return RecordFormat(
+        kind=kind, columns=records.columns or columns, csv=options.csv, json=options.json, registry=registry
+    )

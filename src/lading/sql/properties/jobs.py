@@ -44,6 +44,11 @@ class StreamingJobProperties:
     max_interval_s: int = 10
     max_batch_files: int = 256
     max_batch_bytes: int = MAX_BATCH_BYTES
+    max_batch_rows: int | None = None
+    """For streams, as the next: so many rows are read in a batch at most. None: as the source has it."""
+    max_batch_size: int | None = None
+    desired_concurrent_number: int | None = None
+    """So many tasks read at one time at most. None: as many as there is work for."""
     offset: str | None = None
     """The last file that counts as loaded. None: the statement says nothing about it."""
     ingestion_mode: str = "CONTINUOUS"
@@ -97,6 +102,17 @@ _RULES = (
         field="max_batch_bytes",
         read=whole(lambda n: MIN_BATCH_BYTES <= n <= MAX_BATCH_BYTES, "should between 100MB and 10GB"),
     ),
+    Rule(name="max_batch_rows", field="max_batch_rows", read=whole(lambda n: n >= 1, "should >= 1")),
+    Rule(
+        name="max_batch_size",
+        field="max_batch_size",
+        read=whole(lambda n: MIN_BATCH_BYTES <= n <= MAX_BATCH_BYTES, "should between 100MB and 10GB"),
+    ),
+    Rule(
+        name="desired_concurrent_number",
+        field="desired_concurrent_number",
+        read=whole(lambda n: n >= 1, "must be greater than 0"),
+    ),
     Rule(name="offset", field="offset", read=_offset),
     Rule(name="s3.ingestion_mode", field="ingestion_mode", read=word("ONCE", "CONTINUOUS")),
     Rule(name="s3.late_files", field="late_files", read=word("LOAD", "SHOW")),
@@ -123,6 +139,21 @@ JOB_PROPERTY_NAMES = STATE_PROPERTY_NAMES.union(
     (rule.name for rule in _RULES), (_SESSION + rule.name for rule in _SESSION_RULES)
 )
 """Every property that a streaming job can have, but for those that begin with two underscores."""
+
+
+_OF_STREAMS = frozenset(("max_batch_rows", "max_batch_size", "desired_concurrent_number"))
+
+
+def check_of_source(properties: Mapping[str, str], source: str, *, is_stream: bool) -> None:
+    """Refuse properties that do nothing for the source of a job."""
+    for name in properties:
+        if is_stream and (name == "offset" or name.startswith(("s3.", "file."))):
+            msg = f"{name} is for jobs that load files, and the source is {source}"
+            todo = f"Say where to begin among the properties of {source}(…)." if name == "offset" else "Leave it out."
+            raise refuse(msg, property=name, todo=todo)
+        if not is_stream and name in _OF_STREAMS:
+            msg = f"{name} is for jobs that read a stream, and the source is {source}"
+            raise refuse(msg, property=name, todo="Say s3.max_batch_files or s3.max_batch_bytes.")
 
 
 def read_job_properties(properties: Mapping[str, str]) -> StreamingJobProperties:

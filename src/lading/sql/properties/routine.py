@@ -69,7 +69,8 @@ def invalid_format(given: str) -> SqlError:
     return refuse(msg, property="format", value=given, todo=todo)
 
 
-def _format(name: str, given: str) -> str:
+def record_kind(name: str, given: str) -> str:
+    """The format of records, in one word."""
     known = given.strip().lower()
     if known in ("csv", "csv_with_names", "csv_with_names_and_types"):
         return "csv"
@@ -102,7 +103,7 @@ _RULES = (
     Rule(name="max_filter_ratio", field="max_filter_ratio", read=ratio("should between 0 and 1")),
     Rule(name="strict_mode", field="strict_mode", read=boolean),
     Rule(name="timezone", field="timezone", read=timezone),
-    Rule(name="format", field="format", read=_format),
+    Rule(name="format", field="format", read=record_kind),
     Rule(name="partial_columns", field="partial_columns", read=boolean),
     Rule(
         name="unique_key_update_mode",

@@ -34,11 +34,15 @@ _ADDRESS = re.compile(r"broker_list$|bootstrap|endpoint|\burl$|\.url$|brokers")
 """Names of properties that say whom a stream or its registry is asked of."""
 
 
-def alter_streaming_job(old: CreateJob, alter: AlterJob, *, current_db: str | None = None) -> CreateJob:
-    """The definition after ALTER JOB. `current_db` is what a table without a database means."""
+def alter_streaming_job(
+    old: CreateJob, alter: AlterJob, *, current_db: str | None = None, fixed: Collection[str] = ("uri",)
+) -> CreateJob:
+    """The definition after ALTER JOB. `current_db` is what a table without a database means, `fixed` are properties of
+    the source that stay as they are.
+    """
     insert = alter.insert if alter.insert is not None else old.insert
     if alter.insert is not None:
-        _check_insert(old.insert, alter.insert, current_db)
+        _check_insert(old.insert, alter.insert, current_db, fixed)
     new = replace(old, properties={**old.properties, **alter.properties}, insert=insert)
     if new == old and "offset" not in alter.properties:  # the same offset again is a move back to it
         msg = "No properties or sql changed"
@@ -47,7 +51,7 @@ def alter_streaming_job(old: CreateJob, alter: AlterJob, *, current_db: str | No
     return new
 
 
-def _check_insert(old: InsertSelect, new: InsertSelect, current_db: str | None) -> None:
+def _check_insert(old: InsertSelect, new: InsertSelect, current_db: str | None, fixed: Collection[str]) -> None:
     if _full(old.table, current_db) != _full(new.table, current_db):
         msg = f"target table cannot be modified in ALTER JOB: it is {old.table}, not {new.table}"
         raise SqlError(
@@ -58,11 +62,12 @@ def _check_insert(old: InsertSelect, new: InsertSelect, current_db: str | None) 
         raise SqlError(
             msg, code="Alter", place=new.source.span, hint="another source", todo="Make a new job for another source."
         )
-    if old.source.properties.get("uri") != new.source.properties.get("uri"):
-        msg = f"The uri property cannot be modified in ALTER JOB: it is {old.source.properties.get('uri')!r}"
-        raise SqlError(
-            msg, code="Alter", place=new.source.span, hint="another uri", todo="Make a new job for other files."
-        )
+    for name in fixed:
+        before = old.source.properties.get(name)
+        if before != new.source.properties.get(name):
+            msg = f"The {name} property cannot be modified in ALTER JOB: it is {before!r}"
+            todo = 'Make a new job for another source; PROPERTIES ("offset" = …) moves this one.'
+            raise SqlError(msg, code="Alter", place=new.source.span, hint=f"another {name}", todo=todo)
 
 
 def _full(name: QualifiedName, current_db: str | None) -> tuple[str | None, str]:

@@ -35,7 +35,7 @@ def load_spec(statement: AnyLoad) -> LoadSpec:
     The properties of the source are not looked at: those of a text that is kept lack the secrets. `define_…` checks
     them all, before a job is made or changed.
     """
-    return _file_load(statement) if isinstance(statement, CreateJob) else _stream_load(statement)
+    return _job_load(statement) if isinstance(statement, CreateJob) else _stream_load(statement)
 
 
 def load_with_secrets(statement: AnyLoad) -> LoadSpec:
@@ -66,7 +66,7 @@ def read_load(text: str) -> LoadSpec:
     return load_spec(statement)
 
 
-def _file_load(statement: CreateJob) -> LoadSpec:
+def _job_load(statement: CreateJob) -> LoadSpec:
     insert, properties = statement.insert, read_job_properties(statement.properties)
     session = properties.session
     window, columns = split_windows(insert) if insert.group_by else (None, tuple(map(_selected, insert.items)))
@@ -85,8 +85,10 @@ def _file_load(statement: CreateJob) -> LoadSpec:
         ),
         limits=LoadLimits(
             interval_s=properties.max_interval_s,
-            size_bytes=properties.max_batch_bytes,
+            size_bytes=properties.max_batch_size or properties.max_batch_bytes,
             files=properties.max_batch_files,
+            rows=properties.max_batch_rows,
+            tasks=properties.desired_concurrent_number,
         ),
         budget=LoadBudget(max_ratio=session.insert_max_filter_ratio, is_strict=session.enable_insert_strict),
         session=SessionOptions(
