@@ -11,6 +11,7 @@ from random import Random
 import pytest
 
 from lading.commit.steps import STEP_NAMES
+from lading.tables.registry import NAMES
 from lading.testing.kinesis.verifier import Verdict
 from lading.testing.stream_check import Score, check_table, lineage
 from tests.crash.routine import KAFKA_COLUMNS, Routine
@@ -81,7 +82,9 @@ def run_places(case: Case, failpoints: list[str], name: str) -> Score:
     return score
 
 
-@pytest.mark.parametrize("form", ["delta", pytest.param("iceberg", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "form", ["delta", *(pytest.param(name, marks=pytest.mark.slow) for name in ("iceberg", "paimon"))]
+)
 def test_a_kill_at_every_step_while_partitions_are_added(
     broker: KafkaBroker, tmp_path: Path, form: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -93,7 +96,7 @@ def test_a_kill_at_every_step_while_partitions_are_added(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("form", ["delta", "iceberg"])
+@pytest.mark.parametrize("form", NAMES)
 def test_many_kills_while_partitions_are_added(
     broker: KafkaBroker, tmp_path: Path, form: str, seed: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -195,7 +198,7 @@ def test_a_routine_load_on_spark_that_is_killed_twice_while_partitions_are_added
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", ["delta", "iceberg"])
+@pytest.mark.parametrize("form", NAMES)
 def test_a_kill_at_every_step_on_spark(
     broker: KafkaBroker, tmp_path: Path, form: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from lading.commit.steps import STEP_NAMES
+from lading.tables.registry import NAMES
 from lading.testing.kinesis.generator import Generator
 from lading.testing.kinesis.reshard import Resharder
 from lading.testing.kinesis.server import KinesisServer, wait_until_active
@@ -84,7 +85,9 @@ def run_rounds(case: Case, rounds: int, seed: int, name: str, *, kills: int = 1)
     return score
 
 
-@pytest.mark.parametrize("form", [pytest.param("delta", marks=pytest.mark.slow), "iceberg"])
+@pytest.mark.parametrize(
+    "form", [*(pytest.param(name, marks=pytest.mark.slow) for name in ("delta", "paimon")), "iceberg"]
+)
 def test_ten_rounds_of_splits_merges_and_kills(
     kinesis: KinesisServer, tmp_path: Path, form: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -97,7 +100,7 @@ def test_ten_rounds_of_splits_merges_and_kills(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("form", ["delta", "iceberg"])
+@pytest.mark.parametrize("form", NAMES)
 def test_many_rounds_of_splits_merges_and_kills(
     kinesis: KinesisServer, tmp_path: Path, form: str, seed: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -224,7 +227,7 @@ def test_a_routine_load_on_spark_that_is_killed_twice_through_two_reshards(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", ["delta", "iceberg"])
+@pytest.mark.parametrize("form", NAMES)
 def test_ten_rounds_of_splits_merges_and_kills_on_spark(
     kinesis: KinesisServer, tmp_path: Path, form: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -12,6 +12,7 @@ from lading.model.bill import Bill
 from lading.service.recover import Finding, recover
 from lading.storage.store import open_store
 from lading.tables.manifest import KEY
+from lading.tables.registry import NAMES
 from lading.testing.marked import secret
 from tests.service.conftest import Desk
 from tests.support.kafka_broker import KafkaBroker
@@ -31,7 +32,7 @@ def fates(findings: list[Finding]) -> dict[str, str]:
     return {f"{found.what} {found.name}": found.fate for found in findings}
 
 
-@pytest.mark.parametrize("form", ["delta", "iceberg"])
+@pytest.mark.parametrize("form", NAMES)
 def test_a_job_goes_on_from_its_table(desk: Desk, form: str) -> None:
     desk.table(form=form)
     desk.create(properties='"s3.max_batch_files"="1", "session.enable_insert_strict"="false"')
@@ -77,7 +78,7 @@ def test_the_index_is_whole_and_a_second_run_changes_nothing(desk: Desk) -> None
     assert desk.lading.job("j") == saved
 
 
-@pytest.mark.parametrize("form", ["delta", "iceberg"])
+@pytest.mark.parametrize("form", NAMES)
 def test_a_store_is_recovered_also_when_another_engine_removed_all_bills(desk: Desk, form: str) -> None:
     desk.table(form=form)
     desk.create()
@@ -99,7 +100,7 @@ def test_a_store_is_recovered_also_when_another_engine_removed_all_bills(desk: D
     assert totals.rows.loaded == 20
 
 
-@pytest.mark.parametrize("form", ["delta", "iceberg"])
+@pytest.mark.parametrize("form", NAMES)
 def test_who_makes_the_table_again_is_told_of_it(desk: Desk, form: str) -> None:
     """To make table and job by hand once more would load everything twice."""
     desk.table(form=form)
@@ -169,7 +170,7 @@ def test_what_cannot_be_read_is_told_and_the_rest_is_recovered(desk: Desk, tmp_p
     assert "There is no table of Lading at" in notes
 
 
-@pytest.mark.parametrize("form", ["delta", "iceberg"])
+@pytest.mark.parametrize("form", NAMES)
 def test_a_copy_is_not_taken_for_the_table(desk: Desk, form: str, tmp_path: Path) -> None:
     desk.table(form=form)
     desk.create()
