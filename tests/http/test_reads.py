@@ -22,7 +22,7 @@ def test_a_job_is_listed_with_what_it_loaded(loaded: Rig) -> None:
     assert (job["name"], job["kind"], job["target"], job["state"]) == ("orders", "streaming", "shop.orders", "RUNNING")
     rows = {"total": 6, "loaded": 4, "unselected": 0, "error": 2, "late": 0, "duplicate": 0}
     assert job["totals"]["rows"] == rows
-    assert (job["watermark"], job["state_rows"], job["state_bytes"]) == (None, None, None)
+    assert (job["watermark"], job["state_rows"], job["state_bytes"], job["listening"]) == (None, None, None, None)
     assert job["batches"] == {"begun": 4, "succeeded": 3, "failed": 0, "cancelled": 1}
     assert job["rows_per_s"] > 0
     assert listed["next_after"] is None

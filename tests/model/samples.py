@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from lading.ids import Incarnation, JobId, Token
 from lading.model.batch import Gap, Range, StagedFile
 from lading.model.bill import Bill, BillKind, Head
+from lading.model.notices import Listening, Notice, OpenPartition
 from lading.model.positions import PartitionState, Positions
 from lading.model.state import StateRef
 from lading.model.tally import RowCounts, Tally
@@ -41,6 +42,24 @@ FULL_BILL = Bill(
     first_error="a.csv, row 3: not a number",
     state=StateRef(
         manifest="_lading/x/state/1.manifest.json", digest="ab" * 32, files=3, rows=12, size_bytes=1234, next_us=7
+    ),
+    listening=Listening(
+        open={"dt=x": OpenPartition(rows=3, seq=2**40, written_at=AT, folder="dt=x", ends_us=-5)},
+        notices=(
+            Notice(
+                listener="hook",
+                partition="dt=y",
+                seq=2**40 - 1,
+                rows=4,
+                folder="data/dt=y",
+                marked_at=AT,
+                is_again=True,
+            ),
+        ),
+        done=("dt=z", "dt=y"),
+        marked=5,
+        late_rows=6,
+        untracked=7,
     ),
     tally=Tally(
         rows=RowCounts(total=17, loaded=7, unselected=2, error=1, late=3, duplicate=4),

@@ -70,7 +70,7 @@ def without_state(bill: Bill) -> Bill:
         for each in (bill.tally, bill.totals)
     )
     positions = replace(bill.positions, partitions=states, watermark_us=None)
-    return replace(bill, positions=positions, tally=tally, totals=totals, state=None)
+    return replace(bill, positions=positions, tally=tally, totals=totals, state=None, listening=None)
 
 
 def _old_fates(rows: RowCounts) -> tuple[int, int, int]:

@@ -25,6 +25,15 @@ from lading.sql.properties.routine import (
 )
 from tests.sql.kept import check_each_is_kept
 
+LISTENING = {
+    "listener.x.type": "success_file",
+    "partition.mark_done_mode": "watermark",
+    "partition.idle_time_to_done": "10 minutes",
+    "partition.timestamp_pattern": "$dt $hh",
+    "partition.timestamp_formatter": "yyyy-MM-dd HH",
+    "partition.time_interval": "1 hour",
+    "partition.time_zone": "Europe/Berlin",
+}
 S3 = {"uri": "s3://b/k/*.csv", "format": "csv"}
 
 
@@ -105,6 +114,7 @@ ROUTINE = {
     "watermark.late_rows": "DROP",
     "dedup.keys": "id,at",
     "dedup.horizon": "2 days",
+    **LISTENING,
     "desired_concurrent_number": "3",
     "max_batch_interval": "20",
     "max_batch_rows": "300000",
@@ -140,7 +150,7 @@ def test_every_routine_property_that_is_accepted_is_kept(form: dict[str, str]) -
 
 
 def test_the_samples_have_every_routine_property() -> None:
-    assert {*ROUTINE, *CSV, *JSON} == ROUTINE_PROPERTY_NAMES - REFUSED
+    assert {*ROUTINE, *CSV, *JSON} - {"listener.x.type"} == ROUTINE_PROPERTY_NAMES - REFUSED
 
 
 def test_the_separator_of_a_routine_load_is_a_clause() -> None:
@@ -206,6 +216,7 @@ def test_every_job_property_that_is_accepted_is_kept() -> None:
         "watermark.late_rows": "DROP",
         "dedup.keys": "id,at",
         "dedup.horizon": "2 days",
+        **LISTENING,
         "session.enable_insert_strict": "false",
         "session.insert_max_filter_ratio": "0.5",
         "session.enable_strict_cast": "true",
@@ -215,7 +226,7 @@ def test_every_job_property_that_is_accepted_is_kept() -> None:
         "__kept": "as it is",
     }
     record = check_each_is_kept(read_job_properties, given)
-    assert given.keys() - {"__kept"} == JOB_PROPERTY_NAMES
+    assert given.keys() - {"__kept", "listener.x.type"} == JOB_PROPERTY_NAMES
     assert record.offset == "ä/b.csv"
 
 

@@ -11,7 +11,7 @@
 6. settle: the outcome is Landed, NotLanded or Unknown. After Unknown, read the table and look for the token; decide
    only then. Files are deleted only after a certain NotLanded. If the head moved without us, the incarnation is
    fenced: it stops the job and says why.
-7. follow: update what is derived from bills. May be repeated, and is caught up after a crash.
+7. follow: update what is derived from bills, and tell listeners. May be repeated, and is caught up after a crash.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ from datetime import datetime
 from lading.clock import Clock
 from lading.commit.check import advance, check_budget, check_reports
 from lading.commit.next_bill import Stamp, draft_edit, draft_load, draft_opening, draft_restart, draft_takeover
-from lading.commit.protocols import Bills, Follower, Merger, Planner, Stager, Table
+from lading.commit.protocols import Bills, Follower, Listeners, Merger, Planner, Stager, Table
 from lading.commit.rollback import check_accounts_for, check_not_rolled_back, rolled_back
 from lading.commit.settle import commit_and_settle, fenced
 from lading.commit.steps import Steps
+from lading.commit.telling import Teller
 from lading.commit.unchanged import check_unchanged
 from lading.commit.watermark import advance_watermark
 from lading.errors import BudgetError, HeadLostError, JobStateError, RolledBackError, StageError
@@ -34,6 +35,7 @@ from lading.ids import Incarnation, NewToken
 from lading.model.batch import BatchPlan, Report, StagedFile
 from lading.model.bill import Bill, Head
 from lading.model.job import Job
+from lading.model.notices import Listening
 from lading.model.positions import Positions, move_positions, reset_event_times
 from lading.model.state import StateChange, StateRef
 
@@ -53,6 +55,7 @@ class CoordinatorPorts:
     clock: Clock
     new_token: NewToken
     followers: tuple[Follower, ...] = ()
+    listeners: Listeners | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +83,7 @@ class Coordinator:
         self.planned: BatchPlan | None = None
         """What the last batch was to read, for those who show it. Nothing is decided by it."""
         self._world = world
+        self.teller = Teller(job.listening, world.listeners)
 
     def start(
         self, *, last_seen: Head | None = None, said_goodbye: Head | None = None, created_at: Positions | None = None
@@ -122,7 +126,8 @@ class Coordinator:
         plan = self.planned = world.planner.plan(base.positions, self.job.limits)
         yield "plan.after"
         is_due = self._lets_watermark_go(base, plan, planned_at) or has_due_state(base)
-        if not plan.splits and not plan.gaps and not is_due:
+        if not plan.splits and not plan.gaps and not is_due and not self.teller.is_news(base, planned_at):
+            self.teller.tell(base)
             return None
         yield "stage.before"
         # Dies while staging: files may exist that nobody names; they are orphans. The position is unchanged.
@@ -238,7 +243,12 @@ class Coordinator:
     ) -> Bill:
         positions = advance(plan, reports)
         positions = advance_watermark(self.job.watermark, base.positions, positions, reports, planned_at)
-        return draft_load(self.job, base, plan, reports, positions, self._stamp(planned_at), change)
+        stamp = self._stamp(planned_at)
+
+        def listening(files: Sequence[StagedFile]) -> Listening | None:
+            return self.teller.listening(base, files, stamp.billed_at, positions)
+
+        return draft_load(self.job, base, plan, reports, positions, stamp, change, listening)
 
     def _lets_watermark_go(self, base: Bill, plan: BatchPlan, planned_at: datetime) -> bool:
         """Whether partitions have become idle, so that a commit without rows moves the watermark."""
@@ -331,6 +341,7 @@ class Coordinator:
                 seen = follower.followed_seq(bill.job_id)
                 if seen is None or seen < bill.seq:
                     follower.follow(bill)
+        self.teller.tell(self._known())
         yield "follow.after"
 
     def _missed_bills(self) -> list[Bill]:
@@ -354,5 +365,6 @@ def has_due_state(base: Bill) -> bool:
 def has_moved(base: Bill, bill: Bill) -> bool:
     """Whether a batch changed anything a restart would see: positions, or rows by fate."""
     was, now = base.positions, bill.positions
+    told = bill.listening != base.listening
     is_moved = now.partitions != was.partitions or now.watermark_us != was.watermark_us
-    return is_moved or bill.tally.rows.total > 0 or bool(bill.gaps) or bill.state != base.state
+    return is_moved or bill.tally.rows.total > 0 or bool(bill.gaps) or bill.state != base.state or told

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
@@ -12,9 +12,13 @@ from lading.ids import Incarnation, Token
 from lading.model.batch import BatchPlan, Range, Report, StagedFile
 from lading.model.bill import Bill, BillKind, Head
 from lading.model.job import Job
+from lading.model.notices import Listening
 from lading.model.positions import Positions
 from lading.model.state import StateChange, StateRef
 from lading.model.tally import Tally, sum_rows
+
+ListeningOf = Callable[[Sequence[StagedFile]], Listening | None]
+"""What is to be told after a commit of these files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +74,7 @@ def draft_load(
     positions: Positions,
     stamp: Stamp,
     change: StateChange | None = None,
+    listening: ListeningOf = lambda files: None,
 ) -> Bill:
     """Rows, and the positions and the state that account for them."""
     files = tuple(file for report in reports for file in report.files) if change is None else change.files
@@ -83,6 +88,7 @@ def draft_load(
         ranges=tuple(ranges_of(reports)),
         gaps=plan.gaps,
         files=files,
+        listening=listening(files),
         # A commit without rows may be made while there is no file to learn the columns from.
         state=change.state if change is not None else base.state if job.keeps_state else None,
         quarantine=tuple(place for report in reports for place in report.quarantine),
@@ -138,6 +144,7 @@ def _draft(
     epoch: int | None = None,
     totals: Tally | None = None,
     state: StateRef | Literal["as before"] | None = "as before",
+    listening: Listening | Literal["as before"] | None = "as before",
     **parts: object,
 ) -> Bill:
     replaces: Head | None = base.head if base else None
@@ -155,6 +162,8 @@ def _draft(
         positions=positions,
         totals=totals or (base.totals if base else Tally()),
         state=(base.state if base else None) if state == "as before" else state,
+        # An operator moves positions, not what is in the table: partitions are as done as they were.
+        listening=(base.listening if base else None) if listening == "as before" else listening,
         definition=job.definition,
         table_version=stamp.table_version,
         lading_version=__version__,

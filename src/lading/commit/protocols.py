@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from lading.ids import JobId, Token
 from lading.model.batch import BatchPlan, Limits, Report, StagedFile
 from lading.model.bill import Bill, Head
+from lading.model.notices import ListenerFailure, Notice, NoticeKey
 from lading.model.outcome import Outcome
 from lading.model.positions import Positions
 from lading.model.state import StateChange, StateRef
@@ -119,4 +120,26 @@ class Follower(Protocol):
 
     def follow(self, bill: Bill) -> None:
         """Take a bill in."""
+        ...
+
+
+class Listeners(Protocol):
+    """Those who are told that partitions are done.
+
+    Laws: told after the commit that a notice speaks of, at least once: after a crash the same notice may come again,
+    and changes nothing then. They never raise, and take a bounded time. Whether they can be told has no part in what
+    is loaded.
+    """
+
+    @property
+    def failures(self) -> tuple[ListenerFailure, ...]:
+        """Those that could not be told when they were last tried."""
+        ...
+
+    def is_due(self, notices: Sequence[Notice]) -> bool:
+        """Whether some of these can be told now: one that failed is left alone for a while."""
+        ...
+
+    def tell(self, bill: Bill, notices: Sequence[Notice]) -> Collection[NoticeKey]:
+        """Tell what is pending after a bill. Those that were taken."""
         ...

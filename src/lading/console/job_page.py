@@ -20,6 +20,7 @@ from lading.console.rollback_dialog import RollbackDialog
 from lading.console.widgets.basic import Badge, Banner, Tiles, box, button, link, text
 from lading.errors import JobNotFoundError
 from lading.jobs.record import JobRecord
+from lading.model.notices import ListeningSummary
 from lading.service.operations import ALTER, UNDO
 from lading.service.views.records import JobDetail, JobView
 from lading.sources.registry import is_stream
@@ -39,6 +40,7 @@ _FIGURES = {
     "errors": "Bad rows",
     "watermark": "Watermark",
     "state": "State",
+    "done": "Partitions done",
     "commits": "Commits",
     "batches": "Batches",
 }
@@ -159,9 +161,19 @@ class _JobView:
         size = formatting.size(job.state_bytes) if job.state_bytes is not None else formatting.NOTHING
         held = f"{formatting.count(job.state_rows)} rows" if job.state_rows is not None else ""
         show("state", size, ", ".join(part for part in (held, twice) if part))
+        self._show_listening(job.listening)
         note = f"newest is {job.seq}" if job.seq is not None else "not opened yet"
         show("commits", formatting.count(totals.commits), note)
         show("batches", formatting.count(batches.succeeded), f"{formatting.count(batches.failed)} failed")
+
+    def _show_listening(self, known: ListeningSummary | None) -> None:
+        if known is None:
+            self._figures.show("done", formatting.NOTHING, "no listeners")
+            return
+        counts = {"open": known.open, "to be told": known.pending, "rows came later": known.late_rows}
+        parts = [f"{formatting.count(count)} {what}" for what, count in counts.items() if count]
+        parts += [f"{each.listener}: {each.error}" for each in known.failures]
+        self._figures.show("done", formatting.count(known.marked), "; ".join(parts), "bad" if known.failures else None)
 
     # What buttons do.
 

@@ -13,6 +13,7 @@ from lading.jobs.record import JobKind, WindowLimits
 from lading.jobs.tasks import TaskRecord
 from lading.model.bill import Bill, Head
 from lading.model.load import LoadSpec
+from lading.model.notices import ListeningSummary
 from lading.model.state import StateRef
 from lading.model.tally import Tally
 
@@ -202,6 +203,14 @@ class NothingToDo:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ListenersTold:
+    """What became of telling others which partitions are done."""
+
+    listening: ListeningSummary | None
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CaughtUp:
     """A job that loads once has loaded everything there was."""
 
@@ -272,6 +281,7 @@ Event = (
     | BatchFailed
     | BatchCancelled
     | NothingToDo
+    | ListenersTold
     | CaughtUp
     | Fenced
     | RolledBack

@@ -14,6 +14,7 @@ from lading.jobs.reasons import Reason
 from lading.jobs.tasks import TaskRecord
 from lading.model.bill import Head
 from lading.model.load import LoadSpec
+from lading.model.notices import ListeningSummary
 from lading.model.state import StateRef
 from lading.model.tally import RowCounts, Tally
 
@@ -138,6 +139,8 @@ class JobRecord:
     """Copy: its watermark."""
     kept: StateRef | None = None
     """Copy: what it keeps between batches."""
+    listening: ListeningSummary | None = None
+    """What its listeners were told, and whether they can be; None: it has none."""
     window: WindowLimits | None = None
     """None for streaming jobs: their budget is checked before the commit."""
     window_base: RowCounts = RowCounts()

@@ -31,6 +31,7 @@ from lading.jobs.events import (
     Halt,
     Interrupted,
     LetGo,
+    ListenersTold,
     NothingToDo,
     Opened,
     OpeningCommitted,
@@ -98,6 +99,8 @@ def transition(record: JobRecord, event: Event) -> Change:
             return batches.on_batch_cancelled(record, event)
         case NothingToDo():
             return batches.on_nothing_to_do(record, event)
+        case ListenersTold():
+            return replace(record, listening=event.listening), ()
         case CaughtUp():
             return _finish(record, event)
         case Fenced() | RolledBack():

@@ -55,7 +55,7 @@ def render_job(
         _render_map(record.properties),
         record.current_offset,
         record.end_offset,
-        render_job_statistic(totals or record.totals, event_time_facts(record, totals)),
+        render_job_statistic(totals or record.totals, {**event_time_facts(record, totals), **listener_facts(record)}),
         render_error(record.reason),
         record.runtime_message,
         "" if lag is None else str(lag),
@@ -103,6 +103,24 @@ def render_tasks(tasks: Iterable[TaskRecord], *, zone: tzinfo = UTC) -> list[dic
     """All rows of tasks(), newest first."""
     ordered = sorted(tasks, key=lambda task: (task.created_at, task.task_id), reverse=True)
     return [render_task(task, zone=zone) for task in ordered]
+
+
+def listener_facts(record: JobRecord) -> dict[str, object]:
+    """What statistics tell of a job with listeners."""
+    known = record.listening
+    if known is None:
+        return {}
+    told: dict[str, object] = {
+        "openPartitions": known.open,
+        "partitionsMarkedDone": known.marked,
+        "rowsAfterDone": known.late_rows,
+        "pendingNotices": known.pending,
+    }
+    if known.untracked:
+        told["partitionsNotFollowed"] = known.untracked
+    if known.failures:
+        told["failedListeners"] = {each.listener: f"{each.error} (try {each.tries})" for each in known.failures}
+    return told
 
 
 def event_time_facts(record: JobRecord, totals: Tally | None) -> dict[str, object]:
@@ -259,6 +277,7 @@ def render_statistic(record: JobRecord, facts: RoutineFacts, totals: Tally, now:
         "receivedBytesRate": int(facts.bytes_per_s),
         "taskExecuteTimeMs": took_ms,
         **event_time_facts(record, totals),
+        **listener_facts(record),
         **facts.statistic,
     }
 

@@ -9,6 +9,7 @@ from enum import Enum
 from lading.errors import RecordError
 from lading.ids import Incarnation, JobId, Token
 from lading.model.batch import Gap, Range, StagedFile
+from lading.model.notices import Listening
 from lading.model.positions import Positions
 from lading.model.state import StateRef
 from lading.model.tally import Tally
@@ -65,6 +66,8 @@ class Bill:
     """The first bad row of this commit, in words."""
     state: StateRef | None = None
     """What the job keeps between batches; None: nothing."""
+    listening: Listening | None = None
+    """Partitions that are not done yet, and listeners that are still to be told; None: the job has no listeners."""
     tally: Tally = Tally()
     totals: Tally = Tally()
     reason: str = ""

@@ -49,11 +49,12 @@ def _bill_4(body: dict[str, Json]) -> dict[str, Json]:
 
 
 def _bill_5(body: dict[str, Json]) -> dict[str, Json]:
-    """Form 5 has event times, a watermark, state, and rows that came too late or twice."""
+    """Form 5 has event times, a watermark, state, listeners, and rows that came too late or twice."""
     positions = body["positions"]
     partitions = {name: {**state, "event_us": None, "read_at": None} for name, state in positions["partitions"].items()}
     body = {**body, "positions": {**positions, "partitions": partitions, "watermark_us": None}}
-    return {**body, "state": None, "tally": with_all_fates(body["tally"]), "totals": with_all_fates(body["totals"])}
+    fates = {name: with_all_fates(body[name]) for name in ("tally", "totals")}
+    return {**body, "state": None, "listening": None, **fates}
 
 
 def with_all_fates(tally: dict[str, Json]) -> dict[str, Json]:

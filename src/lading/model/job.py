@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from lading.ids import JobId
 from lading.model.batch import Limits
+from lading.model.notices import ListenRule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,3 +44,5 @@ class Job:
     """None: the job has no event time."""
     keeps_state: bool = False
     """It keeps something of its rows between batches, also while nothing can be merged with it."""
+    listening: ListenRule | None = None
+    """None: nobody is told when its partitions are done."""

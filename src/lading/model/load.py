@@ -172,6 +172,39 @@ class WindowSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ListenerSpec:
+    """Somebody who is told that a partition of the table is done."""
+
+    name: str
+    type: str
+    """success_file, done_partition, tag, http or command."""
+    url: str = ""
+    token: str = field(default="", repr=False)
+    """A reference to a secret, such as `env:NAME`, that goes with each request."""
+    command: str = ""
+    """The name of a command that the installation allows."""
+    timeout_s: float = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListeningSpec:
+    """When partitions are done, and who is told."""
+
+    listeners: tuple[ListenerSpec, ...]
+    mode: str = "process-time"
+    """process-time, or watermark."""
+    idle_s: float | None = None
+    """After so long without a commit to it a partition is done. 0: after each commit. None: 0, by the watermark."""
+    pattern: str = ""
+    """For watermark: how texts of partition columns make a time. Empty: the table is partitioned by a time."""
+    formatter: str = ""
+    interval_s: float = 0.0
+    """How long a partition of such texts is."""
+    time_zone: str = ""
+    """Empty: UTC."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LoadSpec:
     """Everything that a job needs to know to run, but for its secrets."""
 
@@ -192,3 +225,5 @@ class LoadSpec:
     dedup: DedupSpec | None = None
     window: WindowSpec | None = None
     """Results of windows are written, and not rows."""
+    listening: ListeningSpec | None = None
+    """None: nobody is told when partitions are done."""

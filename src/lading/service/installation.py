@@ -32,6 +32,8 @@ from lading.service.home import Home
 from lading.service.runtime.caretaker import forget_ended
 from lading.service.runtime.context import CancellableStager, JobObserver, RunnerContext
 from lading.service.runtime.job_locks import JobLocks
+from lading.service.runtime.listener_types import ListenerTools, make_listener
+from lading.service.runtime.listeners import JobListeners
 from lading.service.runtime.opening import new_coordinator
 from lading.service.runtime.runner import JobRunner
 from lading.service.runtime.spark import Engine
@@ -42,6 +44,7 @@ from lading.service.security.audit_log import AuditLog
 from lading.service.security.authorization import no_such_job
 from lading.service.security.endpoints import Endpoints, installation_rules
 from lading.service.security.ldap_directory import open_ldap
+from lading.service.security.listeners import listener_route, listener_token
 from lading.service.security.private_home import secure_home
 from lading.service.security.reach import job_rules
 from lading.service.security.root_password import forget_root_password
@@ -109,6 +112,7 @@ class Installation:
             incarnation=new_incarnation(),
             compile=self.compile,
             make_stager=self._stager,
+            make_listeners=self._listeners,
         )
         self.catalog.create_database("default", if_not_exists=True)
         self._end_lost_tasks()
@@ -318,6 +322,16 @@ class Installation:
         # A pool for each job: those that have much to do leave the others their even share.
         tools = replace(compiled.stage.tools, identity=cloud_identity(environment()))
         return LazyStager(self.spark, replace(compiled.stage, tools=tools, pool=pool_of(compiled.job.job_id)))
+
+    def _listeners(self, record: JobRecord, compiled: Compiled, table: LakeTable) -> JobListeners | None:
+        if not compiled.listeners:
+            return None
+        tools = ListenerTools(
+            outgoing=partial(listener_route, self.endpoints, record.job_id),
+            secret=partial(listener_token, home=self.home.path),
+        )
+        made = {each.name: make_listener(each, record.target, table, tools) for each in compiled.listeners}
+        return JobListeners(made, self.clock)
 
 
 def secret_key(job_id: JobId, slot: str = "") -> str:

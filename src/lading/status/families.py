@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
+from lading.model.notices import ListeningSummary
 from lading.model.state import StateRef
 from lading.model.tally import Tally
 from lading.status.lag import Lag, LagUnit
@@ -40,6 +41,7 @@ class JobFigures:
     lag: Lag | None = None
     watermark_us: int | None = None
     kept: StateRef | None = None
+    listening: ListeningSummary | None = None
     left_out: Mapping[str, int] = field(default_factory=dict)
     """Files that are not going to be loaded, by the reason."""
 
@@ -209,6 +211,36 @@ _MEASURES: tuple[_Measure, ...] = (
         kind="gauge",
         help="Size of the files of what a job keeps between batches.",
         values=lambda job: _one(job.kept.size_bytes if job.kept is not None else None),
+    ),
+    _Measure(
+        name="lading_partitions_open",
+        kind="gauge",
+        help="Partitions of the table that are not done yet, for jobs with listeners.",
+        values=lambda job: _one(job.listening.open if job.listening is not None else None),
+    ),
+    _Measure(
+        name="lading_partitions_done_total",
+        kind="counter",
+        help="How often a partition was done, for jobs with listeners.",
+        values=lambda job: _one(job.listening.marked if job.listening is not None else None),
+    ),
+    _Measure(
+        name="lading_rows_after_done_total",
+        kind="counter",
+        help="Rows that came to a partition after it was done.",
+        values=lambda job: _one(job.listening.late_rows if job.listening is not None else None),
+    ),
+    _Measure(
+        name="lading_listener_notices_pending",
+        kind="gauge",
+        help="Notices that a listener has not taken yet.",
+        values=lambda job: _one(job.listening.pending if job.listening is not None else None),
+    ),
+    _Measure(
+        name="lading_listeners_failing",
+        kind="gauge",
+        help="Listeners that could not be told when they were last tried.",
+        values=lambda job: _one(len(job.listening.failures) if job.listening is not None else None),
     ),
     _Measure(
         name="lading_files_left_out",

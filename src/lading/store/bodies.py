@@ -49,6 +49,7 @@ def _job_5(body: dict[str, Any]) -> dict[str, Any]:
         **_with_late(body, "totals"),
         "watermark_us": None,
         "kept": None,
+        "listening": None,
         "window_base": {**window, "late": 0, "duplicate": 0} if isinstance(window, dict) else window,
         "task": _with_late(task, "tally") if isinstance(task, dict) else task,
         "spec": _with_watermark(body.get("spec")),
@@ -76,7 +77,11 @@ def _with_late(body: dict[str, Any], field: str) -> dict[str, Any]:
 
 
 def _with_watermark(spec: Any) -> Any:
-    return {"watermark": None, "dedup": None, "window": None, **spec} if isinstance(spec, dict) else spec
+    return (
+        {"watermark": None, "dedup": None, "window": None, "listening": None, **spec}
+        if isinstance(spec, dict)
+        else spec
+    )
 
 
 def _spec(text: Any) -> Any:

@@ -13,6 +13,7 @@ from lading.commit.protocols import Table
 from lading.ids import JobId
 from lading.model.batch import StagedFile
 from lading.model.bill import Head
+from lading.model.notices import PartitionField
 from lading.model.s3_access import S3Access
 from lading.tables.bills import StoredBills
 from lading.tables.maintenance import CarePolicy, CareReport
@@ -62,6 +63,8 @@ class WriterSpec:
     schema: pa.Schema
     partition_by: tuple[tuple[str, str], ...] = ()
     """(column, transform) in order."""
+    partition_fields: tuple[PartitionField, ...] = ()
+    """The same as staged files write their partition values."""
     options: S3Access = S3Access()
     extra: str = ""
     """What the format's own writer needs besides; nobody else looks into it."""

@@ -46,6 +46,11 @@ class StoredBills:
         self._storage = storage
         self._copies = copies
 
+    @property
+    def storage(self) -> ObjectStore:
+        """The table's own storage."""
+        return self._storage
+
     def put(self, bill: Bill) -> None:
         """Write the bill, and before it the copy that a restart can rely on.
 

@@ -6,6 +6,10 @@ import hashlib
 import re
 from collections.abc import Sequence
 
+import pyarrow as pa
+
+from lading.model.notices import PartitionField
+
 _LONGEST = 200
 _LONGEST_PATH = 600
 _SHORTEST = 40
@@ -21,6 +25,12 @@ def short_folders(names: Sequence[str]) -> str:
     """
     longest = max(_SHORTEST, min(_LONGEST, _LONGEST_PATH // max(1, len(names))))
     return "/".join(name if len(name) <= longest else _digested(name) for name in names)
+
+
+def column_fields(names: Sequence[str], schema: pa.Schema) -> tuple[PartitionField, ...]:
+    """The fields of a table that is partitioned by columns, whose values are texts."""
+    dates = {name for name in names if pa.types.is_date(schema.field(name).type)}
+    return tuple(PartitionField(name=name, form="date" if name in dates else "text") for name in names)
 
 
 def _digested(name: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lading.model.job import Job
+from lading.model.load import ListenerSpec
 from lading.model.positions import Positions
 from lading.pipeline.stager import Stage
 from lading.sources.kind import OpenSource, SourceKind
@@ -21,6 +22,8 @@ class Compiled:
     """None: there is no row yet to learn the columns from."""
     interval_s: float
     """How long to wait after the source had nothing."""
+    listeners: tuple[ListenerSpec, ...] = ()
+    """Who is told when partitions are done."""
 
     def show_position(self, positions: Positions) -> str:
         """The position as jobs are shown with it."""

@@ -20,6 +20,7 @@ from lading.pipeline.tasks import TaskTools
 from lading.service.compile.column_defaults import with_defaults
 from lading.service.compile.compiled import Compiled
 from lading.service.compile.event_time import state_rule, watermark_rule, with_event_time, with_state
+from lading.service.compile.listening import listen_rule
 from lading.service.compile.mapping import asked_columns, map_rows
 from lading.service.compile.partition_nulls import with_partition_nulls
 from lading.service.compile.windows import map_window_rows, row_load, window_rule
@@ -53,6 +54,7 @@ def compile_load(record: JobRecord, load: LoadSpec, target: Target, context: Ope
     kind = kind_of(load.source.kind)
     kind.check(load)
     columns, metadata = asked_columns(row_load(load), target.table.schema(), kind.metadata)
+    rule = listen_rule(load, target.table.writer_spec().partition_fields) if load.listening is not None else None
     opened = kind.open(load, replace(context, reads_rows=True, columns=columns, metadata=metadata))
     try:
         stage = _stage(load, kind, opened, target, state_folder(record.job_id))
@@ -74,11 +76,13 @@ def compile_load(record: JobRecord, load: LoadSpec, target: Target, context: Ope
             on_data_loss=kind.on_data_loss(load.source.properties),
             watermark=watermark_rule(load),
             keeps_state=load.dedup is not None or load.window is not None,
+            listening=rule,
         ),
         kind=kind,
         source=opened,
         stage=stage,
         interval_s=float(load.limits.interval_s),
+        listeners=load.listening.listeners if load.listening is not None else (),
     )
 
 

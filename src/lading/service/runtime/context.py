@@ -9,7 +9,7 @@ from typing import Protocol
 
 from lading.clock import Clock
 from lading.commit.coordinator import Coordinator
-from lading.commit.protocols import Merger, Stager
+from lading.commit.protocols import Listeners, Merger, Stager
 from lading.ids import Incarnation
 from lading.jobs.record import JobRecord
 from lading.model.batch import Limits
@@ -74,6 +74,8 @@ class OpenJob:
         return is_full(bill, self.compiled.job.limits, seconds)
 
     def is_complete(self, bill: Bill) -> bool:
+        if bill.listening is not None and bill.listening.notices:
+            return False  # Nobody would tell them later.
         return self.compiled.source.is_once and all(state.finished for state in bill.positions.partitions.values())
 
     def close(self) -> None:
@@ -95,6 +97,7 @@ class RunnerContext:
     incarnation: Incarnation
     compile: Compile
     make_stager: Callable[[Compiled], CancellableStager]
+    make_listeners: Callable[[JobRecord, Compiled, LakeTable], Listeners | None] = lambda record, compiled, table: None
     care: CarePolicy = field(default_factory=CarePolicy)
     watches: list[JobObserver] = field(default_factory=list)
     unrecorded: Unrecorded = field(default_factory=Unrecorded)

@@ -29,6 +29,7 @@ from lading.jobs.events import (
     Goodbye,
     Halt,
     LetGo,
+    ListenersTold,
     NothingToDo,
     Opened,
     Rest,
@@ -45,6 +46,7 @@ from lading.jobs.record import JobRecord
 from lading.jobs.tasks import TaskRecord
 from lading.jobs.transition import transition
 from lading.model.bill import Bill
+from lading.model.notices import ListeningSummary
 from lading.status.outcomes import Outcome, outcome_of
 from lading.store.records import AuditEntry, StoredJob
 
@@ -169,6 +171,8 @@ class JobLoop(Generic[J]):
         self._scale = 1.0
         self._is_retry = False
         self._began_s = 0.0
+        self._shown_listening: ListeningSummary | None = None
+        """What the record says of the listeners."""
 
     def turn(self) -> Steps[None]:
         """One batch, if there is one to run. `next` then says how it goes on."""
@@ -240,10 +244,25 @@ class JobLoop(Generic[J]):
             opened = yield from self._open()
         if not isinstance(self.next, Run):
             return  # It was paused meanwhile.
-        if opened.is_ready():
+        if opened.is_ready() or self._is_listener_due(opened):
             yield from self._batch(opened)
         else:
             yield from self._nothing_to_do(opened)
+        if self.opened is opened and self.next is not None and opened.coordinator.teller.owes_answers:
+            # The next bill says that listeners were told. Until then a restart would tell them again.
+            yield from self._batch(opened)
+        if self.opened is opened:
+            yield from self._show_listeners(opened)
+
+    def _is_listener_due(self, opened: J) -> bool:
+        bill = opened.coordinator.bill
+        return bill is not None and opened.coordinator.teller.is_due(bill, self._now())
+
+    def _show_listeners(self, opened: J) -> Steps[None]:
+        status = opened.coordinator.teller.status(opened.coordinator.bill)
+        if status != self._shown_listening:
+            yield from self.tell(ListenersTold(listening=status, at=self._now()))
+            self._shown_listening = status
 
     def _open(self) -> Steps[J]:
         record = self.record()
@@ -253,7 +272,7 @@ class JobLoop(Generic[J]):
         except BaseException:
             job.close()
             raise
-        self.opened = job
+        self.opened, self._shown_listening = job, record.listening
         self._ports.tell_opened(job, bill)
         is_retry, self._is_retry = self._is_retry, False
         shown, at = job.shown(bill), self._now()

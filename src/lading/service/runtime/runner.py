@@ -123,6 +123,8 @@ class JobRunner:
             return False
         if self._tools.clock.monotonic_s() >= self._remark_due_s:
             return False
+        if opened.coordinator.teller.is_due(opened.coordinator.bill, self._tools.clock.now()):
+            return False
         try:
             if opened.compiled.stage is None:
                 return not opened.compiled.source.can_learn_columns()
@@ -205,6 +207,7 @@ class JobRunner:
             clock=self.clock,
             new_token=new_token,
             followers=(self._tools.store,),
+            listeners=self._tools.make_listeners(record, compiled, table),
         )
         return OpenJob(Coordinator(compiled.job, ports, self._tools.incarnation), compiled, table, planner, stager)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -85,6 +85,10 @@ class Endpoints:
         self._store = store
         self._rules = rules
         self._names = Names(clock, resolver)
+
+    def addresses(self, host: str) -> Sequence[str]:
+        """All addresses of a host, as they are checked."""
+        return self._names.addresses(host)
 
     def check_named(self, endpoints: Iterable[Endpoint], *, user: str, is_admin: bool) -> None:
         """Refuse hosts that a statement of this user names. Raises SqlError or DeniedError."""

@@ -136,7 +136,7 @@ def _prepare_undo(session: Session, statement: UndoAlter) -> Edit:
 
 
 def _alter(session: Session, edit: Edit) -> Result:
-    allow_hosts(session, edit.record.job_id, source_of(edit.new))
+    allow_hosts(session, edit.record.job_id, source_of(edit.new), edit.new.properties)
     commit_edit(session, edit)
     after_change(session, edit.record)
     warnings = [f"; warning: {move.remark}" for move in edit.moves if move.unit == "files" and move.remark]

@@ -41,7 +41,7 @@ def explain_job(session: Session, record: JobRecord) -> Result:
         lines += _kept(record)
     else:
         lines.append(("source columns", "not known yet: there is no file"))
-    return table(("What", "How"), lines)
+    return table(("What", "How"), lines + _listeners(record))
 
 
 def _source(record: JobRecord) -> str:
@@ -66,6 +66,21 @@ def _kept(record: JobRecord) -> list[tuple[str, str]]:
         parts = ", ".join(each.function for each in spec.window.aggregates)
         size = spec.window.size_us / 1_000_000
         lines.append(("kept", f"{parts} by window of {size:g} s and key, until the watermark reaches the window's end"))
+    return lines
+
+
+def _listeners(record: JobRecord) -> list[tuple[str, str]]:
+    """When partitions are done, and who is told."""
+    spec = record.spec.listening if record.spec is not None else None
+    if spec is None:
+        return []
+    when = ["the watermark has passed its end"] if spec.mode == "watermark" else []
+    if spec.idle_s:
+        when.append(f"nothing was committed to it for {spec.idle_s:g} s")
+    lines = [("partition is done", " and ".join(when) or "a commit has written to it")]
+    for each in spec.listeners:
+        to = each.url or each.command
+        lines.append((f"listener {each.name}", f"{each.type} {to}".strip()))
     return lines
 
 

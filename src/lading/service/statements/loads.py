@@ -31,7 +31,7 @@ from lading.service.result import Result, done
 from lading.service.runtime.ended_jobs import tell_table
 from lading.service.security.reach import job_rules
 from lading.service.session import Session
-from lading.service.statements.reach import allow_hosts, check_source
+from lading.service.statements.reach import allow_hosts, check_listeners, check_source
 from lading.service.telemetry.recent import forget_lag
 from lading.sources.kind import OpenSource
 from lading.sources.registry import check_load, is_stream, kind_of, stream_kind
@@ -132,6 +132,7 @@ def create(session: Session, statement: AnyJob) -> Result:
     """CREATE JOB, CREATE ROUTINE LOAD. All is checked against table and source before the job exists."""
     lading, dialect = session.lading, dialect_of(statement)
     check_source(session, source_of(statement))
+    check_listeners(session, statement.properties)
     name = statement.name if isinstance(statement, CreateRoutineLoad) else QualifiedName(name=statement.name)
     database = database_of(session, name)
     if dialect.has_database:
@@ -157,7 +158,7 @@ def create(session: Session, statement: AnyJob) -> Result:
     record, _ = create_record(event)
     # Dies after this: secrets of a job that does not exist, which nobody reads.
     lading.keep_secrets(record.job_id, source_of(statement).properties, source_of(kept).properties)
-    allow_hosts(session, record.job_id, source_of(statement))
+    allow_hosts(session, record.job_id, source_of(statement), statement.properties)
     create_open_job(session, record, statement)
     warning = kind_of(spec.source.kind).start_warning(spec)
     return done(
@@ -305,6 +306,7 @@ def _changed_job(session: Session, record: JobRecord, old: CreateJob, statement:
         # Where a stream is read next is no part of the definition: the bills say it.
         others = replace(statement, properties={name: at for name, at in properties.items() if name != "offset"})
         new = _altered_job(session, old, others) if others.properties or insert is not None else old
+    check_listeners(session, new.properties, old.properties)
     if offset is None:
         return _Change(new=new, statement=statement)
     seen, positions = _positions(session, record, old)
@@ -340,6 +342,7 @@ def _changed_routine(
             if not is_replaced(positions, opened.driver.list_partitions().incarnation):
                 again = None
     altered = again or alter_routine_load(old, statement, kind, consumed=consumed)
+    check_listeners(session, altered.statement.properties, old.properties)
     if statement.source is not None:
         kind.check(load_with_secrets(altered.statement))
     moves: tuple[PartitionMove, ...] = ()

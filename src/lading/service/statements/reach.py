@@ -16,16 +16,20 @@ from lading.service.security.identity import (
     same_reach,
     tables_touched,
 )
+from lading.service.security.listeners import listener_hosts
 from lading.service.security.privileges import Rights
 from lading.service.security.reach import hosts_of, table_hosts
+from lading.service.security.vault import resolve_properties
 from lading.service.session import Session
 from lading.sources.files.kind import reaches_with_identity
 from lading.sources.files.properties import is_s3_uri
 from lading.sources.registry import kind_of
+from lading.sql.properties.listeners import PREFIX
 from lading.sql.statements.load_specs import source_spec
 from lading.sql.statements.parts import SourceFunction
 from lading.sql.statements.tables import CreateTable
 from lading.sql.statements.users import Privilege
+from lading.sql.syntax.spans import is_secret
 
 
 def check_source(session: Session, asked: SourceFunction, old: SourceFunction | None = None) -> None:
@@ -85,13 +89,28 @@ def _for_admins(source: SourceSpec, before: SourceSpec | None) -> list[str]:
     ]
 
 
+def check_listeners(session: Session, asked: Mapping[str, str], old: Mapping[str, str] | None = None) -> None:
+    """Refuse listeners at hosts that the user may not name, or with secrets that are not there.
+
+    What stays as it is was checked when it was made. Raises SqlError, DeniedError or SecretError.
+    """
+    known = listener_hosts(old or {})
+    named = [each for each in listener_hosts(asked) if each not in known]
+    session.lading.endpoints.check_named(named, user=session.user, is_admin=session.is_admin)
+    tokens = {name: value for name, value in asked.items() if name.startswith(PREFIX) and is_secret(name)}
+    resolve_properties(
+        {name: value for name, value in tokens.items() if (old or {}).get(name) != value}, home=session.lading.home.path
+    )
+
+
 # Opening what was made.
 
 
-def allow_hosts(session: Session, job_id: JobId, source: SourceFunction) -> None:
+def allow_hosts(session: Session, job_id: JobId, source: SourceFunction, properties: Mapping[str, str]) -> None:
     """Keep that somebody with ADMIN on everything named the hosts of a job."""
     if session.is_admin:
-        session.lading.endpoints.allow(job_subject(job_id), hosts_of(source_spec(source)))
+        named = (*hosts_of(source_spec(source)), *listener_hosts(properties))
+        session.lading.endpoints.allow(job_subject(job_id), named)
 
 
 def allow_table_hosts(session: Session, statement: CreateTable, database: str) -> None:

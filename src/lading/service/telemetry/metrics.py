@@ -266,6 +266,7 @@ class _StoreCollector(Collector):
                 last_commit_at=record.last_success_at,
                 watermark_us=record.watermark_us,
                 kept=record.kept,
+                listening=record.listening,
                 lag=self._lookout.lag(record.job_id, now),
                 left_out=self._lookout.left_out(record.job_id),
             )

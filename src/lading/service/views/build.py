@@ -54,6 +54,7 @@ def show_job(record: JobRecord, totals: Tally, rates: Rates, lag: Lag | None) ->
         watermark=render_event_time(record.watermark_us),
         state_rows=record.kept.rows if record.kept is not None else None,
         state_bytes=record.kept.size_bytes if record.kept is not None else None,
+        listening=record.listening,
         rows_per_s=rates.rows_per_s,
         bytes_per_s=rates.bytes_per_s,
         last_commit_at=record.last_success_at,

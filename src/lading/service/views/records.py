@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from lading.model.notices import ListeningSummary
 from lading.model.tally import RowCounts, Tally
 from lading.status.lag import LagUnit
 from lading.status.rates import Point
@@ -85,6 +86,8 @@ class JobView:
     state_rows: int | None
     """What it keeps between batches; None: nothing."""
     state_bytes: int | None
+    listening: ListeningSummary | None
+    """Partitions that are done or not, and whether listeners can be told; None: the job has no listeners."""
     rows_per_s: float
     """Over the last minutes."""
     bytes_per_s: float

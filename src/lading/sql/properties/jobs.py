@@ -9,7 +9,8 @@ from typing import Any
 
 from lading.errors import SqlError
 from lading.model.file_offset import file_name_or_none
-from lading.model.load import DedupSpec, WatermarkSpec
+from lading.model.load import DedupSpec, ListeningSpec, WatermarkSpec
+from lading.sql.properties.listeners import LISTENER_PROPERTY_NAMES, PREFIX, read_listening
 from lading.sql.properties.state import STATE_PROPERTY_NAMES, read_dedup, read_watermark
 from lading.sql.properties.values import Rule, boolean, ratio, read_fields, refuse, timezone, whole, word
 
@@ -63,6 +64,7 @@ class StreamingJobProperties:
     """For so many seconds a file on a disk must not have been modified. None: as the installation has it."""
     watermark: WatermarkSpec | None = None
     dedup: DedupSpec | None = None
+    listening: ListeningSpec | None = None
     session: SessionVariables = field(default_factory=SessionVariables)
     kept: Mapping[str, str] = field(default_factory=dict)
     """Properties that begin with two underscores."""
@@ -136,9 +138,9 @@ _SESSION_RULES = (
     Rule(name="time_zone", field="time_zone", read=timezone),
 )
 JOB_PROPERTY_NAMES = STATE_PROPERTY_NAMES.union(
-    (rule.name for rule in _RULES), (_SESSION + rule.name for rule in _SESSION_RULES)
+    LISTENER_PROPERTY_NAMES, (rule.name for rule in _RULES), (_SESSION + rule.name for rule in _SESSION_RULES)
 )
-"""Every property that a streaming job can have, but for those that begin with two underscores."""
+"""Every property that a streaming job can have, but for those of listeners and those that begin with __."""
 
 
 _OF_STREAMS = frozenset(("max_batch_rows", "max_batch_size", "desired_concurrent_number"))
@@ -158,12 +160,12 @@ def check_of_source(properties: Mapping[str, str], source: str, *, is_stream: bo
 
 def read_job_properties(properties: Mapping[str, str]) -> StreamingJobProperties:
     """The properties of a streaming job."""
-    known = STATE_PROPERTY_NAMES.union(rule.name for rule in _RULES)
+    known = STATE_PROPERTY_NAMES.union(LISTENER_PROPERTY_NAMES, (rule.name for rule in _RULES))
     for name in properties:
         if name == "compute_group":
             msg = "compute_group is only supported in cloud mode"
             raise refuse(msg, property=name)
-        if name not in known and not name.startswith((_SESSION, _KEPT)):
+        if name not in known and not name.startswith((_SESSION, _KEPT, PREFIX)):
             msg = f"Invalid properties: [{name}]"
             raise refuse(msg, property=name, todo=f"Known are: {', '.join(sorted(JOB_PROPERTY_NAMES))}.")
     kept = {name: value for name, value in properties.items() if name.startswith(_KEPT)}
@@ -172,6 +174,7 @@ def read_job_properties(properties: Mapping[str, str]) -> StreamingJobProperties
         **read_fields(_RULES, properties),
         watermark=watermark,
         dedup=read_dedup(properties, watermark),
+        listening=read_listening(properties, watermark),
         session=_session(properties),
         kept=kept,
     )

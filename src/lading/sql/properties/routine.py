@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from lading.errors import NotSupportedError, SqlError
-from lading.model.load import DedupSpec, WatermarkSpec
+from lading.model.load import DedupSpec, ListeningSpec, WatermarkSpec
 from lading.model.row_formats import CsvOptions, JsonOptions
+from lading.sql.properties.listeners import LISTENER_PROPERTY_NAMES, PREFIX, read_listening
 from lading.sql.properties.row_formats import (
     ENCLOSE_RULES,
     RECORD_JSON_RULES,
@@ -56,6 +57,7 @@ class RoutineLoadProperties:
     json: JsonOptions = field(default_factory=JsonOptions)
     watermark: WatermarkSpec | None = None
     dedup: DedupSpec | None = None
+    listening: ListeningSpec | None = None
 
 
 REGISTRY_FORMATS = ("avro", "protobuf")
@@ -139,8 +141,10 @@ _RULES = (
         ),
     ),
 )
-ROUTINE_PROPERTY_NAMES = STATE_PROPERTY_NAMES.union(rule.name for rule in (*_RULES, *ENCLOSE_RULES, *RECORD_JSON_RULES))
-"""Every property that a routine load can have."""
+ROUTINE_PROPERTY_NAMES = STATE_PROPERTY_NAMES.union(
+    LISTENER_PROPERTY_NAMES, (rule.name for rule in (*_RULES, *ENCLOSE_RULES, *RECORD_JSON_RULES))
+)
+"""Every property that a routine load can have, but for those of listeners."""
 ALTERABLE_PROPERTY_NAMES = ROUTINE_PROPERTY_NAMES - {
     "format",
     "exec_mem_limit",
@@ -163,6 +167,7 @@ def read_routine_properties(
         json=read_record_json_options(properties),
         watermark=watermark,
         dedup=read_dedup(properties, watermark),
+        listening=read_listening(properties, watermark),
     )
     _check_update_mode(record)
     return record
@@ -171,7 +176,7 @@ def read_routine_properties(
 def check_names(properties: Mapping[str, str], known: frozenset[str]) -> None:
     """Refuse properties of other names."""
     for name in properties:
-        if name not in known:
+        if name not in known and not name.startswith(PREFIX):
             msg = f"{name} is invalid property"
             raise refuse(msg, property=name, todo=f"Known are: {', '.join(sorted(known))}.")
 

@@ -12,6 +12,7 @@ from typing import Protocol
 
 from lading.errors import SqlError
 from lading.sql.properties.jobs import read_job_properties
+from lading.sql.properties.listeners import check_listener_tokens
 from lading.sql.properties.routine import ALTERABLE_PROPERTY_NAMES, check_names, read_routine_properties
 from lading.sql.statements.definitions import check_merge_rules
 from lading.sql.statements.jobs import AlterJob, AlterRoutineLoad, CreateJob, CreateRoutineLoad
@@ -43,6 +44,7 @@ def alter_streaming_job(
     insert = alter.insert if alter.insert is not None else old.insert
     if alter.insert is not None:
         _check_insert(old.insert, alter.insert, current_db, fixed)
+    check_listener_tokens(old.properties, alter.properties)
     new = replace(old, properties={**old.properties, **alter.properties}, insert=insert)
     if new == old and "offset" not in alter.properties:  # the same offset again is a move back to it
         msg = "No properties or sql changed"
@@ -132,6 +134,7 @@ def alter_routine_load(
     default of the job, and partitions that were named as the only ones still are.
     """
     check_names(alter.properties, ALTERABLE_PROPERTY_NAMES)
+    check_listener_tokens(old.properties, alter.properties)
     clauses = _merged_clauses(old.clauses, alter.clauses)
     new = replace(old, clauses=clauses, properties={**old.properties, **alter.properties})
     check_merge_rules(new)

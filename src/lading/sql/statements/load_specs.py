@@ -101,6 +101,7 @@ def _job_load(statement: CreateJob) -> LoadSpec:
         intake=intake_of(properties),
         watermark=properties.watermark,
         dedup=properties.dedup,
+        listening=properties.listening,
         window=window,
     )
 
@@ -149,6 +150,7 @@ def _stream_load(statement: CreateRoutineLoad) -> LoadSpec:
         ),
         watermark=properties.watermark,
         dedup=properties.dedup,
+        listening=properties.listening,
     )
 
 

@@ -27,6 +27,7 @@ from lading.tables.delta.resume import LogFolderCopies
 from lading.tables.delta.scan import list_files, scan_rows, snapshot_of
 from lading.tables.delta.schema_check import check_fit
 from lading.tables.delta.writer import column_defaults, writer_extra
+from lading.tables.folders import column_fields
 from lading.tables.maintenance import CarePolicy, CareReport, told_astray
 from lading.tables.probe import check_put_if_absent
 from lading.tables.staged_files import check_present
@@ -120,6 +121,7 @@ class DeltaLakeTable:
             location=self.location,
             schema=self.schema(),
             partition_by=tuple((column, "identity") for column in metadata.partition_columns),
+            partition_fields=column_fields(metadata.partition_columns, self.schema()),
             options=self._options,
             extra=writer_extra(metadata),
             defaults=column_defaults(metadata),

@@ -29,6 +29,7 @@ from pyiceberg.typedef import Record
 from pyiceberg.types import BinaryType, DateType, DecimalType, FixedType, IcebergType, TimestampType, TimestamptzType
 
 from lading.errors import RecordError, TableError
+from lading.model.notices import PartitionField as WrittenField
 from lading.tables.folders import short_folders
 from lading.tables.parquet import PartitionKey
 
@@ -107,6 +108,31 @@ def _floor_divide(values: pa.Array, by: int) -> pa.Array:
     rounded = pc.divide(values, by)
     below = pc.less(pc.subtract(values, pc.multiply(rounded, by)), 0)
     return pc.subtract(rounded, below.cast(pa.int64()))
+
+
+def written_fields(spec: PartitionSpec, schema: Schema) -> tuple[WrittenField, ...]:
+    """How the texts of `partition_columns` are to be read, for those who do not know Iceberg."""
+    kinds = {column.field_id: column.field_type for column in schema.fields}
+    return tuple(
+        WrittenField(name=field.name, form=_form(field.transform, kinds.get(field.source_id))) for field in spec.fields
+    )
+
+
+def _form(transform: Any, source: IcebergType | None) -> str:
+    match transform:
+        case YearTransform():
+            return "year"
+        case MonthTransform():
+            return "month"
+        case DayTransform():
+            return "day"
+        case HourTransform():
+            return "hour"
+        case IdentityTransform() if isinstance(source, DateType):
+            return "days"
+        case IdentityTransform() if isinstance(source, TimestampType | TimestamptzType):
+            return "micros"
+    return "json"
 
 
 def render_value(value: Any, kind: IcebergType) -> str:

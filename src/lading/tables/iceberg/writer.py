@@ -14,7 +14,7 @@ from lading.errors import SchemaMismatchError
 from lading.model.batch import StagedFile
 from lading.model.s3_access import S3Access
 from lading.tables.base import WriterSpec
-from lading.tables.iceberg.partitions import partition_columns, partition_folder
+from lading.tables.iceberg.partitions import partition_columns, partition_folder, written_fields
 from lading.tables.iceberg.place import open_place
 from lading.tables.iceberg.schema import plain_arrow_schema
 from lading.tables.iceberg.stats import collect_stats
@@ -38,6 +38,7 @@ def iceberg_writer_spec(metadata: TableMetadata, options: S3Access) -> WriterSpe
         partition_by=tuple(
             (schema.find_column_name(field.source_id) or field.name, str(field.transform)) for field in spec.fields
         ),
+        partition_fields=written_fields(spec, schema),
         options=options,
         extra=json.dumps(extra),
     )

@@ -17,6 +17,7 @@ from lading.model.s3_access import S3Access
 from lading.storage.store import ObjectStore
 from lading.tables.base import Removal, Removals, Snapshot, WriterSpec
 from lading.tables.bills import StoredBills
+from lading.tables.folders import column_fields
 from lading.tables.maintenance import CarePolicy, CareReport, told_astray
 from lading.tables.paimon.commit import Committer
 from lading.tables.paimon.heads import Heads
@@ -106,6 +107,7 @@ class PaimonTable:
             location=self.location,
             schema=schema.arrow,
             partition_by=tuple((column, "identity") for column in schema.partition_keys),
+            partition_fields=column_fields(schema.partition_keys, schema.arrow),
             options=self._options,
             extra=json.dumps(extra),
         )

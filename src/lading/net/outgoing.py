@@ -1,0 +1,82 @@
+"""One request to a host that a statement names: to an address that was checked, without redirects, within a time.
+
+The name is resolved once, each of its addresses is checked, and the connection goes to one of those: what the name
+leads to afterwards does not matter. Proxies of the environment are not used.
+"""
+
+from __future__ import annotations
+
+import http.client
+import socket
+import ssl
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from lading.errors import UnavailableError
+from lading.net.addresses import AddressRules, literal_address_or_none, plain_host
+from lading.net.resolve import Resolver, system_resolver
+
+_PORTS = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outgoing:
+    """By which rules, and for how long."""
+
+    rules: AddressRules
+    timeout_s: float
+    resolver: Resolver = system_resolver
+
+    def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> int:
+        """The status of the answer; its text is not read. Raises UnavailableError."""
+        parts = urlsplit(url)
+        host, port = plain_host(parts.hostname or ""), parts.port or _PORTS.get(parts.scheme, 443)
+        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        overdue = threading.Event()
+        connection = http.client.HTTPConnection(host, port, timeout=self.timeout_s)
+        timer: threading.Timer | None = None
+        try:
+            sock = connection.sock = self._connect(host, port)
+            # Each read has a time limit of its own: somebody who sends a byte now and then could hold the job up.
+            timer = threading.Timer(self.timeout_s, _cut, (sock, overdue))
+            timer.daemon = True
+            timer.start()
+            if parts.scheme == "https":
+                connection.sock = ssl.create_default_context().wrap_socket(sock, server_hostname=host)
+            connection.request("POST", target, body=body, headers={"Host": parts.netloc, **headers})
+            return connection.getresponse().status
+        except (OSError, ValueError, http.client.HTTPException) as error:
+            late = overdue.is_set() or isinstance(error, TimeoutError)
+            why = f"no answer within {self.timeout_s:g} seconds" if late else f"{type(error).__name__}: {error}"
+            raise _unavailable(host, why) from error
+        finally:
+            if timer is not None:
+                timer.cancel()
+            connection.close()
+
+    def _connect(self, host: str, port: int) -> socket.socket:
+        literal = literal_address_or_none(host)
+        addresses = (literal,) if literal is not None else self.resolver(host)
+        if self.rules.refusal(host, addresses) is not None:
+            raise _unavailable(host, "it leads to an address that this statement must not reach")
+        failed: OSError = socket.gaierror(socket.EAI_NONAME, f"{host} has no address")
+        for address in addresses:
+            try:
+                return socket.create_connection((address, port), timeout=self.timeout_s)
+            except OSError as error:
+                failed = error
+        raise failed
+
+
+def _unavailable(host: str, why: str) -> UnavailableError:
+    msg = f"{host} could not be told: {why}"
+    return UnavailableError(msg, left="Nothing was changed.", todo="Check the host and the network.")
+
+
+def _cut(sock: socket.socket, overdue: threading.Event) -> None:
+    overdue.set()
+    with suppress(OSError):
+        sock.shutdown(socket.SHUT_RDWR)

@@ -1,0 +1,61 @@
+"""When partitions of a load are done: from its properties and its table to a rule."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lading.commit.partitions import is_time, names_in, python_form
+from lading.errors import SqlError
+from lading.model.load import ListeningSpec, LoadSpec
+from lading.model.notices import ListenRule, PartitionField, PartitionTime
+
+_MICROS = 1_000_000
+_PATTERN, _FORMATTER = "partition.timestamp_pattern", "partition.timestamp_formatter"
+
+
+def listen_rule(load: LoadSpec, fields: Sequence[PartitionField]) -> ListenRule | None:
+    """When partitions are done, and who is told; None: nobody. Raises SqlError for a table that cannot tell it."""
+    spec = load.listening
+    if spec is None:
+        return None
+    return ListenRule(
+        listeners=tuple(listener.name for listener in spec.listeners),
+        fields=tuple(fields),
+        idle_s=spec.idle_s or 0.0,
+        time=_time(spec, fields) if spec.mode == "watermark" else None,
+        hold_us=load.window.size_us if load.window is not None else None,
+    )
+
+
+def _time(spec: ListeningSpec, fields: Sequence[PartitionField]) -> PartitionTime:
+    zone = spec.time_zone or "UTC"
+    if not fields:
+        msg = "partition.mark_done_mode is watermark, and the table has no partitions that could end"
+        raise SqlError(msg, property="partition.mark_done_mode", todo="Use process-time.")
+    if not spec.formatter and not spec.pattern:
+        if not is_time(fields):
+            names = ", ".join(field.name for field in fields)
+            msg = (
+                f"partition.mark_done_mode is watermark, and the table is partitioned by {names}: none of it is a time"
+            )
+            todo = f"Say how texts become times with {_FORMATTER} and partition.time_interval, or use process-time."
+            raise SqlError(msg, property="partition.mark_done_mode", todo=todo)
+        return PartitionTime(zone=zone)
+    return _time_of_texts(spec, fields, zone)
+
+
+def _time_of_texts(spec: ListeningSpec, fields: Sequence[PartitionField], zone: str) -> PartitionTime:
+    pattern = spec.pattern or f"${fields[0].name}"
+    known = {field.name for field in fields}
+    unknown = [name for name in names_in(pattern) if name not in known]
+    if unknown or not names_in(pattern):
+        msg = f"{_PATTERN} is {pattern!r}, and names {', '.join(unknown) or 'nothing'} that the table is partitioned by"
+        raise SqlError(msg, property=_PATTERN, todo=f"It is partitioned by: {', '.join(sorted(known))}.")
+    form = python_form(spec.formatter or "yyyy-MM-dd HH:mm:ss")
+    if form is None:
+        msg = f"{_FORMATTER} is {spec.formatter!r}, and has other letters than yyyy, MM, dd, HH, mm and ss"
+        raise SqlError(msg, property=_FORMATTER, todo="Write for example yyyy-MM-dd.")
+    if spec.interval_s <= 0:
+        msg = "partition.time_interval is missing: texts do not say how long a partition is"
+        raise SqlError(msg, property="partition.time_interval", todo='Add it, for example "1 day".')
+    return PartitionTime(pattern=pattern, form=form, interval_us=round(spec.interval_s * _MICROS), zone=zone)

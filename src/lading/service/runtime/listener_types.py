@@ -1,0 +1,111 @@
+"""What each type of listener does with a notice. A new type is a class here, and its properties in `sql`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from lading.errors import UnavailableError
+from lading.model.bill import Bill
+from lading.model.load import ListenerSpec
+from lading.model.notices import Notice
+from lading.net.outgoing import Outgoing
+from lading.service.runtime.listeners import Listener
+from lading.tables.base import LakeTable
+
+SUCCESS = "_SUCCESS"
+_BUCKET = re.compile(r"(^|/)bucket-\d+$")
+_LONGEST_KEY = 400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListenerTools:
+    """What listeners use of the service. Each is asked when somebody is told: what changed since counts."""
+
+    outgoing: Callable[[ListenerSpec], Outgoing]
+    """How the host of a listener may be reached. Raises when it may not be."""
+    secret: Callable[[ListenerSpec], str]
+    """The token of a listener. Raises when it is not there."""
+
+
+def make_listener(spec: ListenerSpec, target: str, table: LakeTable, tools: ListenerTools) -> Listener:
+    """The listener of a job that loads into this table."""
+    match spec.type:
+        case "success_file":
+            return SuccessFile(target, table)
+        case "http":
+            return HttpHook(spec, target, tools)
+    raise AssertionError(spec.type)  # `sql` knows the same types.
+
+
+def idempotency_key(bill: Bill, notice: Notice) -> str:
+    """The same for the same notice, however often it is told."""
+    key = f"{bill.job_id}/{notice.seq}/{notice.partition}/{notice.listener}"
+    return key if len(key) <= _LONGEST_KEY else hashlib.sha256(key.encode()).hexdigest()
+
+
+def facts_of(bill: Bill, notice: Notice, target: str) -> dict[str, object]:
+    """What everybody is told. It does not depend on when, so that the same notice has the same text."""
+    return {
+        "job": bill.job_name,
+        "job_id": bill.job_id,
+        "table": target,
+        "partition": notice.partition,
+        "seq": notice.seq,
+        "rows": notice.rows,
+        "again": notice.is_again,
+        "done_at": notice.marked_at.isoformat(),
+    }
+
+
+def partition_folder(notice: Notice) -> str:
+    """Where the files of a partition are, relative to the table; empty for a table without partitions."""
+    return _BUCKET.sub("", notice.folder) if notice.partition else ""
+
+
+class SuccessFile:
+    """A file `_SUCCESS` in the folder of the partition, or of the table."""
+
+    def __init__(self, target: str, table: LakeTable) -> None:
+        self._target = target
+        self._table = table
+
+    def tell(self, bill: Bill, notice: Notice) -> None:
+        folder = partition_folder(notice)
+        content = json.dumps(facts_of(bill, notice, self._target)).encode() + b"\n"
+        replace_object(self._table, f"{folder}/{SUCCESS}" if folder else SUCCESS, content)
+
+
+def replace_object(table: LakeTable, key: str, content: bytes) -> None:
+    """Put a small file beside the data, durably, in the place of an older one."""
+    storage = table.bills.storage
+    if storage.put_if_absent(key, content) or storage.get(key) == content:
+        return
+    # Dies after this: there is none, and the notice is still pending, so that it is written again.
+    storage.delete([key])
+    if not storage.put_if_absent(key, content):
+        msg = f"{storage.uri}/{key} is written by somebody else at the same time"
+        raise UnavailableError(msg, left="It was not touched.", todo="Use one job for each partition.")
+
+
+@dataclass(frozen=True, slots=True)
+class HttpHook:
+    """A POST with JSON. Any status of 200 to 299 takes it; redirects are not followed."""
+
+    spec: ListenerSpec
+    target: str
+    tools: ListenerTools = field(repr=False)
+
+    def tell(self, bill: Bill, notice: Notice) -> None:
+        facts = {**facts_of(bill, notice, self.target), "listener": notice.listener}
+        headers = {"Content-Type": "application/json", "Idempotency-Key": idempotency_key(bill, notice)}
+        if self.spec.token:
+            headers["Authorization"] = f"Bearer {self.tools.secret(self.spec)}"
+        status = self.tools.outgoing(self.spec).post(self.spec.url, json.dumps(facts).encode(), headers)
+        if not 200 <= status < 300:
+            said = f"{status}, a redirect, which is not followed" if 300 <= status < 400 else str(status)
+            msg = f"The answer had status {said}"
+            raise UnavailableError(msg, left="The notice stays pending.", todo="Check the receiver.")

@@ -1,0 +1,127 @@
+"""Which partitions are done after a commit: the rule alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lading.commit.listening import MOST_DONE, MOST_NOTICES, MOST_OPEN, Moment, advance_listening
+from lading.commit.partitions import ends_us, partition_name, python_form
+from lading.model.batch import StagedFile
+from lading.model.notices import Listening, ListenRule, PartitionField, PartitionTime
+
+AT = datetime(2026, 1, 1, tzinfo=UTC)
+FIELDS = (PartitionField(name="p"),)
+RULE = ListenRule(listeners=("a", "b"), fields=FIELDS, idle_s=60.0)
+
+
+def file(partition: str, rows: int = 1) -> StagedFile:
+    return StagedFile(path=f"p={partition}/x.parquet", rows=rows, size_bytes=1, partition={"p": partition})
+
+
+def after(rule: ListenRule, before: Listening | None, seq: int, *files: StagedFile, **more: object) -> Listening:
+    moment = Moment(seq=seq, at=AT + timedelta(seconds=10 * seq), watermark_us=more.get("watermark_us"))  # type: ignore[arg-type]
+    found = advance_listening(rule, before, files, moment, more.get("told", ()))  # type: ignore[arg-type]
+    assert found is not None
+    return found
+
+
+def test_bills_do_not_grow_with_the_number_of_partitions() -> None:
+    many = [file(f"{number:05}") for number in range(MOST_OPEN + 200)]
+    known = after(RULE, None, 1, *many)
+    assert (len(known.open), known.untracked) == (MOST_OPEN, 200)
+    for seq in range(20, 30):
+        known = after(RULE, known, seq)
+    # Nobody takes notices: partitions wait in `open` for their turn, and what is pending stays bounded.
+    assert len(known.notices) <= MOST_NOTICES
+    assert len(known.open) == MOST_OPEN - MOST_NOTICES // 2
+    assert len(known.done) == MOST_DONE
+    for seq in range(30, 40):
+        known = after(RULE, known, seq, told={notice.key for notice in known.notices})
+    assert (known.open, known.notices, known.marked) == ({}, (), MOST_OPEN)
+
+
+def test_a_listener_that_was_taken_away_leaves_no_notice_behind() -> None:
+    known = after(RULE, after(RULE, None, 1, file("x")), 10)
+    assert [notice.listener for notice in known.notices] == ["a", "b"]
+    assert [notice.listener for notice in after(replace(RULE, listeners=("b",)), known, 11).notices] == ["b"]
+
+
+Story = st.lists(
+    st.tuples(st.lists(st.tuples(st.sampled_from("xyz"), st.integers(1, 5)), max_size=3), st.sets(st.integers(0, 9))),
+    max_size=30,
+)
+
+
+@given(Story)
+def test_every_row_is_told_of_once_to_each_listener_after_its_commit(
+    story: list[tuple[list[tuple[str, int]], set[int]]],
+) -> None:
+    known: Listening | None = None
+    loaded, told = 0, {"a": 0, "b": 0}
+    newest: dict[str, int] = {}
+    for seq, (files, taken) in enumerate(story, 1):
+        keys = set()
+        for number, notice in enumerate(known.notices if known is not None else ()):
+            if number in taken:
+                keys.add(notice.key)
+                told[notice.listener] += notice.rows
+                # It speaks of the newest commit that wrote to the partition when it was done.
+                assert notice.seq <= newest[notice.partition] < seq
+        known = after(RULE, known, seq, *(file(name, rows) for name, rows in files), told=keys)
+        loaded += sum(rows for _, rows in files)
+        newest |= {f"p={name}": seq for name, _ in files}
+        waiting = sum(each.rows for each in known.open.values())
+        for listener in told:
+            pending = sum(notice.rows for notice in known.notices if notice.listener == listener)
+            assert told[listener] + pending + waiting == loaded
+    for end in range(len(story) + 10, len(story) + 13):
+        if known is not None:
+            for notice in known.notices:
+                told[notice.listener] += notice.rows
+            known = after(RULE, known, end, told={notice.key for notice in known.notices})
+    assert set(told.values()) == {loaded}
+
+
+US = 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("fields", "values", "name", "end"),
+    [
+        ({"dt": "date"}, {"dt": "2026-01-31"}, "dt=2026-01-31", datetime(2026, 2, 1, tzinfo=UTC)),
+        ({"at_day": "day"}, {"at_day": "20454"}, "at_day=2026-01-01", datetime(2026, 1, 2, tzinfo=UTC)),
+        ({"at_hour": "hour"}, {"at_hour": "490919"}, "at_hour=2026-01-01-23", datetime(2026, 1, 2, tzinfo=UTC)),
+        ({"m": "month"}, {"m": "683"}, "m=2026-12", datetime(2027, 1, 1, tzinfo=UTC)),
+        ({"y": "year"}, {"y": "-1"}, "y=1969", datetime(1970, 1, 1, tzinfo=UTC)),
+        (
+            {"d": "days", "k": "json"},
+            {"d": "0", "k": '"a/b"'},
+            "d=1970-01-01/k=a%2Fb",
+            datetime(1970, 1, 2, tzinfo=UTC),
+        ),
+        ({"dt": "date"}, {"dt": None}, "dt=__HIVE_DEFAULT_PARTITION__", None),
+        ({"k": "text"}, {"k": "x"}, "k=x", None),
+    ],
+)
+def test_names_and_ends_of_partitions(
+    fields: dict[str, str], values: dict[str, str | None], name: str, end: datetime | None
+) -> None:
+    known = [PartitionField(name=each, form=form) for each, form in fields.items()]
+    assert partition_name(known, values) == name
+    assert ends_us(known, values, PartitionTime()) == (None if end is None else int(end.timestamp()) * US)
+
+
+def test_texts_become_times_by_a_pattern_in_a_zone() -> None:
+    fields = (PartitionField(name="dt"), PartitionField(name="hh", form="json"))
+    form = python_form("yyyyMMdd HH:mm:ss")
+    assert form is not None
+    rule = PartitionTime(pattern="$dt $hh:00:00", form=form, interval_us=3600 * US, zone="Europe/Berlin")
+    end = ends_us(fields, {"dt": "20260101", "hh": "23"}, rule)
+    assert end == int(datetime(2026, 1, 1, 23, tzinfo=UTC).timestamp()) * US
+    assert ends_us(fields, {"dt": "soon", "hh": "23"}, rule) is None
+    assert python_form("YYYY-MM-dd") is None

@@ -1,0 +1,88 @@
+"""Statements about listeners: what is refused, and what ALTER changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lading.errors import DeniedError, SecretError, SqlError
+from lading.testing.marked import secret
+from tests.service.listener_rig import CSV, IDLE, ClockedDesk
+
+
+@pytest.fixture
+def plain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ClockedDesk]:
+    """Without Spark: statements only."""
+    monkeypatch.setenv("HOOK_TOKEN", secret("hook"))
+    made = ClockedDesk(tmp_path, None)
+    yield made
+    made.lading.close()
+
+
+WRITTEN = secret("written")
+HOOK = "'listener.h.type'='http', 'listener.h.url'='https://93.184.216.34/x'"
+
+
+@pytest.mark.parametrize(
+    ("properties", "message"),
+    [
+        ("'listener.h.type'='pigeon'", "listener.h.type is 'pigeon'"),
+        ("'listener.h.url'='https://h.example'", "Listener h has no type"),
+        (f"{IDLE}, 'listener.h.type'='http'", "A listener of type http needs listener.h.url"),
+        (f"{IDLE}, 'listener.h.type'='http', 'listener.h.url'='ftp://h/'", "listener.h.url is not a URL of http"),
+        (
+            f"{IDLE}, 'listener.h.type'='http', 'listener.h.url'='http://a:{WRITTEN}@h/'",
+            "has a user, a password or a fragment",
+        ),
+        (f"{IDLE}, {HOOK}, 'listener.h.token'='{WRITTEN}'", "listener.h.token is written out"),
+        (f"{IDLE}, {HOOK}, 'listener.h.timeout'='5 minutes'", "listener.h.timeout should be up to 60 seconds"),
+        (f"{IDLE}, {HOOK}, 'listener.h.path'='x'", "listener.h.path is not a property of a listener of type http"),
+        (f"{IDLE}, 'listener.a b.type'='success_file'", "is not a property of a listener"),
+        (HOOK, "A job with listeners needs partition.idle_time_to_done"),
+        (IDLE, "the job has no listener that is told"),
+        (f"{HOOK}, 'partition.mark_done_mode'='watermark'", "the job has no watermark"),
+        (f"{IDLE}, {HOOK}, 'partition.time_interval'='1 day'", "time_zone are for watermark mode"),
+        (f"{IDLE}, 'listener.h.type'='http', 'listener.h.url'='http://169.254.169.254/'", "always refused"),
+    ],
+)
+def test_listeners_that_cannot_work_are_refused_at_create(plain: ClockedDesk, properties: str, message: str) -> None:
+    with pytest.raises(SqlError) as caught:
+        plain.create_job(properties)
+    assert message in str(caught.value)
+    assert plain.sql('SELECT Name FROM jobs("type"="insert")') == []
+
+
+def test_a_secret_that_is_not_there_is_refused_at_create(plain: ClockedDesk) -> None:
+    with pytest.raises(SecretError, match="NO_SUCH_TOKEN"):
+        plain.create_job(f"{IDLE}, {HOOK}, 'listener.h.token'='env:NO_SUCH_TOKEN'")
+
+
+def test_alter_changes_listeners_and_a_token_does_not_go_elsewhere_unsaid(plain: ClockedDesk) -> None:
+    plain.create_job(f"{IDLE}, {HOOK}, 'listener.h.token'='env:HOOK_TOKEN'")
+    assert '"listener.h.token" = "env:HOOK_TOKEN"' in str(plain.sql("SHOW CREATE JOB j")[0])
+    plain.sql("PAUSE JOB WHERE jobName = 'j'")
+    with pytest.raises(SqlError, match="cannot be changed without the token"):
+        plain.sql("ALTER JOB j PROPERTIES('listener.h.url'='https://93.184.216.35/x')")
+    plain.sql("ALTER JOB j PROPERTIES('listener.h.url'='https://93.184.216.35/x', 'listener.h.token'='env:HOOK_TOKEN')")
+    plain.sql("ALTER JOB j PROPERTIES('listener.m.type'='success_file', 'partition.idle_time_to_done'='2 hours')")
+    plan = {str(what): str(how) for what, how in plain.sql("EXPLAIN JOB j")}
+    assert plan["partition is done"] == "nothing was committed to it for 7200 s"
+    assert (plan["listener h"], plan["listener m"]) == ("http https://93.184.216.35/x", "success_file")
+    plain.sql("ALTER JOB j PROPERTIES('listener.h.type'='')")
+    assert "listener h" not in {str(what) for what, _ in plain.sql("EXPLAIN JOB j")}
+
+
+def test_a_user_cannot_have_the_service_call_its_own_network(plain: ClockedDesk) -> None:
+    plain.sql("CREATE USER ann; CREATE TABLE t (id BIGINT, dt VARCHAR(20), at DATETIME) USING delta")
+    plain.sql("GRANT LOAD ON shop.t TO ann")
+    ann = plain.lading.session("ann")
+    job = (
+        "CREATE JOB j PROPERTIES('partition.idle_time_to_done'='1 hour', 'listener.h.type'='http', "
+        "'listener.h.url'='http://127.0.0.1:8030/api/sql') ON STREAMING DO INSERT INTO shop.t SELECT id, dt, at "
+        f"FROM S3('uri'='s3://b/*.csv', 's3.region'='eu-west-1', 's3.access_key'='{WRITTEN}', "
+        f"'s3.secret_key'='{WRITTEN}', {CSV})"
+    )
+    with pytest.raises(DeniedError, match=r"listener\.h\.url = 127\.0\.0\.1 is an address in the private network"):
+        ann.sql(job)

@@ -1,0 +1,166 @@
+"""Telling others which partitions are complete, from the statement to what they see."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from lading.failpoints import arm, disarm_all
+from tests.service.listener_rig import IDLE, ClockedDesk
+from tests.support.hook_server import HookServer, hook_server
+
+
+@pytest.fixture
+def clocked(tmp_path: Path, spark: SparkSession) -> Iterator[ClockedDesk]:
+    made = ClockedDesk(tmp_path, spark)
+    yield made
+    made.lading.close()
+    disarm_all()
+
+
+@pytest.fixture
+def hooks() -> Iterator[HookServer]:
+    with hook_server() as made:
+        yield made
+
+
+def test_a_partition_that_was_idle_is_done_and_marked_again_when_rows_come_later(
+    clocked: ClockedDesk, hooks: HookServer
+) -> None:
+    desk = clocked
+    desk.create_job(
+        f"{IDLE}, 'listener.mark.type'='success_file', 'listener.hook.type'='http', 'listener.hook.url'='{hooks.url}'"
+    )
+    desk.load("a.csv", "1,x,2026-01-01 00:00:00", "2,x,2026-01-01 00:00:00", "3,y,2026-01-01 00:00:00")
+    assert (desk.marks(), hooks.requests) == ({}, [])
+    assert desk.statistic() | {"openPartitions": 2, "pendingNotices": 0, "partitionsMarkedDone": 0} == desk.statistic()
+    desk.clock.sleep(1800)
+    desk.load("b.csv", "4,y,2026-01-01 00:00:00")
+    desk.restart()  # The clock of x goes on.
+    desk.clock.sleep(1800)
+    desk.run()
+    assert desk.marks().keys() == {"dt=x"}
+    first = desk.marks()["dt=x"]
+    assert first | {"table": "shop.t", "partition": "dt=x", "seq": 1, "rows": 2, "again": False} == first
+    assert [(body["partition"], body["rows"]) for body in hooks.bodies] == [("dt=x", 2)]
+    assert hooks.keys == [f"{desk.bill().job_id}/1/dt=x/hook"]
+    desk.clock.sleep(1800)
+    desk.run()
+    assert [(body["partition"], body["rows"]) for body in hooks.bodies] == [("dt=x", 2), ("dt=y", 2)]
+    desk.load("c.csv", "5,x,2026-01-01 00:00:00")
+    assert desk.statistic()["rowsAfterDone"] == 1
+    desk.clock.sleep(3600)
+    desk.run()
+    assert [(body["partition"], body["rows"], body["again"]) for body in hooks.bodies][2:] == [("dt=x", 1, True)]
+    assert (desk.marks()["dt=x"]["again"], desk.marks()["dt=x"]["rows"]) == (True, 1)
+    # All is said, and the bill keeps no more than names.
+    told = desk.statistic()
+    assert told | {"openPartitions": 0, "partitionsMarkedDone": 3, "pendingNotices": 0} == told
+    assert (desk.bill().listening.open, desk.bill().listening.notices) == ({}, ())
+    desk.restart()
+    desk.run()
+    assert len(hooks.requests) == 3
+    assert desk.ids("t") == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize(("form", "folder"), [("delta", ""), ("iceberg", "data/"), ("paimon", "")])
+def test_partitions_are_told_of_after_each_commit_that_writes_to_them(
+    clocked: ClockedDesk, form: str, folder: str
+) -> None:
+    clocked.create_job("'partition.idle_time_to_done'='0 seconds', 'listener.mark.type'='success_file'", form)
+    clocked.load("a.csv", "1,x,2026-01-01 00:00:00", "2,x y/z,2026-01-01 00:00:00", "3,x,2026-01-01 00:00:00")
+    told = {(mark["partition"], mark["rows"], mark["seq"]) for mark in clocked.marks().values()}
+    assert told == {("dt=x", 2, 1), ("dt=x%20y%2Fz", 1, 1)}
+    assert clocked.marks()[f"{folder}dt=x"]["rows"] == 2
+    assert (clocked.ids("t"), clocked.bill().listening.notices) == ([1, 2, 3], ())
+
+
+def test_a_table_without_partitions_is_one(clocked: ClockedDesk) -> None:
+    clocked.create_job("'partition.idle_time_to_done'='0 seconds', 'listener.mark.type'='success_file'", by="")
+    clocked.load("a.csv", "1,x,2026-01-01 00:00:00")
+    clocked.load("b.csv", "2,x,2026-01-01 00:00:00", "3,x,2026-01-01 00:00:00")
+    mark = clocked.marks()["."]
+    assert mark | {"partition": "", "rows": 2, "again": True} == mark
+
+
+def test_a_listener_that_fails_is_shown_and_tried_again_and_the_load_goes_on(
+    clocked: ClockedDesk, hooks: HookServer
+) -> None:
+    desk, hooks.status = clocked, 503
+    desk.create_job(
+        "'partition.idle_time_to_done'='0 seconds', 'listener.hook.type'='http', "
+        f"'listener.hook.url'='{hooks.url}', 'listener.mark.type'='success_file'"
+    )
+    desk.load("a.csv", "1,x,2026-01-01 00:00:00")
+    assert desk.statistic()["failedListeners"] == {"hook": "The answer had status 503 (try 1)"}
+    assert (desk.statistic()["pendingNotices"], len(hooks.requests), desk.show("Status")) == (1, 1, "RUNNING")
+    assert desk.marks().keys() == {"dt=x"}  # Others are told meanwhile, and not held up.
+    desk.load("b.csv", "2,x,2026-01-01 00:00:00")
+    assert (len(hooks.requests), desk.ids("t")) == (1, [1, 2])  # It is left alone for ten seconds.
+    desk.clock.sleep(10)
+    hooks.status, hooks.headers = 302, {"Location": hooks.url}
+    desk.run()
+    assert desk.statistic()["failedListeners"]["hook"].startswith("The answer had status 302, a redirect")
+    desk.clock.sleep(19)
+    desk.run()
+    assert len(hooks.requests) == 2  # Twice as long now, and a redirect is not followed.
+    desk.clock.sleep(1)
+    hooks.status = 204
+    desk.run()
+    # One notice for both commits: of the newest, with the rows of both.
+    assert hooks.bodies[-1] | {"seq": 3, "rows": 2} == hooks.bodies[-1]
+    assert "failedListeners" not in desk.statistic()
+    assert desk.statistic()["pendingNotices"] == 0
+
+
+class Killed(BaseException):
+    """The process is gone here."""
+
+
+def die(name: str) -> None:
+    raise Killed(name)
+
+
+@pytest.mark.parametrize("step", ["commit.after", "follow.before", "follow.after"])
+def test_a_kill_between_commit_and_listener_tells_what_is_missing_and_nothing_else(
+    clocked: ClockedDesk, hooks: HookServer, step: str
+) -> None:
+    desk = clocked
+    desk.create_job(
+        f"'partition.idle_time_to_done'='0 seconds', 'listener.hook.type'='http', 'listener.hook.url'='{hooks.url}'"
+    )
+    desk.load("a.csv", "1,x,2026-01-01 00:00:00")
+    desk.put_rows("b.csv", "2,y,2026-01-01 00:00:00")
+    arm(step, die)
+    with pytest.raises(Killed):
+        desk.lading.runner(desk.lading.job("j").job_id).run_once()
+    disarm_all()
+    told = len(hooks.requests)
+    assert told == (2 if step == "follow.after" else 1)
+    desk.restart()
+    desk.run()
+    # At least once, with the same key; and of x, which the bills know to be told, never again.
+    assert [body["partition"] for body in hooks.bodies] == ["dt=x", *["dt=y"] * (told)]
+    assert len(set(hooks.keys)) == 2
+    desk.restart()
+    desk.run()
+    assert (len(hooks.requests), desk.ids("t")) == (1 + told, [1, 2])
+
+
+def test_the_example_of_the_page_runs(clocked: ClockedDesk, hooks: HookServer) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "listeners.md").read_text().replace("/data/visits", str(clocked.inbox))
+    [create] = re.findall(r"```sql\n(.*?)```", page.replace("https://etl.example.com/partitions", hooks.url), re.DOTALL)
+    clocked.sql(create)
+    clocked.put("a.csv", ["1,/a,2026-01-01"], header="id,page,dt")
+    os.utime(clocked.inbox / "a.csv", (0, 0))  # It has settled.
+    clocked.run()
+    clocked.clock.sleep(15 * 60)
+    clocked.run()
+    [body] = hooks.bodies
+    assert (body["partition"], body["rows"], body["table"]) == ("dt=2026-01-01", 1, "shop.visits")
+    assert set(body) == {"job", "job_id", "table", "partition", "seq", "rows", "again", "done_at", "listener"}
