@@ -138,6 +138,50 @@ def test_windows_that_overlap_and_other_aggregates(desk: Desk) -> None:
     assert [(*row[:4], *row[5:]) for row in rows_of(desk)] == [(*row[:4], *row[5:]) for row in expected]
 
 
+def test_every_other_aggregate_is_that_of_the_whole_input(desk: Desk) -> None:
+    number = "cast(amount AS DOUBLE)"
+    create(
+        desk,
+        "begun DATETIME, city STRING, half DOUBLE, most DOUBLE, "
+        "cities STRING, few STRING, amounts STRING, worst STRING, best STRING, "
+        "low DOUBLE, v DOUBLE, vs DOUBLE, ss DOUBLE, every BOOLEAN, some BOOLEAN, any STRING, newest STRING",
+        f"window_start, city, approx_percentile({number}, 0.5), percentile_approx({number}, 0.99), collect_set(city), "
+        f"collect_set(cast(amount AS DECIMAL(10,2)), 3), collect_list({number}, 5), min_by(at, {number}), "
+        f"max_by(at, {number}), min({number}), variance({number}), var_samp({number}), stddev_samp({number}), "
+        f"bool_and({number} > 0), bool_or({number} > 1000), any_value(city), last(at)",
+        "GROUP BY window(at, '1 hour'), city",
+    )
+    files = story(4, 3, 400)
+    load_all(desk, files)
+    inputs = [row for rows in files for row in rows if row >= "2026-01-01 12:00:00"]
+    expected = whole(
+        inputs,
+        """SELECT city, to_json(list_distinct([city])), to_json(list(DISTINCT amount::DECIMAL(10,2) ORDER BY
+                  amount::DECIMAL(10,2))[1:3]), min_by(happened, amount::DOUBLE), max_by(happened, amount::DOUBLE),
+                  min(amount::DOUBLE), var_pop(amount::DOUBLE), var_samp(amount::DOUBLE), stddev_samp(amount::DOUBLE),
+                  true, false, city, max(happened) FROM rows GROUP BY city""",
+    )
+    got = [row[1:] for row in rows_of(desk) if row[0].hour == 12]
+    exact = [(row[0], *row[3:5], *row[6:]) for row in got]
+    for mine, theirs in zip(exact, expected, strict=True):
+        assert mine[0] == theirs[0]
+        assert [json.loads(each) for each in mine[1:3]] == [json.loads(each) for each in theirs[1:3]]
+        assert mine[5:9] == pytest.approx(theirs[5:9])
+        assert (*mine[3:5], *mine[9:]) == (*theirs[3:5], *theirs[9:])
+    for row in got:
+        values = sorted(float(each.split(",")[2]) for each in inputs if each.split(",")[1] == row[0])
+        for rank, value in ((0.5, row[1]), (0.99, row[2])):
+            below, up_to = (
+                sum(test) / len(values) for test in ([v < value for v in values], [v <= value for v in values])
+            )
+            assert below - 0.014 <= rank <= up_to + 0.014
+        earliest = sorted(each for each in inputs if each.split(",")[1] == row[0])[4]
+        listed = json.loads(row[5])
+        allowed = {float(e.split(",")[2]) for e in inputs if e.split(",")[1] == row[0] and e[:19] <= earliest[:19]}
+        assert len(listed) == 5
+        assert set(listed) <= allowed
+
+
 @pytest.mark.parametrize(
     ("form", "steps"),
     [
@@ -196,7 +240,10 @@ def test_a_row_is_late_when_its_window_has_closed(desk: Desk) -> None:
         ("count(DISTINCT city)", "GROUP BY window(at, '1 minute')", "DISTINCT"),
         ("city", "GROUP BY window(at, '1 minute')", "Column city is neither in GROUP BY nor in an aggregate"),
         ("count(*)", "GROUP BY city", "GROUP BY needs exactly one window"),
-        ("count(*)", "GROUP BY session_window(at, '1 minute')", "session_window is not supported"),
+        ("approx_percentile(amount, 2)", "GROUP BY window(at, '1 minute')", "must be a number from 0 to 1"),
+        ("approx_percentile(amount)", "GROUP BY window(at, '1 minute')", "must be a number from 0 to 1"),
+        ("percentile(amount, 0.5)", "GROUP BY window(at, '1 minute')", "percentile is not possible"),
+        ("collect_list(amount, 0)", "GROUP BY window(at, '1 minute')", "a whole number from 1 to 100000"),
         ("count(*)", "GROUP BY window(at, 'soon')", "should be a length of time"),
         ("count(*)", "GROUP BY window(at, '1 minute', '2 minutes')", "must not be further apart"),
         ("count(*)", "GROUP BY window(city, '1 minute')", "is over city, and the watermark over at"),

@@ -152,6 +152,8 @@ class AggregateSpec:
     function: str
     inputs: tuple[int, ...] = ()
     """Which of the inputs it takes, by their places. None: it counts rows."""
+    parameter: float | None = None
+    """A number that is the same for all rows: which percentile, or how many values are kept at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,6 +167,8 @@ class WindowSpec:
     size_us: int
     slide_us: int
     """How far apart windows begin; as long as they are, unless they overlap."""
+    is_session: bool = False
+    """session_window(…): a window lasts for as long as rows of its keys come less than `size_us` apart."""
     keys: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()
     aggregates: tuple[AggregateSpec, ...] = ()

@@ -10,6 +10,7 @@ from lading.pipeline.stager import SparkStager, Stage
 from lading.pipeline.state.dedup import DedupMerger
 from lading.pipeline.state.jobs import StateJobs
 from lading.pipeline.state.rules import WindowRule
+from lading.pipeline.state.sessions import SessionMerger
 from lading.pipeline.state.windows import WindowMerger
 
 
@@ -28,5 +29,6 @@ def new_merger(stager: SparkStager, stage: Stage, new_token: NewToken) -> DedupM
         identity=dict(variables) if is_local(stager.spark) else {},
     )
     if isinstance(state.rule, WindowRule):
-        return WindowMerger(state, state.rule, jobs, new_token)
+        merger = SessionMerger if state.rule.is_session else WindowMerger
+        return merger(state, state.rule, jobs, new_token)
     return DedupMerger(state, state.rule, jobs, new_token)

@@ -37,6 +37,8 @@ class WindowRule:
     """What is kept, in words."""
     size_us: int
     slide_us: int
+    is_session: bool
+    """Windows are sessions: they last for as long as rows come less than `size_us` apart."""
     keys: int
     """So many of the first columns of a row are its keys."""
     spool_schema: pa.Schema

@@ -46,12 +46,18 @@ class WindowMerger:
         if not new and not closing:
             return StateChange(state=state)
         closed = max((time for time in (watermark, before.closed_us) if time is not None), default=None)
-        kept = [file for file in before.files if closed is None or file.max_us > closed]
+        kept = self._still_open(before, closing, closed)
         again = partial(self._merged_parts, closed)
         packed = pack(jobs, self._rule.state_schema, [*kept, *new], self._new_token, again)
         after = StateManifest(shape=before.shape, files=tuple(packed), closed_us=closed)
         name = f"{self._new_token():016x}"
         return StateChange(state=write_manifest(jobs.place, name, after, _next_end(after)), files=files)
+
+    def _still_open(
+        self, before: StateManifest, closing: Sequence[StateFile], closed: int | None
+    ) -> Sequence[StateFile]:
+        """What is kept of the files of before. Rows of windows that have closed may be in them, and count no more."""
+        return [file for file in before.files if closed is None or file.max_us > closed]
 
     def _appended(self, spool: Sequence[Ranked], watermark: int | None) -> list[Merged]:
         """Partial aggregates of the rows of a batch, for every window that has not closed."""
@@ -101,7 +107,10 @@ class WindowMerger:
         rule, key = self._rule, self._jobs.new_key()
         rows = self._jobs.read([Ranked(file=file) for file in files], rule.state_schema, key)
         since = f" AND {TIME} > {closed}" if closed is not None else ""
-        merged = self._merged_parts(None, rows.where(f"{TIME} <= {watermark}{since}"))
+        return self._written_results(self._merged_parts(None, rows.where(f"{TIME} <= {watermark}{since}")), key)
+
+    def _written_results(self, merged: DataFrame, key: str) -> tuple[StagedFile, ...]:
+        rule = self._rule
         results = merged.selectExpr(
             *(f"k{n} AS g{n}" for n in range(rule.keys)),
             *(f"CAST({text} AS {kind}) AS r{n}" for n, (text, kind) in enumerate(rule.results)),

@@ -9,7 +9,7 @@ from functools import partial
 
 import pyarrow as pa
 
-from lading.model.load import ColumnSpec, LoadSpec, WindowSpec
+from lading.model.load import AggregateSpec, ColumnSpec, LoadSpec, WindowSpec
 from lading.model.table import Column
 from lading.pipeline.mapping import BUCKET, RowMapping
 from lading.pipeline.state.aggregates import Part, aggregate_of, input_type
@@ -41,7 +41,8 @@ def map_window_rows(load: LoadSpec, window: WindowSpec, source: pa.Schema, knows
     kinds += [partial(input_type, function) for _, function in _inputs(window)]
     mapping = map_values(replace(rows, mapping=replace(rows.mapping, columns=columns)), source, kinds, knows)
     keys = tuple(column.name for column in mapping.columns[: len(window.keys)])
-    return replace(mapping, keys=keys, window_us=(window.size_us, window.slide_us))
+    # A row that is not behind the watermark cannot belong to a session that has closed, and one behind it could.
+    return replace(mapping, keys=keys, window_us=None if window.is_session else (window.size_us, window.slide_us))
 
 
 def window_rule(
@@ -52,7 +53,8 @@ def window_rule(
     parts, results = list[Part](), list[tuple[str, str]]()
     for spec in window.aggregates:
         taken = [first + places[number, spec.function] for number in spec.inputs]
-        found = aggregate_of(spec.function, [(f"c{place}", types[place]) for place in taken], _ORDER)
+        values = [(f"c{place}", types[place]) for place in taken]
+        found = aggregate_of(spec.function, values, _ORDER, spec.parameter)
         names = [f"p{len(parts) + n}" for n in range(len(found.parts))]
         parts += found.parts
         results.append((found.result.format(*names), found.type))
@@ -65,12 +67,15 @@ def window_rule(
     made = replace(load, mapping=replace(load.mapping, where=window.having, source_alias=None))
     spooled = [pa.field(column.name, _arrow(column.type)) for column in rows.columns]
     starts = [*(pa.field(f"k{n}", kind) for n, kind in enumerate(keys)), pa.field(START, pa.int64())]
-    shown = ", ".join(f"{spec.function}{spec.inputs}" for spec in window.aggregates)
+    shown = ", ".join(f"{spec.function}{spec.inputs}{_parameter(spec)}" for spec in window.aggregates)
     what = f"windows of {window.size_us} every {window.slide_us} microseconds over {window.time}"
+    if window.is_session:
+        what = f"sessions with gaps of {window.size_us} microseconds over {window.time}"
     return WindowRule(
         shape=f"{what}, keys {window.keys}, inputs {window.inputs}, aggregates {shown}, types {types}",
         size_us=window.size_us,
         slide_us=window.slide_us,
+        is_session=window.is_session,
         keys=first,
         spool_schema=pa.schema([*spooled, *hidden, pa.field(ROW, pa.int64())]),
         state_schema=pa.schema([*starts, *kept, *hidden]),
@@ -80,6 +85,10 @@ def window_rule(
     )
 
 
+def _parameter(spec: AggregateSpec) -> str:
+    return "" if spec.parameter is None else f" with {spec.parameter:g}"
+
+
 def _inputs(window: WindowSpec) -> dict[tuple[int, str], int]:
     """Inputs as aggregates take them, each with its place: a text that is added up is a number, and else a text."""
     asked = [(number, spec.function) for spec in window.aggregates for number in spec.inputs]
@@ -87,6 +96,8 @@ def _inputs(window: WindowSpec) -> dict[tuple[int, str], int]:
 
 
 def _arrow(kind: str) -> pa.DataType:
+    if kind.startswith("array<"):
+        return pa.list_(_arrow(kind[len("array<") : -1]))
     found = _STRUCT.fullmatch(kind)
     if found is None:
         return arrow_type(Column(name="", type=kind))

@@ -65,7 +65,8 @@ def _kept(record: JobRecord) -> list[tuple[str, str]]:
     if spec.window is not None:
         parts = ", ".join(each.function for each in spec.window.aggregates)
         size = spec.window.size_us / 1_000_000
-        lines.append(("kept", f"{parts} by window of {size:g} s and key, until the watermark reaches the window's end"))
+        what = f"session with gaps below {size:g} s" if spec.window.is_session else f"window of {size:g} s"
+        lines.append(("kept", f"{parts} by {what} and key, until the watermark reaches the window's end"))
     return lines
 
 

@@ -39,10 +39,20 @@ MERGED: dict[str, tuple[str, int]] = {
     **dict.fromkeys(("bool_and", "every"), ("bool_and", _ONE)),
     **dict.fromkeys(("bool_or", "some", "any"), ("bool_or", _ONE)),
     **dict.fromkeys(("approx_count_distinct", "ndv"), ("approx_count_distinct", _ONE)),
+    **dict.fromkeys(("approx_percentile", "percentile_approx"), ("approx_percentile", _ONE)),
+    "collect_list": ("collect_list", _ONE),
+    "collect_set": ("collect_set", _ONE),
 }
 """By their names: the aggregates that can be merged, and how many values of a row they take. STDDEV and VARIANCE are
 those of the whole, as in Doris; in Spark they are those of a sample."""
+_PARAMETERS: dict[str, tuple[float, float, float | None]] = {
+    "approx_percentile": (0.0, 1.0, None),
+    "collect_list": (1.0, 100_000.0, 1000.0),
+    "collect_set": (1.0, 100_000.0, 1000.0),
+}
+"""Those with a number behind their values: from where to where it goes, and what it is when it is not written."""
 _NOT_MERGED = "its parts cannot be merged"
+_SESSION = "session_window"
 START, END = "window_start", "window_end"
 _TODO = f"Possible are: {', '.join(sorted(MERGED))}."
 
@@ -99,16 +109,34 @@ class _Split:
         function, wanted = MERGED[name]
         if function == "count" and len(arguments) == 1 and isinstance(arguments[0], exp.Star):
             return self._number(AggregateSpec(function="count"))
+        parameter: float | None = None
+        if function in _PARAMETERS:
+            arguments, parameter = _with_parameter(function, arguments, place)
         if len(arguments) != wanted:
             msg = f"{name} takes {wanted} argument{'s' if wanted > 1 else ''}, and it has {len(arguments)}"
             raise NotSupportedError(msg, place=place, hint="other arguments", todo="See docs/state.md.")
         for each in arguments:
             check_rowwise(each, span)
         inputs = tuple(self.inputs.setdefault(_text(each), len(self.inputs)) for each in arguments)
-        return self._number(AggregateSpec(function=function, inputs=inputs))
+        return self._number(AggregateSpec(function=function, inputs=inputs, parameter=parameter))
 
     def _number(self, aggregate: AggregateSpec) -> int:
         return self.aggregates.setdefault(aggregate, len(self.aggregates))
+
+
+def _with_parameter(function: str, arguments: list[exp.Expr], place: Span) -> tuple[list[exp.Expr], float]:
+    """The values that an aggregate takes, and the number that is the same for all rows."""
+    least, most, default = _PARAMETERS[function]
+    if len(arguments) == 1 and default is not None:
+        return arguments, default
+    last = arguments[-1] if len(arguments) > 1 else None
+    is_number = isinstance(last, exp.Literal) and not last.is_string
+    number = float(last.name) if is_number and last is not None else -1.0
+    if not least <= number <= most or (default is not None and number != int(number)):
+        kind = "a number" if default is None else "a whole number"
+        msg = f"The last argument of {function} must be {kind} from {least:g} to {most:g}"
+        raise NotSupportedError(msg, place=place, hint="its last argument", todo="See docs/state.md.")
+    return arguments[:-1], number
 
 
 def split_windows(insert: InsertSelect) -> tuple[WindowSpec, tuple[ColumnSpec, ...]]:
@@ -116,7 +144,7 @@ def split_windows(insert: InsertSelect) -> tuple[WindowSpec, tuple[ColumnSpec, .
     calls, keys = list[tuple[exp.Anonymous, Span]](), dict[str, int]()
     for written in insert.group_by:
         tree = parse_expression_tree(written.text, written.span)
-        if isinstance(tree, exp.Anonymous) and tree.name.lower() in ("window", "session_window"):
+        if isinstance(tree, exp.Anonymous) and tree.name.lower() in ("window", _SESSION):
             calls.append((tree, written.span))
             continue
         check_rowwise(tree, written.span)
@@ -126,6 +154,7 @@ def split_windows(insert: InsertSelect) -> tuple[WindowSpec, tuple[ColumnSpec, .
         place = insert.group_by[0].span
         raise NotSupportedError(msg, place=place, hint="no window", todo="Write GROUP BY window(at, '1 minute'), city.")
     time, size_us, slide_us = _window(*calls[0])
+    is_session = calls[0][0].name.lower() == _SESSION
     split = _Split(keys)
     columns = tuple(_column(split, item) for item in insert.items)
     having = split.result(insert.having) if insert.having is not None else None
@@ -133,6 +162,7 @@ def split_windows(insert: InsertSelect) -> tuple[WindowSpec, tuple[ColumnSpec, .
         time=time,
         size_us=size_us,
         slide_us=slide_us,
+        is_session=is_session,
         keys=tuple(keys),
         inputs=tuple(split.inputs),
         aggregates=tuple(split.aggregates),
@@ -165,14 +195,15 @@ def _column(split: _Split, item: SelectItem) -> ColumnSpec:
 
 def _window(call: exp.Anonymous, span: Span) -> tuple[str, int, int]:
     arguments: Sequence[exp.Expr] = call.expressions
-    if call.name.lower() == "session_window":
-        msg = "session_window is not supported yet"
-        raise NotSupportedError(msg, place=span, hint="a session", todo="Use window(…) with a fixed length.")
+    is_session = call.name.lower() == _SESSION
     texts = [each for each in arguments[1:] if isinstance(each, exp.Literal) and each.is_string]
-    if (
-        not isinstance(arguments[0] if arguments else None, exp.Column)
-        or not 1 <= len(texts) == len(arguments) - 1 <= 2
+    if not isinstance(arguments[0] if arguments else None, exp.Column) or not 1 <= len(texts) == len(arguments) - 1 <= (
+        1 if is_session else 2
     ):
+        if is_session:
+            msg = "session_window takes the column with the event time, and the time without rows that ends a session"
+            todo = "Write session_window(at, '5 minutes')."
+            raise NotSupportedError(msg, place=span, hint="other arguments", todo=todo)
         msg = "window takes the column with the event time, a length of time and perhaps how far windows are apart"
         raise NotSupportedError(msg, place=span, hint="other arguments", todo="Write window(at, '1 minute').")
     try:
@@ -190,7 +221,7 @@ def _window(call: exp.Anonymous, span: Span) -> tuple[str, int, int]:
 
 def _edge(node: exp.Column, span: Span) -> str:
     name = node.name.lower()
-    if node.table.lower() == "window" and name in ("start", "end"):
+    if node.table.lower() in ("window", _SESSION) and name in ("start", "end"):
         return f"window_{name}"
     if not node.table and name in (START, END):
         return name
