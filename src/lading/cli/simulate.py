@@ -22,6 +22,10 @@ def simulate(
     start: Annotated[int, typer.Option("--from", min=0, help="The first seed; a printed seed replays exactly.")] = 0,
     mutant: Annotated[str, typer.Option(help="Break this law first; the run must then fail.")] = "",
     list_mutants: Annotated[bool, typer.Option("--list-mutants", help="List the laws that can be broken.")] = False,
+    is_rescaling: Annotated[
+        bool,
+        typer.Option("--rescaling", help="Only jobs with state, merged by 7 tasks, then 2, then any number."),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Run seeded schedules of crashes, lost answers, reshards and edits against the real coordinator.
@@ -29,7 +33,8 @@ def simulate(
     Exit status 1 when any row was lost, doubled, reordered or corrupted, or when progress and rows disagree.
     """
     from lading.testing.catalogue import MUTANTS, applied
-    from lading.testing.simulator import simulate as run
+    from lading.testing.rescaling import rescale
+    from lading.testing.simulator import simulate as simulate_all
 
     if list_mutants:
         _print_mutants(as_json)
@@ -40,8 +45,9 @@ def simulate(
     clock = SystemClock()
     began = clock.monotonic_s()
     with applied(MUTANTS[mutant]) if mutant else nullcontext():
+        run = rescale if is_rescaling else simulate_all
         summary = run(range(start, start + seeds), stop_at_first=bool(mutant))
-    _print_summary(summary, clock.monotonic_s() - began, as_json)
+    _print_summary(summary, clock.monotonic_s() - began, as_json, more=" --rescaling" if is_rescaling else "")
     if not summary.is_clean:
         raise typer.Exit(1)
 
@@ -58,7 +64,7 @@ def _print_mutants(as_json: bool) -> None:
     Console().print(table)
 
 
-def _print_summary(summary: Summary, seconds: float, as_json: bool) -> None:
+def _print_summary(summary: Summary, seconds: float, as_json: bool, *, more: str) -> None:
     facts: dict[str, object] = {
         "schedules": summary.schedules,
         "commits": summary.commits,
@@ -79,6 +85,6 @@ def _print_summary(summary: Summary, seconds: float, as_json: bool) -> None:
     Console().print(table)
     if findings is not None:
         console = Console(highlight=False)
-        console.print(f"[red]seed {seed} failed[/red]; replay it with: lading simulate --seeds 1 --from {seed}")
+        console.print(f"[red]seed {seed} failed[/red]; replay it with: lading simulate --seeds 1 --from {seed}{more}")
         for finding in findings.found[:10]:
             console.print(f"  {finding.kind}: {finding.text}", soft_wrap=True)

@@ -13,7 +13,7 @@ from lading.testing.source import Row
 
 Kept = tuple[tuple[int, int], int]
 """The keys of a row that was loaded, and its event time."""
-BUCKETS = 4
+BUCKETS = 16
 
 
 @dataclass(slots=True)
@@ -39,8 +39,14 @@ def keys_of(row: Row) -> tuple[int, int]:
     return row.key, row.number // 2
 
 
+def bucket_of(keys: tuple[int, int]) -> int:
+    """Which part of the state they belong to. Tasks come and go; this stays."""
+    return (5 * keys[0] + keys[1]) % BUCKETS
+
+
 class ScriptedMerger:
-    """Lets the first row of its keys through. Keeps copies of files on the disk of its machine, which crashes cut."""
+    """Lets the first row of its keys through, in tasks that share the buckets. Keeps copies of files on the disk of its
+    machine, which crashes cut."""
 
     def __init__(self, objects: StateObjects, write_file: Callable[[str, Sequence[Row]], None], rng: Random) -> None:
         self._objects = objects
@@ -49,29 +55,46 @@ class ScriptedMerger:
         self.copies: dict[str, list[Kept]] = {}
         self.horizon = 0
         self.faults = 0.0
+        self.tasks: Callable[[], int] = lambda: 1
+        """Among how many tasks the buckets are shared now."""
 
     def merge(self, plan: BatchPlan, reports: Sequence[Report], state: StateRef | None) -> StateChange:
         watermark = plan.positions.watermark_us
         before = self._live(self._known(state), watermark)
-        known, kept = list(before), list[Row]()
         handed_on = [row for report in reports for file in report.spool for row in self._objects.spools[file.path]]
-        for row in handed_on:
-            if not any(keys == keys_of(row) and abs(at - row.event) < self.horizon for keys, at in known):
-                known.append((keys_of(row), row.event))
-                kept.append(row)
-        paths = [*self._written(known[len(before) :]), *self._written(before)]
+        tasks, paths, size = self.tasks(), list[str](), len(before)
+        kept, files = list[Row](), list[StagedFile]()
+        for task in range(tasks):
+            of_task = [each for each in before if bucket_of(each[0]) % tasks == task]
+            rows = [row for row in handed_on if bucket_of(keys_of(row)) % tasks == task]
+            firsts, new = self._firsts(rows, of_task)
+            if self._rng.random() < self.faults:
+                self._written(new)  # A first attempt wrote its files and died; nobody names them.
+                self._staged(firsts)
+            paths += [*self._written(new), *self._written(of_task)]
+            files += self._staged(firsts)
+            kept += firsts
+            size += len(new)
         if self._rng.random() < self.faults:
             msg = "A task of the merging job failed four times"
             raise StageError(msg, left="Nothing was committed.", todo="The batch is planned again.")
         name = f"state/{self._rng.getrandbits(48):012x}.manifest"
         self._objects.manifests[name] = paths
-        size = len(known)
         ref = StateRef(manifest=name, digest=name, files=len(paths), rows=size, size_bytes=8 * size)
         return StateChange(
             state=ref if handed_on or state is not None else None,
-            files=self._staged(kept),
+            files=tuple(files),
             duplicates=len(handed_on) - len(kept),
         )
+
+    def _firsts(self, rows: list[Row], before: list[Kept]) -> tuple[list[Row], list[Kept]]:
+        """Rows that are the first of their keys, and what is kept of them."""
+        firsts, new = list[Row](), list[Kept]()
+        for row in rows:
+            if not any(keys == keys_of(row) and abs(at - row.event) < self.horizon for keys, at in [*before, *new]):
+                new.append((keys_of(row), row.event))
+                firsts.append(row)
+        return firsts, new
 
     def _known(self, state: StateRef | None) -> list[Kept]:
         if state is None:
@@ -97,7 +120,7 @@ class ScriptedMerger:
     def _written(self, known: list[Kept]) -> list[str]:
         paths = []
         for bucket in range(BUCKETS):
-            part = [kept for kept in known if kept[0][0] % BUCKETS == bucket]
+            part = [kept for kept in known if bucket_of(kept[0]) == bucket]
             if part:
                 paths.append(f"state/{self._rng.getrandbits(48):012x}.rows")
                 self._objects.files[paths[-1]] = part

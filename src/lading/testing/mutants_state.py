@@ -12,7 +12,7 @@ from lading.model.batch import BatchPlan, Report, Split
 from lading.model.job import WatermarkRule
 from lading.model.positions import Positions
 from lading.model.state import StateChange, StateRef
-from lading.testing.merger import BUCKETS, Kept, ScriptedMerger
+from lading.testing.merger import Kept, ScriptedMerger, bucket_of
 from lading.testing.mutants import Patch, mutant
 from lading.testing.source import offset_of
 from lading.testing.stager import ScriptedStager
@@ -104,14 +104,19 @@ def _duplicate_after_a_restart(patch: Patch) -> None:
     patch(ScriptedMerger, "_known", newborn)
 
 
-@mutant("bucket-lost", "every bucket of the keys is written again, however many tasks there are")
-def _bucket_lost(patch: Patch) -> None:
-    written = ScriptedMerger._written
+@mutant("bucket-lost-at-a-rescale", "every bucket is somebody's, however many tasks there are now and were before")
+def _bucket_lost_at_a_rescale(patch: Patch) -> None:
+    known = ScriptedMerger._known
 
-    def forgetful(self: ScriptedMerger, known: list[Kept]) -> list[str]:
-        return written(self, [kept for kept in known if kept[0][0] % BUCKETS != BUCKETS - 1])
+    def remembering(self: ScriptedMerger, state: StateRef | None) -> list[Kept]:
+        tasks = self.tasks()
+        before = self.__dict__.setdefault("before", tasks)
+        found = known(self, state)
+        self.__dict__["before"] = tasks
+        # The task that has a bucket now looks for it where it was put when there were as many tasks as now.
+        return [kept for kept in found if bucket_of(kept[0]) % tasks == bucket_of(kept[0]) % before % tasks]
 
-    patch(ScriptedMerger, "_written", forgetful)
+    patch(ScriptedMerger, "_known", remembering)
 
 
 @mutant("cut-copy-trusted", "a copy of a state file counts only when it is whole")

@@ -70,8 +70,8 @@ class RunnerWorld(World):
     """Where an incarnation ended cleanly, until somebody opens the job."""
     deaths: int = 0
     """Batches that died in a row while they were read and written."""
-    tried_at: Head | None = None
-    """The head when an attempt last failed."""
+    tried_at: tuple[Head | None, int] = (None, 0)
+    """The head when an attempt last failed, and how many commits the record knew of."""
     paused_s: float | None = None
     """Since when an operator wants it paused."""
     tries: int = 0
@@ -366,10 +366,11 @@ class RunnerWorld(World):
             action = runner.loop.next
             waits = isinstance(action, Retry) and action.after_s >= least_s
             self.causes.expect(waits, RUNAWAY, f"{failures} attempts failed, and the next comes at once")
-            # What nobody knew of may have landed: a new task begins then.
-            head, before = self.table.read_head_unchecked(self.job_id), self.tried_at
-            self.tries = self.tries + 1 if outcome != "unknown" and head == before else int(outcome != "unknown")
-            self.tried_at = head
+            # What nobody knew of may have landed: a new task begins then, also when that is found out much later.
+            known = record.totals.commits if record.totals else 0
+            tried, self.tried_at = self.tried_at, (self.table.read_head_unchecked(self.job_id), known)
+            is_same = tried == self.tried_at
+            self.tries = self.tries + 1 if outcome != "unknown" and is_same else int(outcome != "unknown")
             told = f"{self.tries} attempts failed, and the job was not paused"
             self.causes.expect(self.tries < MAX_ATTEMPTS, RUNAWAY, told)
         else:

@@ -36,6 +36,16 @@ class Summary:
     def is_clean(self) -> bool:
         return self.first_failure is None
 
+    def add(self, seed: int, world: World, findings: Findings) -> None:
+        """One more schedule."""
+        self.schedules += 1
+        self.commits += world.counts.commits
+        self.crashes += world.counts.crashes
+        self.edits += world.counts.edits
+        self.classes.update(finding.kind for finding in findings.found)
+        if findings.found and self.first_failure is None:
+            self.first_failure = (seed, findings)
+
 
 def run_schedule(seed: int) -> tuple[RunnerWorld, Findings]:
     """One schedule, from its seed alone."""
@@ -61,15 +71,9 @@ def simulate(seeds: Iterable[int], *, stop_at_first: bool = False) -> Summary:
     """Many schedules, added up."""
     summary = Summary()
     for seed, (world, findings) in _schedules(seeds):
-        summary.schedules += 1
-        summary.commits += world.counts.commits
-        summary.crashes += world.counts.crashes
-        summary.edits += world.counts.edits
-        summary.classes.update(finding.kind for finding in findings.found)
-        if findings.found and summary.first_failure is None:
-            summary.first_failure = (seed, findings)
-            if stop_at_first:
-                break
+        summary.add(seed, world, findings)
+        if findings.found and stop_at_first:
+            break
     return summary
 
 
@@ -138,6 +142,9 @@ def _events(world: RunnerWorld) -> list[tuple[int, Callable[[], None]]]:
             world.clock.sleep(rng.choice((60.0, 3600.0, 7200.0)))
             job.source.expire_read(bill.positions)
 
+    def rescale(job: RunnerWorld) -> None:
+        job.tasks = rng.choice((1, 2, 3, 7, 16))
+
     def fail_listing(job: RunnerWorld) -> None:
         job.source.listing_fails += 1
 
@@ -157,6 +164,7 @@ def _events(world: RunnerWorld) -> list[tuple[int, Callable[[], None]]]:
         (1, with_runner(RunnerWorld.leave)),
         (1, with_job(RunnerWorld.lose_store)),
         (1, with_job(fail_listing)),
+        (1, with_job(rescale)),
         (1, with_job(lambda job: job.source.list_old())),
         (1, stranger),
         (1, with_runner(expire_read)),

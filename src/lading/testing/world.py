@@ -115,6 +115,8 @@ class World:
     oldest_bill: int = 0
     cleaned: set[int] = field(default_factory=set)
     """Seqs of bills that another engine removed."""
+    tasks: int = 1
+    """How many of them merge the rows of a batch."""
     objects: StateObjects = field(default_factory=StateObjects)
     """What the job keeps between batches."""
     causes: Findings = field(default_factory=Findings)
@@ -146,6 +148,7 @@ class World:
             return None
         merger = ScriptedMerger(self.objects, write_file, self.rng)
         merger.horizon, merger.faults = self.setting.horizon, self.setting.faults / 6
+        merger.tasks = lambda: self.tasks
         return merger
 
     def make_limits(self) -> Limits:
