@@ -22,6 +22,8 @@ def plain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ClockedDe
 
 
 WRITTEN = secret("written")
+MARKED = "'watermark.column'='at', 'partition.mark_done_mode'='watermark', 'listener.m.type'='success_file'"
+TEXTS = f"{MARKED}, 'partition.time_interval'='1 day'"
 HOOK = "'listener.h.type'='http', 'listener.h.url'='https://93.184.216.34/x'"
 
 
@@ -40,6 +42,11 @@ HOOK = "'listener.h.type'='http', 'listener.h.url'='https://93.184.216.34/x'"
         (f"{IDLE}, {HOOK}, 'listener.h.timeout'='5 minutes'", "listener.h.timeout should be up to 60 seconds"),
         (f"{IDLE}, {HOOK}, 'listener.h.path'='x'", "listener.h.path is not a property of a listener of type http"),
         (f"{IDLE}, 'listener.a b.type'='success_file'", "is not a property of a listener"),
+        (f"{IDLE}, 'listener.t.type'='tag', 'listener.t.retain'='0'", "listener.t.retain should be more than 0"),
+        (f"{MARKED}", "the table is partitioned by dt: none of it is a time"),
+        (f"{MARKED}, 'partition.timestamp_formatter'='yyyy-MM-dd'", "partition.time_interval is missing"),
+        (f"{TEXTS}, 'partition.timestamp_formatter'='YYYY'", "has other letters than yyyy, MM, dd, HH, mm and ss"),
+        (f"{TEXTS}, 'partition.timestamp_pattern'='$nosuch'", "names nosuch that the table is partitioned by"),
         (HOOK, "A job with listeners needs partition.idle_time_to_done"),
         (IDLE, "the job has no listener that is told"),
         (f"{HOOK}, 'partition.mark_done_mode'='watermark'", "the job has no watermark"),
@@ -52,6 +59,11 @@ def test_listeners_that_cannot_work_are_refused_at_create(plain: ClockedDesk, pr
         plain.create_job(properties)
     assert message in str(caught.value)
     assert plain.sql('SELECT Name FROM jobs("type"="insert")') == []
+
+
+def test_a_table_without_partitions_cannot_go_by_the_watermark(plain: ClockedDesk) -> None:
+    with pytest.raises(SqlError, match="the table has no partitions that could end"):
+        plain.create_job(MARKED, by="")
 
 
 def test_a_secret_that_is_not_there_is_refused_at_create(plain: ClockedDesk) -> None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import pytest
 from pyspark.sql import SparkSession
 
 from lading.failpoints import arm, disarm_all
-from tests.service.listener_rig import IDLE, ClockedDesk
+from tests.service.listener_rig import CSV, IDLE, ClockedDesk
 from tests.support.hook_server import HookServer, hook_server
 
 
@@ -116,6 +118,66 @@ def test_a_listener_that_fails_is_shown_and_tried_again_and_the_load_goes_on(
     assert hooks.bodies[-1] | {"seq": 3, "rows": 2} == hooks.bodies[-1]
     assert "failedListeners" not in desk.statistic()
     assert desk.statistic()["pendingNotices"] == 0
+
+
+def test_partitions_are_done_when_the_watermark_has_passed_their_end(clocked: ClockedDesk) -> None:
+    desk = clocked
+    desk.create_job(
+        "'watermark.column'='at', 'watermark.delay'='1 hour', 'partition.mark_done_mode'='watermark', "
+        "'listener.mark.type'='success_file', 'listener.list.type'='done_partition', 'listener.tag.type'='tag'",
+        "iceberg",
+        by="PARTITIONED BY (days(at))",
+    )
+    desk.load("a.csv", "1,x,2026-01-01 12:00:00", "2,x,2026-01-02 00:30:00")
+    assert desk.marks() == {}  # The watermark is at half past eleven.
+    desk.clock.sleep(86400)
+    desk.run()
+    assert (desk.marks(), desk.statistic()["openPartitions"]) == ({}, 2)
+    desk.load("b.csv", "3,y,2026-01-02 01:00:00", "4,y,2026-01-01 23:59:59")
+    told = desk.marks()["data/at_day=2026-01-01"]
+    assert told | {"partition": "at_day=2026-01-01", "rows": 2, "seq": 2, "again": False} == told
+    assert desk.marks("*.done") == {"_done": told}
+    refs = desk.lading.catalog.open_table("shop", "t").handle.load().metadata.refs  # type: ignore[attr-defined]
+    assert refs.keys() == {"main", "lading-j-at_day=2026-01-01"}
+    assert desk.statistic() | {"openPartitions": 1, "partitionsMarkedDone": 1, "pendingNotices": 0} == desk.statistic()
+    desk.load("c.csv", "5,y,2026-01-05 00:00:00")  # Tags and marks are in nobody's way.
+    assert (desk.ids("t"), desk.statistic()["partitionsMarkedDone"]) == ([1, 2, 3, 4, 5], 2)
+
+
+def test_rows_for_a_partition_that_is_over_are_counted_and_it_is_marked_again(clocked: ClockedDesk) -> None:
+    desk = clocked
+    desk.create_job(
+        "'watermark.column'='at', 'partition.mark_done_mode'='watermark', 'partition.time_interval'='1 day', "
+        "'partition.timestamp_formatter'='yyyy-MM-dd', 'partition.time_zone'='Europe/Berlin', "
+        "'listener.mark.type'='success_file'"
+    )
+    desk.load("a.csv", "1,2026-01-01,2026-01-01 22:00:00", "2,soon,2026-01-01 22:00:00")
+    assert (desk.marks(), desk.statistic()["partitionsNotFollowed"]) == ({}, 1)
+    desk.load("b.csv", "3,2026-01-02,2026-01-01 23:00:00")  # Midnight in Berlin.
+    assert desk.marks().keys() == {"dt=2026-01-01"}
+    desk.load("c.csv", "4,2026-01-01,2026-01-02 12:00:00", "5,2026-01-01,2026-01-02 12:00:00")
+    told = desk.marks()["dt=2026-01-01"]
+    assert (told["rows"], told["again"], desk.statistic()["rowsAfterDone"]) == (2, True, 2)
+
+
+def test_partitions_of_results_wait_for_the_last_window(clocked: ClockedDesk) -> None:
+    desk = clocked
+    desk.sql("CREATE TABLE r (d DATE, n BIGINT) USING delta PARTITIONED BY (d)")
+    desk.sql(
+        "CREATE JOB j PROPERTIES('file.settle_seconds'='0', 'watermark.column'='at', "
+        "'partition.mark_done_mode'='watermark', 'listener.mark.type'='success_file') ON STREAMING DO "
+        "INSERT INTO r SELECT cast(window_start AS DATE), count(*) "
+        f"FROM FILE('uri'='{desk.inbox}/*.csv', {CSV}) GROUP BY window(at, '1 hour', '30 minutes')"
+    )
+    place = Path(unquote(urlsplit(desk.lading.catalog.open_table("shop", "r").location).path))
+    desk.put_rows("a.csv", "1,x,2026-01-01 23:40:00")
+    desk.run()
+    for name, at, is_done in (("b.csv", "2026-01-02 00:30:00", False), ("c.csv", "2026-01-02 01:00:00", True)):
+        desk.put_rows(name, f"2,x,{at}")
+        desk.run()
+        # Two windows begin on the first day. The second ends at half past midnight of the next.
+        assert (place / "d=2026-01-01" / "_SUCCESS").exists() is is_done
+    assert json.loads((place / "d=2026-01-01" / "_SUCCESS").read_text())["rows"] == 2
 
 
 class Killed(BaseException):

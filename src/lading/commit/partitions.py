@@ -26,7 +26,7 @@ def partition_name(fields: Sequence[PartitionField], values: Mapping[str, str | 
 
 
 def _quoted(text: str | None) -> str:
-    return NULL_NAME if text is None else quote(text, safe=":+,")
+    return NULL_NAME if text is None else quote(text, safe="")
 
 
 def _shown(field: PartitionField, value: str | None) -> str | None:

@@ -188,6 +188,8 @@ class ListenerSpec:
     command: str = ""
     """The name of a command that the installation allows."""
     timeout_s: float = 10.0
+    retain_s: float = 604_800.0
+    """For so long a tag is kept at least."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Protocol
 
 import pyarrow as pa
@@ -17,6 +18,9 @@ from lading.model.notices import PartitionField
 from lading.model.s3_access import S3Access
 from lading.tables.bills import StoredBills
 from lading.tables.maintenance import CarePolicy, CareReport
+
+TAG_PREFIX = "lading-"
+_LONGEST_TAG = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +56,30 @@ class Snapshot:
     is_plain: bool = True
     """Spark reads it right by itself: the names of folders say the same as the constants, and no column has the name
     that another one had (its quick reader takes the old one for it, whatever their numbers)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DoneTag:
+    """A partition is complete, said in the table itself, for readers that know its format."""
+
+    job_id: JobId
+    job_name: str
+    partition: str
+    """`dt=2026-01-01/hh=03`; empty for a table without partitions."""
+    seq: int
+    """The commit after which it is complete."""
+    at: datetime
+    keep: timedelta
+    """For so long the tag is kept at least."""
+
+    @property
+    def name(self) -> str:
+        """`lading-<job>-<partition>`. The names of partitions have no comma in them."""
+        place = self.partition.replace("/", ",") or "table"
+        name = f"{TAG_PREFIX}{self.job_name}-{place}"
+        if len(name) <= _LONGEST_TAG:
+            return name
+        return f"{TAG_PREFIX}{self.job_name[:64]}-{hashlib.sha256(name.encode()).hexdigest()}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,6 +163,13 @@ class LakeTable(Table, Protocol):
 
     def removals(self, paths: Collection[str]) -> Removals:
         """Who took these files out of the table, as far as its history tells. For checking: it may read much."""
+        ...
+
+    def tag(self, done: DoneTag) -> None:
+        """Say that a partition is complete. The same again changes nothing; no head, position or row is touched.
+
+        Tags of Lading that are older than they are to be kept go at the same time, so that they do not pile up.
+        """
         ...
 
     def end_job(self, job_id: JobId) -> None:

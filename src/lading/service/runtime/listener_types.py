@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 from lading.errors import UnavailableError
 from lading.model.bill import Bill
@@ -14,9 +15,10 @@ from lading.model.load import ListenerSpec
 from lading.model.notices import Notice
 from lading.net.outgoing import Outgoing
 from lading.service.runtime.listeners import Listener
-from lading.tables.base import LakeTable
+from lading.tables.base import DoneTag, LakeTable
 
 SUCCESS = "_SUCCESS"
+DONE, TABLE = "_done", "_table"
 _BUCKET = re.compile(r"(^|/)bucket-\d+$")
 _LONGEST_KEY = 400
 
@@ -36,6 +38,10 @@ def make_listener(spec: ListenerSpec, target: str, table: LakeTable, tools: List
     match spec.type:
         case "success_file":
             return SuccessFile(target, table)
+        case "done_partition":
+            return DonePartition(target, table)
+        case "tag":
+            return TagListener(spec, table)
         case "http":
             return HttpHook(spec, target, tools)
     raise AssertionError(spec.type)  # `sql` knows the same types.
@@ -77,6 +83,41 @@ class SuccessFile:
         folder = partition_folder(notice)
         content = json.dumps(facts_of(bill, notice, self._target)).encode() + b"\n"
         replace_object(self._table, f"{folder}/{SUCCESS}" if folder else SUCCESS, content)
+
+
+class DonePartition:
+    """A file `_done/<partition>.done` in the table: who wants to know what is complete lists one folder.
+
+    Clean-ups of all engines pass over names that begin with an underscore.
+    """
+
+    def __init__(self, target: str, table: LakeTable) -> None:
+        self._target = target
+        self._table = table
+
+    def tell(self, bill: Bill, notice: Notice) -> None:
+        content = json.dumps(facts_of(bill, notice, self._target)).encode() + b"\n"
+        replace_object(self._table, f"{DONE}/{notice.partition or TABLE}.done", content)
+
+
+class TagListener:
+    """A tag `lading-<job>-<partition>`, or what the format has instead."""
+
+    def __init__(self, spec: ListenerSpec, table: LakeTable) -> None:
+        self._keep = timedelta(seconds=spec.retain_s)
+        self._table = table
+
+    def tell(self, bill: Bill, notice: Notice) -> None:
+        self._table.tag(
+            DoneTag(
+                job_id=bill.job_id,
+                job_name=bill.job_name,
+                partition=notice.partition,
+                seq=notice.seq,
+                at=notice.marked_at,
+                keep=self._keep,
+            )
+        )
 
 
 def replace_object(table: LakeTable, key: str, content: bytes) -> None:

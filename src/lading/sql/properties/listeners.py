@@ -12,7 +12,12 @@ from lading.sql.properties.values import Rule, duration, needed, read_fields, re
 from lading.sql.syntax.spans import is_reference
 
 PREFIX = "listener."
-_OPTIONS = {"success_file": (), "http": ("url", "token", "timeout")}
+_OPTIONS: dict[str, tuple[str, ...]] = {
+    "success_file": (),
+    "done_partition": (),
+    "tag": ("retain",),
+    "http": ("url", "token", "timeout"),
+}
 """By the type of a listener: its further properties."""
 _NEEDED = {"http": "url"}
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -91,9 +96,13 @@ def _listener(name: str, options: Mapping[str, str]) -> ListenerSpec:
     if kind in _NEEDED and not options.get(_NEEDED[kind]):
         msg = f"A listener of type {kind} needs {own}{_NEEDED[kind]}"
         raise refuse(msg, property=f"{own}{_NEEDED[kind]}", todo="Add it.")
-    given: dict[str, Any] = {option: value for option, value in options.items() if option not in ("type", "timeout")}
+    given: dict[str, Any] = {
+        option: value for option, value in options.items() if option not in ("type", "timeout", "retain")
+    }
     if "timeout" in options:
         given["timeout_s"] = _timeout(f"{own}timeout", options["timeout"])
+    if "retain" in options:
+        given["retain_s"] = _retain(f"{own}retain", options["retain"])
     if "url" in given:
         _check_url(f"{own}url", given["url"])
     if "token" in given and not is_reference(given["token"]):
@@ -107,6 +116,14 @@ def _timeout(name: str, text: str) -> float:
     if not 0 < seconds <= _MOST_WAIT_S:
         msg = f"{name} should be up to {_MOST_WAIT_S:g} seconds, and more than 0"
         raise refuse(msg, property=name, value=text, todo="The job waits for it: make it short.")
+    return float(seconds)
+
+
+def _retain(name: str, text: str) -> float:
+    seconds = duration(name, text)
+    if seconds <= 0:
+        msg = f"{name} should be more than 0"
+        raise refuse(msg, property=name, value=text, todo="Say how long tags are kept.")
     return float(seconds)
 
 

@@ -15,7 +15,7 @@ from lading.model.bill import Bill, Head
 from lading.model.outcome import Landed, NotLanded, Outcome, Unknown
 from lading.model.s3_access import S3Access
 from lading.storage.store import ObjectStore
-from lading.tables.base import Removals, Snapshot, WriterSpec
+from lading.tables.base import DoneTag, Removals, Snapshot, WriterSpec
 from lading.tables.bills import StoredBills
 from lading.tables.delta.actions import entry_key, render_entry
 from lading.tables.delta.features import check_appendable
@@ -26,6 +26,7 @@ from lading.tables.delta.removed import find_removals
 from lading.tables.delta.resume import LogFolderCopies
 from lading.tables.delta.scan import list_files, scan_rows, snapshot_of
 from lading.tables.delta.schema_check import check_fit
+from lading.tables.delta.tags import set_property
 from lading.tables.delta.writer import column_defaults, writer_extra
 from lading.tables.folders import column_fields
 from lading.tables.maintenance import CarePolicy, CareReport, told_astray
@@ -139,6 +140,9 @@ class DeltaLakeTable:
     def removals(self, paths: Collection[str]) -> Removals:
         self._tail.refresh()
         return find_removals(self.storage, self._tail.version, paths)
+
+    def tag(self, done: DoneTag) -> None:
+        set_property(self.storage, self._options, done)
 
     def end_job(self, job_id: JobId) -> None:
         if job_id in self._copies.job_ids():

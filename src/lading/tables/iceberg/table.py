@@ -18,7 +18,7 @@ from lading.model.outcome import Outcome
 from lading.model.s3_access import S3Access
 from lading.model.table import TableSpec
 from lading.storage.store import require_allowed
-from lading.tables.base import Removals, Snapshot, WriterSpec
+from lading.tables.base import DoneTag, Removals, Snapshot, WriterSpec
 from lading.tables.bills import StoredBills
 from lading.tables.iceberg.catalog import CatalogSpec, ensure_namespace, make_home, open_catalog
 from lading.tables.iceberg.commit import commit_append
@@ -41,6 +41,7 @@ from lading.tables.iceberg.schema import (
     plain_arrow_schema,
 )
 from lading.tables.iceberg.sweep import Sweeper
+from lading.tables.iceberg.tags import tag_snapshot
 from lading.tables.iceberg.writer import iceberg_writer_spec
 from lading.tables.maintenance import CarePolicy, CareReport, told_astray
 from lading.tables.probe import check_put_if_absent
@@ -157,6 +158,9 @@ class IcebergTable:
         table = self._load()
         with translated(self._handle.what):
             return find_removals(table, self._location, paths)
+
+    def tag(self, done: DoneTag) -> None:
+        tag_snapshot(self._handle, done)
 
     def end_job(self, job_id: JobId) -> None:
         end_job(self._handle, job_id)

@@ -1,8 +1,8 @@
 """Looking after a Paimon table: Lading's own oldest snapshots expire, and the manifests that only they named.
 
 Snapshots expire from the oldest on, as Paimon does it, and no further than the first one of another writer. Data files
-are never deleted: Lading's snapshots only add files. Where a tag, a branch or a consumer may still need an old
-snapshot, nothing is expired.
+are never deleted: Lading's snapshots only add files. Where a tag of somebody else, a branch or a consumer may still
+need an old snapshot, nothing is expired; Lading's own tags keep the manifests of their snapshots.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from lading.tables.paimon.heads import anchor_in, commit_user
 from lading.tables.paimon.manifests import Manifests
 from lading.tables.paimon.schema import PaimonSchema
 from lading.tables.paimon.snapshots import Snapshot, SnapshotLine, snapshot_key
+from lading.tables.paimon.tags import own_tags
 
 KEPT_MIN, KEPT_TIME = "snapshot.num-retained.min", "snapshot.time-retained"
 OWN = commit_user(JobId(""))
@@ -53,7 +54,8 @@ def expire_own(
     now: datetime,
 ) -> Expiry:
     """Expire Lading's own snapshots that neither the policy nor the table wants kept."""
-    if holder := next((name for name in _HOLDERS if next(iter(storage.keys(name)), None) is not None), None):
+    tagged = own_tags(storage)
+    if holder := next((name for name in _HOLDERS if any(key not in tagged for key in storage.keys(name))), None):
         return Expiry(remark=f"the table has files in {holder}, which may need old snapshots")
     limits = _limits(schema, policy)
     if limits is None:
@@ -71,6 +73,7 @@ def expire_own(
     if first_kept is None:
         return Expiry()
     needed = set(manifests.names(first_kept))
+    needed |= {key for snapshot in tagged.values() for key in manifests.names(snapshot)}
     for old in gone:
         unneeded = [key for key in manifests.names(old) if key not in needed]
         # The snapshot first: one without its manifests would be broken. Dies in between: manifests that nobody names.

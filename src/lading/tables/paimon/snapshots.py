@@ -78,6 +78,16 @@ def parse_snapshot(content: bytes, *, number: int, where: str) -> Snapshot:
     return Snapshot(id=number, content=content, body=body)
 
 
+def parse_tagged(content: bytes, *, where: str) -> Snapshot:
+    """Read a tag: a snapshot under another name."""
+    try:
+        number = int(json.loads(content)["id"])
+    except (ValueError, KeyError, TypeError) as error:
+        msg = f"{where} is not a tag of a Paimon table: {error}"
+        raise TableError(msg, left="Nothing was changed.", todo="Delete the tag.") from error
+    return parse_snapshot(content, number=number, where=where)
+
+
 class SnapshotLine:
     """All snapshots there are, up to the newest."""
 

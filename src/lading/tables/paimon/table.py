@@ -15,7 +15,7 @@ from lading.model.bill import Bill, Head
 from lading.model.outcome import Outcome
 from lading.model.s3_access import S3Access
 from lading.storage.store import ObjectStore
-from lading.tables.base import Removal, Removals, Snapshot, WriterSpec
+from lading.tables.base import DoneTag, Removal, Removals, Snapshot, WriterSpec
 from lading.tables.bills import StoredBills
 from lading.tables.folders import column_fields
 from lading.tables.maintenance import CarePolicy, CareReport, told_astray
@@ -28,6 +28,7 @@ from lading.tables.paimon.resume import SchemaFolderCopies
 from lading.tables.paimon.scan import check_readable, scan_rows, snapshot_of
 from lading.tables.paimon.schema import Schemas, check_appendable
 from lading.tables.paimon.snapshots import SnapshotLine
+from lading.tables.paimon.tags import tag_snapshot
 from lading.tables.probe import check_put_if_absent
 
 _REWRITE = "COMPACT"
@@ -133,6 +134,9 @@ class PaimonTable:
                     by = f"{snapshot.kind} in snapshot {snapshot.id}"
                     found[path] = Removal(by=by, is_rewrite=snapshot.kind == _REWRITE)
         return Removals(found=found, is_complete=lowest <= 1)
+
+    def tag(self, done: DoneTag) -> None:
+        tag_snapshot(self.storage, self._line, done)
 
     def end_job(self, job_id: JobId) -> None:
         if job_id in self._copies.job_ids():
