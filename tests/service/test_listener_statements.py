@@ -66,6 +66,16 @@ def test_a_table_without_partitions_cannot_go_by_the_watermark(plain: ClockedDes
         plain.create_job(MARKED, by="")
 
 
+def test_partitions_of_sessions_cannot_go_by_the_watermark(plain: ClockedDesk) -> None:
+    plain.sql("CREATE TABLE r (d DATE, n BIGINT) USING delta PARTITIONED BY (d)")
+    with pytest.raises(SqlError, match="a session that began in a partition can last for any time"):
+        plain.sql(
+            f"CREATE JOB j PROPERTIES({MARKED}) ON STREAMING DO "
+            "INSERT INTO r SELECT cast(window_start AS DATE), count(*) "
+            f"FROM FILE('uri'='{plain.inbox}/*.csv', {CSV}) GROUP BY session_window(at, '5 minutes')"
+        )
+
+
 def test_a_secret_that_is_not_there_is_refused_at_create(plain: ClockedDesk) -> None:
     with pytest.raises(SecretError, match="NO_SUCH_TOKEN"):
         plain.create_job(f"{IDLE}, {HOOK}, 'listener.h.token'='env:NO_SUCH_TOKEN'")

@@ -22,12 +22,17 @@ def listen_rule(load: LoadSpec, fields: Sequence[PartitionField]) -> ListenRule 
         listeners=tuple(listener.name for listener in spec.listeners),
         fields=tuple(fields),
         idle_s=spec.idle_s or 0.0,
-        time=_time(spec, fields) if spec.mode == "watermark" else None,
+        time=_time(spec, fields, is_session=load.window is not None and load.window.is_session)
+        if spec.mode == "watermark"
+        else None,
         hold_us=load.window.size_us if load.window is not None else None,
     )
 
 
-def _time(spec: ListeningSpec, fields: Sequence[PartitionField]) -> PartitionTime:
+def _time(spec: ListeningSpec, fields: Sequence[PartitionField], *, is_session: bool) -> PartitionTime:
+    if is_session:
+        msg = "partition.mark_done_mode is watermark, and a session that began in a partition can last for any time"
+        raise SqlError(msg, property="partition.mark_done_mode", todo="Use process-time.")
     zone = spec.time_zone or "UTC"
     if not fields:
         msg = "partition.mark_done_mode is watermark, and the table has no partitions that could end"
