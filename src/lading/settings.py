@@ -88,6 +88,10 @@ class ServiceSettings:
     state_copies: str = _setting(
         "", "A folder on every machine of Spark for copies of state files of tables in S3; none when left out."
     )
+    listener_commands: str = _setting(
+        "",
+        "Programs that jobs may run when a partition is done: `name=/path,name=/path`; none when left out.",
+    )
     spark_environment: str = _setting("", "Names of more variables that Spark's processes are given.")
     failpoints: str = _setting("", "For tests: places where the process kills itself, `name=kill[:hit]`.")
     host: str = _option("127.0.0.1", "--host", "Where to listen.")

@@ -76,6 +76,13 @@ def test_partitions_of_sessions_cannot_go_by_the_watermark(plain: ClockedDesk) -
         )
 
 
+def test_a_command_that_the_owner_did_not_name_is_refused_also_for_administrators(plain: ClockedDesk) -> None:
+    for command in ("/bin/sh", "notify"):
+        with pytest.raises(SqlError, match="which is not the name of a command that jobs may run"):
+            plain.create_job(f"{IDLE}, 'listener.c.type'='command', 'listener.c.command'='{command}'")
+        plain.sql("DROP TABLE t")
+
+
 def test_a_secret_that_is_not_there_is_refused_at_create(plain: ClockedDesk) -> None:
     with pytest.raises(SecretError, match="NO_SUCH_TOKEN"):
         plain.create_job(f"{IDLE}, {HOOK}, 'listener.h.token'='env:NO_SUCH_TOKEN'")

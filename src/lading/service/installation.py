@@ -44,6 +44,7 @@ from lading.service.security.audit_log import AuditLog
 from lading.service.security.authorization import no_such_job
 from lading.service.security.endpoints import Endpoints, installation_rules
 from lading.service.security.ldap_directory import open_ldap
+from lading.service.security.listener_commands import parse_commands, run_command
 from lading.service.security.listeners import listener_route, listener_token
 from lading.service.security.private_home import secure_home
 from lading.service.security.reach import job_rules
@@ -82,6 +83,7 @@ class Installation:
         self.home = Home(path=Path(home).absolute())
         self.clock = clock or SystemClock()
         secure_home(self.home.path)
+        commands = parse_commands(self.settings.service.listener_commands)
         self._lock = HomeLock.acquire(self.home.path, self.clock)
         try:
             self.store, self.vault = open_kept(self.home, store_url, self.clock, opening)
@@ -94,6 +96,8 @@ class Installation:
         self.endpoints = Endpoints(self.store, self.clock, installation_rules(networks), resolver)
         self.catalog = TableCatalog(self.home, self.store, self.clock, self.vault, self.endpoints)
         self.audit = AuditLog(self.home.audit, self.clock, self.settings.audit)
+        self.commands = commands
+        """Programs that listeners may run, by their names."""
         self._settle_s = float(self.settings.files.file_settle_seconds)
         self.engine = Engine(self.home, spark or {}, session)
         limits = query_limits or QueryLimits()
@@ -327,6 +331,7 @@ class Installation:
         if not compiled.listeners:
             return None
         tools = ListenerTools(
+            run=partial(run_command, self.commands),
             outgoing=partial(listener_route, self.endpoints, record.job_id),
             secret=partial(listener_token, home=self.home.path),
         )

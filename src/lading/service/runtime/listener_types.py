@@ -31,6 +31,8 @@ class ListenerTools:
     """How the host of a listener may be reached. Raises when it may not be."""
     secret: Callable[[ListenerSpec], str]
     """The token of a listener. Raises when it is not there."""
+    run: Callable[[str, bytes, float], None]
+    """Runs the command of a name with an input, within a time. Raises unless it ended well."""
 
 
 def make_listener(spec: ListenerSpec, target: str, table: LakeTable, tools: ListenerTools) -> Listener:
@@ -42,6 +44,8 @@ def make_listener(spec: ListenerSpec, target: str, table: LakeTable, tools: List
             return DonePartition(target, table)
         case "tag":
             return TagListener(spec, table)
+        case "command":
+            return CommandListener(spec, target, tools)
         case "http":
             return HttpHook(spec, target, tools)
     raise AssertionError(spec.type)  # `sql` knows the same types.
@@ -130,6 +134,20 @@ def replace_object(table: LakeTable, key: str, content: bytes) -> None:
     if not storage.put_if_absent(key, content):
         msg = f"{storage.uri}/{key} is written by somebody else at the same time"
         raise UnavailableError(msg, left="It was not touched.", todo="Use one job for each partition.")
+
+
+@dataclass(frozen=True, slots=True)
+class CommandListener:
+    """A program that the owner of the service has named. It reads the facts as JSON; status 0 takes the notice."""
+
+    spec: ListenerSpec
+    target: str
+    tools: ListenerTools = field(repr=False)
+
+    def tell(self, bill: Bill, notice: Notice) -> None:
+        facts = {**facts_of(bill, notice, self.target), "listener": notice.listener}
+        facts["key"] = idempotency_key(bill, notice)
+        self.tools.run(self.spec.command, json.dumps(facts).encode() + b"\n", self.spec.timeout_s)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from lading.service.security.identity import (
     same_reach,
     tables_touched,
 )
+from lading.service.security.listener_commands import check_commands
 from lading.service.security.listeners import listener_hosts
 from lading.service.security.privileges import Rights
 from lading.service.security.reach import hosts_of, table_hosts
@@ -94,6 +95,7 @@ def check_listeners(session: Session, asked: Mapping[str, str], old: Mapping[str
 
     What stays as it is was checked when it was made. Raises SqlError, DeniedError or SecretError.
     """
+    check_commands(session.lading.commands, {name: to for name, to in asked.items() if (old or {}).get(name) != to})
     known = listener_hosts(old or {})
     named = [each for each in listener_hosts(asked) if each not in known]
     session.lading.endpoints.check_named(named, user=session.user, is_admin=session.is_admin)

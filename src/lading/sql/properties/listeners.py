@@ -17,9 +17,10 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
     "done_partition": (),
     "tag": ("retain",),
     "http": ("url", "token", "timeout"),
+    "command": ("command", "timeout"),
 }
 """By the type of a listener: its further properties."""
-_NEEDED = {"http": "url"}
+_NEEDED = {"http": "url", "command": "command"}
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _MOST = 16
 _MOST_WAIT_S = 60.0
