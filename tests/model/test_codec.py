@@ -70,7 +70,7 @@ def without_state(bill: Bill) -> Bill:
         for each in (bill.tally, bill.totals)
     )
     positions = replace(bill.positions, partitions=states, watermark_us=None)
-    return replace(bill, positions=positions, tally=tally, totals=totals, state=None, listening=None)
+    return replace(bill, positions=positions, tally=tally, totals=totals, state=None, listening=None, joined=())
 
 
 def _old_fates(rows: RowCounts) -> tuple[int, int, int]:
@@ -126,7 +126,11 @@ def test_a_bill_that_was_changed_by_hand_is_refused() -> None:
     "changes",
     [
         {"tally": replace(FULL_BILL.tally, rows=RowCounts(total=11, loaded=7, unselected=2, error=1))},
-        {"state": None, "tally": replace(FULL_BILL.tally, rows=RowCounts(total=11, loaded=8, unselected=2, error=1))},
+        {
+            "state": None,
+            "joined": (),
+            "tally": replace(FULL_BILL.tally, rows=RowCounts(total=11, loaded=8, unselected=2, error=1)),
+        },
         {"tally": replace(FULL_BILL.tally, written=8)},
         {"tally": replace(FULL_BILL.tally, data_files=2)},
         {"tally": replace(FULL_BILL.tally, data_bytes=98)},

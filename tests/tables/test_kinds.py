@@ -122,6 +122,25 @@ def test_what_select_reads_is_the_files_and_the_schema(kind: TableKind, tmp_path
         assert snapshot.constants.num_rows == 3
 
 
+def test_a_snapshot_is_read_by_its_name_after_others_came(kind: TableKind, tmp_path: Path) -> None:
+    place = place_in(tmp_path)
+    kind.create(place, SPEC)
+    lake = kind.open(place)
+    names = [lake.snapshot_name()]
+    load_rows(lake)
+    names.append(kind.open(place).snapshot_name())
+    assert len(set(names)) == 2
+    again = kind.open(place)
+    empty, full = (again.snapshot_named(name) for name in names)
+    assert empty is not None
+    assert (empty.files, empty.size_bytes, empty.schema.names) == ((), 0, ["id", "city", "size"])
+    assert full is not None
+    assert full == again.snapshot()
+    assert full.size_bytes == sum((Path(place.location) / file).stat().st_size for file in full.files)
+    number, dash, schema = names[1].rpartition("-")
+    assert again.snapshot_named(f"{int(number or 0) + 7}{dash}{schema}" if dash else str(int(schema) + 7)) is None
+
+
 def test_a_second_table_at_one_place_is_refused_and_the_first_stays(kind: TableKind, tmp_path: Path) -> None:
     place = place_in(tmp_path)
     kind.create(place, SPEC)

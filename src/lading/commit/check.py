@@ -10,7 +10,7 @@ from lading.errors import BudgetError, StageError
 from lading.model.batch import BatchPlan, Report, Split
 from lading.model.job import ErrorBudget
 from lading.model.positions import PartitionState, Positions
-from lading.model.tally import sum_rows
+from lading.model.tally import RowCounts
 
 _NOTHING = "Nothing was committed; the position is unchanged."
 
@@ -55,10 +55,9 @@ def _is_within(split: Split, end: str) -> bool:
     return start <= int(end) <= int(split.end or 0)
 
 
-def check_budget(budget: ErrorBudget, reports: Sequence[Report]) -> None:
+def check_budget(budget: ErrorBudget, rows: RowCounts, first_error: str) -> None:
     """Refuse a batch that has more bad rows than the job allows."""
-    rows = sum_rows(report.rows for report in reports)
-    first = next((f"; the first: {report.first_error}" for report in reports if report.first_error), "")
+    first = f"; the first: {first_error}" if first_error else ""
     if budget.strict and rows.error:
         msg = f"Insert has filtered data in strict mode: {rows.error} of {rows.total} rows are bad{first}"
         raise BudgetError(msg, left=_NOTHING, todo="Fix the bad rows or allow them, then RESUME.")

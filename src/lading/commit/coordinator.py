@@ -22,8 +22,18 @@ from datetime import datetime
 
 from lading.clock import Clock
 from lading.commit.check import advance, check_budget, check_reports
-from lading.commit.next_bill import Stamp, draft_edit, draft_load, draft_opening, draft_restart, draft_takeover
-from lading.commit.protocols import Bills, Follower, Listeners, Merger, Planner, Stager, Table
+from lading.commit.joins import newer_tables
+from lading.commit.next_bill import (
+    Stamp,
+    draft_edit,
+    draft_load,
+    draft_opening,
+    draft_refresh,
+    draft_restart,
+    draft_takeover,
+    rows_of,
+)
+from lading.commit.protocols import Bills, Follower, Joins, Listeners, Merger, Planner, Stager, Table
 from lading.commit.rollback import check_accounts_for, check_not_rolled_back, rolled_back
 from lading.commit.settle import commit_and_settle, fenced
 from lading.commit.steps import Steps
@@ -51,7 +61,9 @@ class CoordinatorPorts:
     planner: Planner
     stager: Stager
     merger: Merger | None = None
-    """For jobs with state."""
+    """For jobs with state, and those that join."""
+    joins: Joins | None = None
+    """For jobs that join their rows with tables."""
     clock: Clock
     new_token: NewToken
     followers: tuple[Follower, ...] = ()
@@ -84,6 +96,8 @@ class Coordinator:
         """What the last batch was to read, for those who show it. Nothing is decided by it."""
         self._world = world
         self.teller = Teller(job.listening, world.listeners)
+        self._tried: Head | None = None
+        """The bill that a batch of a job that joins was last begun from."""
 
     def start(
         self, *, last_seen: Head | None = None, said_goodbye: Head | None = None, created_at: Positions | None = None
@@ -129,6 +143,12 @@ class Coordinator:
         if not plan.splits and not plan.gaps and not is_due and not self.teller.is_news(base, planned_at):
             self.teller.tell(base)
             return None
+        if world.joins is not None:
+            if plan.splits and (newer := newer_tables(world.joins, base, self._tried)) is not None:
+                # Dies after it: the head names the snapshots that the batch would have joined, and the next one does.
+                base = draft_refresh(self.job, base, newer, self._stamp(planned_at))
+                yield from self._commit(base, ())
+            plan, self._tried = replace(plan, joined=base.joined), base.head
         yield "stage.before"
         # Dies while staging: files may exist that nobody names; they are orphans. The position is unchanged.
         reports = world.stager.stage(plan) if plan.splits else ()
@@ -142,6 +162,7 @@ class Coordinator:
             # Dies while merging: spool, state and data files exist that nobody names; they are orphans. Rows come from
             # the spool of accepted reports: a task that runs twice never sees another range of the source.
             change = world.merger.merge(plan, checked, base.state)
+            self._check_merged(checked, change)
             yield "merge.after"
         bill = self._load_bill(base, plan, checked, change, planned_at)
         if not has_moved(base, bill):
@@ -225,13 +246,21 @@ class Coordinator:
     def _checked(self, plan: BatchPlan, reports: Sequence[Report]) -> tuple[Report, ...]:
         try:
             ordered = check_reports(plan, reports)
-            check_budget(self.job.budget, ordered)
+            first = next((report.first_error for report in ordered if report.first_error), "")
+            check_budget(self.job.budget, rows_of(ordered, None), first)
             advance(plan, ordered)
         except (StageError, BudgetError):
             # No commit was attempted, so these files can never become part of the table.
             self._world.table.discard([file for report in reports for file in report.files])
             raise
         return ordered
+
+    def _check_merged(self, reports: Sequence[Report], change: StateChange) -> None:
+        try:
+            check_budget(self.job.budget, rows_of(reports, change), change.first_error)
+        except BudgetError:
+            self._world.table.discard(change.files)
+            raise
 
     def _load_bill(
         self,

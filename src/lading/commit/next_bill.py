@@ -12,10 +12,11 @@ from lading.ids import Incarnation, Token
 from lading.model.batch import BatchPlan, Range, Report, StagedFile
 from lading.model.bill import Bill, BillKind, Head
 from lading.model.job import Job
+from lading.model.joined import JoinedTable
 from lading.model.notices import Listening
 from lading.model.positions import Positions
 from lading.model.state import StateChange, StateRef
-from lading.model.tally import Tally, sum_rows
+from lading.model.tally import RowCounts, Tally, sum_rows
 
 ListeningOf = Callable[[Sequence[StagedFile]], Listening | None]
 """What is to be told after a commit of these files."""
@@ -42,9 +43,14 @@ def draft_takeover(job: Job, base: Bill, stamp: Stamp) -> Bill:
     return _draft(job, base, BillKind.TAKEOVER, base.positions, stamp)
 
 
+def draft_refresh(job: Job, base: Bill, joined: tuple[JoinedTable, ...], stamp: Stamp) -> Bill:
+    """The same, and the next batch joins its rows with these snapshots."""
+    return replace(draft_takeover(job, base, stamp), joined=joined)
+
+
 def draft_edit(job: Job, base: Bill, positions: Positions, stamp: Stamp, *, reason: str) -> Bill:
-    """An operator moved the position: the epoch rises."""
-    return _draft(job, base, BillKind.EDIT, positions, stamp, epoch=next_epoch(base), reason=reason)
+    """An operator moved the position: the epoch rises. What is read again is joined with tables as they are then."""
+    return _draft(job, base, BillKind.EDIT, positions, stamp, epoch=next_epoch(base), joined=(), reason=reason)
 
 
 def draft_restart(
@@ -78,7 +84,7 @@ def draft_load(
 ) -> Bill:
     """Rows, and the positions and the state that account for them."""
     files = tuple(file for report in reports for file in report.files) if change is None else change.files
-    tally = tally_of(reports, files, change.duplicates if change is not None else 0)
+    tally, merged = tally_of(reports, files, change), change or StateChange(state=None)
     return _draft(
         job,
         base,
@@ -91,8 +97,10 @@ def draft_load(
         listening=listening(files),
         # A commit without rows may be made while there is no file to learn the columns from.
         state=change.state if change is not None else base.state if job.keeps_state else None,
-        quarantine=tuple(place for report in reports for place in report.quarantine),
-        first_error=next((report.first_error for report in reports if report.first_error), ""),
+        # A job that joins no more names none.
+        joined=plan.joined,
+        quarantine=(*(place for report in reports for place in report.quarantine), *merged.quarantine),
+        first_error=next((report.first_error for report in reports if report.first_error), merged.first_error),
         tally=tally,
         totals=next_totals(base, tally),
     )
@@ -108,11 +116,24 @@ def next_totals(base: Bill, tally: Tally) -> Tally:
     return base.totals + tally
 
 
-def tally_of(reports: Sequence[Report], files: Sequence[StagedFile], duplicates: int = 0) -> Tally:
-    """What one batch counts."""
+def rows_of(reports: Sequence[Report], change: StateChange | None) -> RowCounts:
+    """The rows of a batch by fate: what the reading tasks say, and what merging made of rows that they handed on."""
     rows = sum_rows(report.rows for report in reports)
+    if change is None:
+        return rows
+    return replace(
+        rows,
+        loaded=rows.loaded - change.duplicates - change.unselected - change.errors,
+        duplicate=change.duplicates,
+        unselected=rows.unselected + change.unselected,
+        error=rows.error + change.errors,
+    )
+
+
+def tally_of(reports: Sequence[Report], files: Sequence[StagedFile], change: StateChange | None = None) -> Tally:
+    """What one batch counts."""
     return Tally(
-        rows=replace(rows, loaded=rows.loaded - duplicates, duplicate=duplicates),
+        rows=rows_of(reports, change),
         received_bytes=sum(report.received_bytes for report in reports),
         source_files=sum(report.source_files for report in reports),
         source_bytes=sum(report.source_bytes for report in reports),
@@ -164,10 +185,10 @@ def _draft(
         state=(base.state if base else None) if state == "as before" else state,
         # An operator moves positions, not what is in the table: partitions are as done as they were.
         listening=(base.listening if base else None) if listening == "as before" else listening,
+        **{"joined": base.joined if base else (), **parts},  # type: ignore[arg-type]  # callers above pass fields of Bill
         definition=job.definition,
         table_version=stamp.table_version,
         lading_version=__version__,
         planned_at=stamp.planned_at,
         billed_at=stamp.billed_at,
-        **parts,  # type: ignore[arg-type]  # the three callers above pass fields of Bill
     )

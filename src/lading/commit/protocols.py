@@ -8,6 +8,7 @@ from typing import Protocol
 from lading.ids import JobId, Token
 from lading.model.batch import BatchPlan, Limits, Report, StagedFile
 from lading.model.bill import Bill, Head
+from lading.model.joined import JoinedTable
 from lading.model.notices import ListenerFailure, Notice, NoticeKey
 from lading.model.outcome import Outcome
 from lading.model.positions import Positions
@@ -105,6 +106,21 @@ class Merger(Protocol):
 
     def merge(self, plan: BatchPlan, reports: Sequence[Report], state: StateRef | None) -> StateChange:
         """What becomes of the rows, and the state after them."""
+        ...
+
+
+class Joins(Protocol):
+    """The tables that a job joins its rows with.
+
+    Law: the same snapshot has the same rows for ever, or cannot be read.
+    """
+
+    def newest(self) -> tuple[JoinedTable, ...]:
+        """Their snapshots of now. Raises when a table is gone, or when the owner of the job may not read it."""
+        ...
+
+    def can_read(self, joined: Sequence[JoinedTable]) -> bool:
+        """Whether everything of these snapshots is still there."""
         ...
 
 

@@ -249,6 +249,7 @@ def _take_in(record: JobRecord, event: Opened | OpeningCommitted | BatchCommitte
         totals=totals,
         watermark_us=event.watermark_us,
         kept=event.kept,
+        joined=event.joined,
         window_base=totals.rows if went_back else base,
     )
 

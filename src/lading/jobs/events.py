@@ -12,6 +12,7 @@ from lading.jobs.reasons import Failure, ReasonCode
 from lading.jobs.record import JobKind, WindowLimits
 from lading.jobs.tasks import TaskRecord
 from lading.model.bill import Bill, Head
+from lading.model.joined import JoinedTable
 from lading.model.load import LoadSpec
 from lading.model.notices import ListeningSummary
 from lading.model.state import StateRef
@@ -25,6 +26,7 @@ def bill_facts(bill: Bill) -> dict[str, Any]:
         "totals": bill.totals,
         "watermark_us": bill.positions.watermark_us,
         "kept": bill.state,
+        "joined": bill.joined,
     }
 
 
@@ -89,6 +91,7 @@ class Altered:
     current_offset: str | None = None
     watermark_us: int | None = None
     kept: StateRef | None = None
+    joined: tuple[JoinedTable, ...] = ()
     """Those of the commit that moved the position."""
     at: datetime
 
@@ -101,6 +104,7 @@ class RollbackAccepted:
     totals: Tally
     watermark_us: int | None = None
     kept: StateRef | None = None
+    joined: tuple[JoinedTable, ...] = ()
     current_offset: str
     message: str
     at: datetime
@@ -124,6 +128,7 @@ class Opened:
     totals: Tally
     watermark_us: int | None = None
     kept: StateRef | None = None
+    joined: tuple[JoinedTable, ...] = ()
     current_offset: str = ""
     is_retry: bool = False
     """The same incarnation opens it again after an error: the open task is not lost, its next attempt follows."""
@@ -138,6 +143,7 @@ class OpeningCommitted:
     totals: Tally
     watermark_us: int | None = None
     kept: StateRef | None = None
+    joined: tuple[JoinedTable, ...] = ()
     current_offset: str = ""
     at: datetime
 
@@ -163,6 +169,7 @@ class BatchCommitted:
     totals: Tally
     watermark_us: int | None = None
     kept: StateRef | None = None
+    joined: tuple[JoinedTable, ...] = ()
     first_bad_row: str = ""
     current_offset: str = ""
     end_offset: str = ""

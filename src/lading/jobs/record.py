@@ -13,6 +13,7 @@ from lading.jobs.dialects import JobState as JobState
 from lading.jobs.reasons import Reason
 from lading.jobs.tasks import TaskRecord
 from lading.model.bill import Head
+from lading.model.joined import JoinedTable
 from lading.model.load import LoadSpec
 from lading.model.notices import ListeningSummary
 from lading.model.state import StateRef
@@ -141,6 +142,8 @@ class JobRecord:
     """Copy: what it keeps between batches."""
     listening: ListeningSummary | None = None
     """What its listeners were told, and whether they can be; None: it has none."""
+    joined: tuple[JoinedTable, ...] = ()
+    """Copy: the snapshots that its rows are joined with."""
     window: WindowLimits | None = None
     """None for streaming jobs: their budget is checked before the commit."""
     window_base: RowCounts = RowCounts()

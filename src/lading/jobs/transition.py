@@ -163,6 +163,7 @@ def _alter(record: JobRecord, event: Altered) -> Change:
         last_seen=event.moved or record.last_seen,
         watermark_us=event.watermark_us if event.moved else record.watermark_us,
         kept=event.kept if event.moved else record.kept,
+        joined=event.joined if event.moved else record.joined,
         current_offset=record.current_offset if event.current_offset is None else event.current_offset,
     )
     if changed == record:
@@ -183,6 +184,7 @@ def _accept_rollback(record: JobRecord, event: RollbackAccepted) -> Change:
         totals=event.totals,
         watermark_us=event.watermark_us,
         kept=event.kept,
+        joined=event.joined,
         current_offset=event.current_offset,
     )
     return pause(moved, Reason(code=ReasonCode.MANUAL_PAUSE_ERR, message=event.message), event.at), ()

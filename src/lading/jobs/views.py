@@ -124,7 +124,12 @@ def listener_facts(record: JobRecord) -> dict[str, object]:
 
 
 def event_time_facts(record: JobRecord, totals: Tally | None) -> dict[str, object]:
-    """What statistics tell besides of a job with a watermark. Doris has no such thing."""
+    """What statistics tell besides of a job with a watermark, and of one that joins. Doris has no such thing."""
+    joined = {"joined": {each.table: each.snapshot for each in record.joined}} if record.joined else {}
+    return {**_event_times(record, totals), **joined}
+
+
+def _event_times(record: JobRecord, totals: Tally | None) -> dict[str, object]:
     if record.spec is None or record.spec.watermark is None:
         return {}
     rows, kept = (totals or record.totals or Tally()).rows, record.kept

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from lading.model.joined import JoinedTable
 from lading.model.positions import Positions
 from lading.model.tally import RowCounts
 
@@ -59,6 +60,8 @@ class BatchPlan:
     positions: Positions
     splits: tuple[Split, ...]
     gaps: tuple[Gap, ...] = ()
+    joined: tuple[JoinedTable, ...] = ()
+    """What the bill before says of tables that rows are joined with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from enum import Enum
 from lading.errors import RecordError
 from lading.ids import Incarnation, JobId, Token
 from lading.model.batch import Gap, Range, StagedFile
+from lading.model.joined import JoinedTable
 from lading.model.notices import Listening
 from lading.model.positions import Positions
 from lading.model.state import StateRef
@@ -68,6 +69,8 @@ class Bill:
     """What the job keeps between batches; None: nothing."""
     listening: Listening | None = None
     """Partitions that are not done yet, and listeners that are still to be told; None: the job has no listeners."""
+    joined: tuple[JoinedTable, ...] = ()
+    """The tables that the next batch joins its rows with, and at which snapshots."""
     tally: Tally = Tally()
     totals: Tally = Tally()
     reason: str = ""
@@ -125,13 +128,18 @@ def _claims(bill: Bill) -> list[tuple[str, bool]]:
         ("its seq does not follow the head it replaces", old is None or bill.seq > old.seq),
         ("its rows by fate do not add up", tally.rows.adds_up and totals.rows.adds_up),
         ("its files do not hold the rows written", sum(f.rows for f in bill.files) == tally.written),
-        ("it writes other rows than it loads", bill.state is not None or tally.written == tally.rows.loaded),
+        ("it writes other rows than it loads", _may_differ(bill) or tally.written == tally.rows.loaded),
         ("it counts other files than it lists", len(bill.files) == tally.data_files),
         ("it counts other bytes than its files have", sum(f.size_bytes for f in bill.files) == tally.data_bytes),
         ("its totals are smaller than its own part", before.rows.adds_up and min(_numbers(before)) >= 0),
         ("its positions are not where its ranges end", all(at.get(name) == end for name, end in ends.items())),
         ("it is not a load but has rows or ranges", bill.kind is BillKind.LOAD or not (bill.ranges or bill.files)),
     ]
+
+
+def _may_differ(bill: Bill) -> bool:
+    """Whether rows that are written are other ones than those that were loaded: results, or what a join made."""
+    return bill.state is not None or bool(bill.joined)
 
 
 def _numbers(tally: Tally) -> list[int]:

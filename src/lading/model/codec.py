@@ -54,7 +54,7 @@ def _bill_5(body: dict[str, Json]) -> dict[str, Json]:
     partitions = {name: {**state, "event_us": None, "read_at": None} for name, state in positions["partitions"].items()}
     body = {**body, "positions": {**positions, "partitions": partitions, "watermark_us": None}}
     fates = {name: with_all_fates(body[name]) for name in ("tally", "totals")}
-    return {**body, "state": None, "listening": None, **fates}
+    return {**body, "state": None, "listening": None, "joined": [], **fates}
 
 
 def with_all_fates(tally: dict[str, Json]) -> dict[str, Json]:

@@ -211,6 +211,19 @@ class ListeningSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JoinSpec:
+    """A table that rows are joined with."""
+
+    table: str
+    """`database.table`."""
+    alias: str
+    """What the statement calls it. In a join, every column is written with the name of its side."""
+    on: str
+    is_left: bool = False
+    """Rows without a match are loaded, too."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LoadSpec:
     """Everything that a job needs to know to run, but for its secrets."""
 
@@ -233,3 +246,4 @@ class LoadSpec:
     """Results of windows are written, and not rows."""
     listening: ListeningSpec | None = None
     """None: nobody is told when partitions are done."""
+    join: JoinSpec | None = None

@@ -53,6 +53,13 @@ class StateChange:
     """Data files for the table."""
     duplicates: int = 0
     """Rows that were handed on and are not loaded, because their keys were there before."""
+    unselected: int = 0
+    """Rows that were handed on and left out: by WHERE, or because nothing matches them."""
+    errors: int = 0
+    """Rows that were handed on and are bad."""
+    quarantine: tuple[str, ...] = ()
+    """Where those were put."""
+    first_error: str = ""
 
     @property
     def written(self) -> int:

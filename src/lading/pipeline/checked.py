@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import expr
 
 from lading.pipeline.java_stream import Part, read_stream
 from lading.pipeline.plan_check import check_plan, mapping_rules, query_rules, refused
@@ -18,6 +19,7 @@ _ONE = r"(?:[A-Za-z_][A-Za-z0-9_]*|`(?:[^`]|``)+`)"
 _NAME = re.compile(rf"{_ONE}(?: AS {_ONE})?")
 """The name of a column, and the one that it is given. There is nothing in it to be read."""
 _PROJECT = "org.apache.spark.sql.catalyst.plans.logical.Project"
+_JOIN = "org.apache.spark.sql.catalyst.plans.logical.Join"
 
 
 class CheckedSelect:
@@ -54,6 +56,21 @@ def checked_select(rows: DataFrame, lists: Sequence[Sequence[str]]) -> DataFrame
         top = top.child()
     check_plan(all_parts(jvm, projects), rules)
     return mapped
+
+
+def checked_join(rows: DataFrame, others: DataFrame, on: str) -> DataFrame:
+    """All rows, each beside those of the others that meet the condition, or beside nothing."""
+    rules = mapping_rules(SPARK_FUNCTIONS)
+    session: Any = rows.sparkSession._jsparkSession  # noqa: SLF001 - PySpark has no other way to the parser
+    jvm: Any = rows.sparkSession._jvm  # noqa: SLF001 - PySpark has no other way to Java
+    check_plan(all_parts(jvm, [session.sessionState().sqlParser().parseExpression(on)]), rules)
+    joined = rows.join(others, expr(on), "left_outer")
+    top = _analysed(joined)
+    name = str(top.getClass().getName())
+    if name != _JOIN:
+        raise refused([name.rpartition(".")[2]], rules.what)
+    check_plan(all_parts(jvm, [top.condition().get()]), rules)
+    return joined
 
 
 def checked_query(spark: SparkSession, text: str, views: Collection[str]) -> DataFrame:

@@ -14,9 +14,11 @@ from dataclasses import dataclass
 NOTE = "__note"
 """What Spark carries instead: null, or one letter for what the row is, and then what is to be said."""
 _RESERVED = re.compile(
-    r"__(?:file|row|raw|error|note|where|selected|undecided|unread|reason|watermark|event|bucket|[svc]\d+)",
+    r"__(?:file|row|raw|error|note|where|selected|undecided|unread|reason|watermark|event|bucket|line|matched|[svcj]\d+)",
     re.IGNORECASE,
 )
+LINE = "__line"
+"""For jobs that judge rows after they were read: where in its file a row is, beside the file itself."""
 WATERMARK, EVENT = "__watermark", "__event"
 """For jobs with a watermark: that of the bill before, beside each row, and the event time of the row. In microseconds.
 It is a column and not a literal: Spark would compile its code again for each batch."""
@@ -75,8 +77,10 @@ def reserved_names(names: Iterable[str]) -> list[str]:
     return [name for name in names if _RESERVED.fullmatch(name)]
 
 
-def select_lists(mapping: RowMapping, source_columns: tuple[str, ...]) -> tuple[list[str], ...]:
-    """SELECT lists, each over the one before and the first over the source.
+def select_lists(
+    mapping: RowMapping, source_columns: tuple[str, ...], carried: tuple[str, ...] = ()
+) -> tuple[list[str], ...]:
+    """SELECT lists, each over the one before and the first over the source. `carried` are columns that come along.
 
     What is used twice gets a list of its own, because Spark then computes it once: values, casts, reasons, notes. The
     record as JSON is used in one place only, behind a condition: it is not computed for good rows.
@@ -85,12 +89,14 @@ def select_lists(mapping: RowMapping, source_columns: tuple[str, ...]) -> tuple[
     columns = mapping.columns if event is None else (*mapping.columns, event)
     numbers = range(len(columns))
     kept = [_source(n) for n in range(len(source_columns))] + ([WATERMARK] if event is not None else [])
+    kept += carried
     unread = _unread(mapping)
     values = [
         *(f"{quoted(name)} AS {_source(n)}" for n, name in enumerate(source_columns)),
         *(quoted(name) for name in source_columns if unread),
         *(f"({column.expression or 'NULL'}) AS {_value(n)}" for n, column in enumerate(columns)),
         *([WATERMARK] if event is not None else []),
+        *carried,
         f"({mapping.where or 'true'}) AS __where",
         NOTE,
     ]
@@ -122,7 +128,9 @@ def select_lists(mapping: RowMapping, source_columns: tuple[str, ...]) -> tuple[
         f"WHEN NOT __selected THEN encode('{UNSELECTED}', 'UTF-8') {_late(mapping, time, record)}END"
     )
     filled = [_filled(mapping, n) for n in targets] + ([f"{time} AS {EVENT}"] if event is not None else [])
-    return values, casts, reasons, [*filled, *_bucket(mapping), f"{note} AS {NOTE}"]
+    if event is None and mapping.keys is not None:
+        filled.append(f"CAST(0 AS bigint) AS {EVENT}")  # A spool has one, also of rows without event time.
+    return values, casts, reasons, [*filled, *_bucket(mapping), *carried, f"{note} AS {NOTE}"]
 
 
 def _bucket(mapping: RowMapping) -> list[str]:

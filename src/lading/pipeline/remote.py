@@ -38,6 +38,8 @@ class RemoteFiles:
     schema: pa.Schema
     constants: pa.Table | None = None
     """Columns that the files leave out: one row for each file."""
+    size_bytes: int = 0
+    """What the files have together, as far as somebody asked."""
     identity: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Variables of the service's own identity in a cloud, for a table without keys of its own."""
 

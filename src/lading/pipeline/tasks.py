@@ -6,6 +6,7 @@ Imports are light, and nothing happens at import: every worker pays for it.
 from __future__ import annotations
 
 import json
+from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -16,9 +17,9 @@ import pyarrow.compute as pc
 from lading.errors import StageError
 from lading.model.batch import Report, Split
 from lading.model.codec import encode
-from lading.model.rows import SplitEnd
+from lading.model.rows import FILE, SplitEnd
 from lading.model.tally import RowCounts
-from lading.pipeline.mapping import BAD, END, EVENT, LATE, NOTE, PLACE, UNSELECTED
+from lading.pipeline.mapping import BAD, END, EVENT, LATE, LINE, NOTE, PLACE, UNSELECTED
 from lading.pipeline.notes import Place, binaries, parse_bad
 
 MAX_RECORDS = 64 * 1024
@@ -147,8 +148,18 @@ class _Writing:
             if EVENT in good.schema.names:
                 latest = pc.max(good.column(EVENT)).as_py()
                 self._event_us = latest if self._event_us is None else max(latest, self._event_us)
-            self._open_writer().write(good.select(list(self._tools.columns)))
+            self._open_writer().write(self._placed(good, batch, notes).select(list(self._tools.columns)))
             self._loaded += good.num_rows
+
+    def _placed(self, good: pa.RecordBatch, batch: pa.RecordBatch, notes: pa.Array) -> pa.RecordBatch:
+        """Rows that are judged later say where they are from, each for itself."""
+        if LINE not in self._tools.columns:
+            return good
+        first, place = self._since - batch.num_rows, self._place
+        told = [place.of(first + at) if place else ("", 0) for at in pc.indices_nonzero(pc.is_null(notes)).to_pylist()]
+        files = binaries([file.encode() for file, _ in told]).view(pa.string())
+        lines = pa.Array.from_buffers(pa.int64(), len(told), [None, pa.py_buffer(array("q", (row for _, row in told)))])
+        return good.append_column(FILE, files).append_column(LINE, lines)
 
     def _kept_row(self, note: bytes, since: int) -> None:
         """A row that goes to quarantine: it is bad, or late."""

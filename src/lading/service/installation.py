@@ -24,6 +24,7 @@ from lading.net.addresses import AddressRules
 from lading.net.resolve import Resolver
 from lading.pipeline.environment import cloud_identity
 from lading.pipeline.pools import pool_of
+from lading.service.catalog.joined import CatalogJoin
 from lading.service.catalog.lost_home import Opening, open_kept
 from lading.service.catalog.tables import TableCatalog
 from lading.service.compile.compiled import Compiled
@@ -43,10 +44,12 @@ from lading.service.runtime.unrecorded import Unrecorded
 from lading.service.security.audit_log import AuditLog
 from lading.service.security.authorization import no_such_job
 from lading.service.security.endpoints import Endpoints, installation_rules
+from lading.service.security.job_owner import owner_rights
 from lading.service.security.ldap_directory import open_ldap
 from lading.service.security.listener_commands import parse_commands, run_command
 from lading.service.security.listeners import listener_route, listener_token
 from lading.service.security.private_home import secure_home
+from lading.service.security.privileges import Rights
 from lading.service.security.reach import job_rules
 from lading.service.security.root_password import forget_root_password
 from lading.service.security.users import Access
@@ -269,6 +272,9 @@ class Installation:
             state_copies=self.settings.service.state_copies,
         )
         load, addresses = self.open_source(record)
+        if load.join is not None:
+            rights = partial(self._owner_rights, record.job_id)
+            target = replace(target, joined=CatalogJoin(self.catalog, load.join.table, rights))
         context = open_context(record, load, self.clock, addresses)
         context = replace(context, settle_s=self._settle_s, is_trial=is_trial)
         return compile_load(record, load, target, context), table
@@ -312,6 +318,9 @@ class Installation:
         self.engine.warm_up()
 
     # Inside.
+
+    def _owner_rights(self, job_id: JobId) -> Rights | None:
+        return owner_rights(self.store, self.access, job_id)
 
     def _end_lost_tasks(self) -> None:
         """Tasks whose process died, of jobs that nobody will open soon. For the others, opening decides."""

@@ -50,6 +50,7 @@ def _job_5(body: dict[str, Any]) -> dict[str, Any]:
         "watermark_us": None,
         "kept": None,
         "listening": None,
+        "joined": [],
         "window_base": {**window, "late": 0, "duplicate": 0} if isinstance(window, dict) else window,
         "task": _with_late(task, "tally") if isinstance(task, dict) else task,
         "spec": _with_watermark(body.get("spec")),
@@ -60,7 +61,16 @@ def _edit_4(body: dict[str, Any]) -> dict[str, Any]:
     event = body.get("event") if isinstance(body, dict) else None
     if not isinstance(event, dict):
         return body
-    return {**body, "event": {**event, "watermark_us": None, "kept": None, "spec": _with_watermark(event.get("spec"))}}
+    return {
+        **body,
+        "event": {
+            **event,
+            "watermark_us": None,
+            "kept": None,
+            "joined": [],
+            "spec": _with_watermark(event.get("spec")),
+        },
+    }
 
 
 def _task_2(body: dict[str, Any]) -> dict[str, Any]:
@@ -78,7 +88,7 @@ def _with_late(body: dict[str, Any], field: str) -> dict[str, Any]:
 
 def _with_watermark(spec: Any) -> Any:
     return (
-        {"watermark": None, "dedup": None, "window": None, "listening": None, **spec}
+        {"watermark": None, "dedup": None, "window": None, "listening": None, "join": None, **spec}
         if isinstance(spec, dict)
         else spec
     )

@@ -56,6 +56,8 @@ class Snapshot:
     is_plain: bool = True
     """Spark reads it right by itself: the names of folders say the same as the constants, and no column has the name
     that another one had (its quick reader takes the old one for it, whatever their numbers)."""
+    size_bytes: int = 0
+    """What the files have together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,6 +161,14 @@ class LakeTable(Table, Protocol):
 
     def snapshot(self) -> Snapshot:
         """The files of the current state. Raises TableError when they alone do not say which rows there are."""
+        ...
+
+    def snapshot_name(self) -> str:
+        """What the current state is called: another one for other rows, or other columns. Asks the table itself."""
+        ...
+
+    def snapshot_named(self, name: str) -> Snapshot | None:
+        """The files of a state by its name; None when the table does not keep it any more. Raises as `snapshot`."""
         ...
 
     def removals(self, paths: Collection[str]) -> Removals:

@@ -19,6 +19,7 @@ from lading.model.batch import BatchPlan, Report, StagedFile
 from lading.model.bill import Bill, BillKind, Head
 from lading.model.job import Job
 from lading.model.positions import Positions, move_positions
+from lading.model.state import StateChange
 from lading.model.tally import RowCounts, Tally
 from lading.tables.memory import MemoryBills, MemoryTable, MemoryVersion
 from lading.testing.mutants import Patch, mutant
@@ -179,8 +180,8 @@ def _totals_since_restart(patch: Patch) -> None:
 def _error_rows_not_counted(patch: Patch) -> None:
     count = next_bill.tally_of
 
-    def blind(reports: Sequence[Report], files: Sequence[StagedFile], duplicates: int = 0) -> Tally:
-        tally = count(reports, files, duplicates)
+    def blind(reports: Sequence[Report], files: Sequence[StagedFile], change: StateChange | None = None) -> Tally:
+        tally = count(reports, files, change)
         return replace(tally, rows=tally.rows - RowCounts(total=tally.rows.error, error=tally.rows.error))
 
     patch(next_bill, "tally_of", blind)

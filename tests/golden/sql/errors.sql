@@ -80,9 +80,61 @@ SHOW /* tables
 CREATE JOB x ON STREAMING DO INSERT INTO t SELECT * FROM S3("uri"="a"), S3("uri"="b")
 --- ! NotSupportedError 1:73 Only support one source in insert streaming job
 
---- two sources, with a join
-CREATE JOB x ON STREAMING DO INSERT INTO t SELECT * FROM S3("uri"="a") a LEFT JOIN b ON a.x = b.x
+--- two sources, with a join of another kind
+CREATE JOB x ON STREAMING DO INSERT INTO t SELECT * FROM S3("uri"="a") a FULL JOIN b ON a.x = b.x
 --- ! NotSupportedError 1:74 Only support one source in insert streaming job
+
+--- a join of two streams
+CREATE JOB x ON STREAMING DO INSERT INTO t SELECT a.x FROM S3("uri"="a") a JOIN S3("uri"="b") b ON a.x = b.x
+--- ! NotSupportedError 1:81 A join of two streams is not supported
+
+--- a star in a join
+CREATE JOB x ON STREAMING DO INSERT INTO t SELECT * FROM S3("uri"="a") a LEFT JOIN b ON a.x = b.x
+--- ! NotSupportedError 1:51 A star cannot be used in a join
+
+--- a column of a join without its side
+CREATE JOB x ON STREAMING DO INSERT INTO t SELECT a.x, y FROM S3("uri"="a") a JOIN b ON a.x = b.x
+--- ! SqlError 1:56 y does not say which side of the join it is of
+
+--- a column of a side that the join does not have
+CREATE JOB x ON STREAMING DO INSERT INTO t SELECT a.x, c.y FROM S3("uri"="a") a JOIN b ON a.x = b.x
+--- ! SqlError 1:56 c.y does not say which side of the join it is of
+
+--- a join without names
+CREATE JOB x ON STREAMING DO INSERT INTO t SELECT b.x FROM S3("uri"="a") JOIN b ON x = b.x
+--- ! SqlError 1:74 In a join, the source and the table have names of their own
+
+--- a join without an equality
+CREATE JOB x ON STREAMING DO INSERT INTO t SELECT a.x FROM S3("uri"="a") a JOIN b ON a.x > b.x OR a.x = b.x
+--- ! SqlError 1:86 something of the source that equals something of the table
+
+--- a join of one side with itself
+CREATE JOB x ON STREAMING DO INSERT INTO t SELECT a.x FROM S3("uri"="a") a JOIN b ON b.y = b.x
+--- ! SqlError 1:86 something of the source that equals something of the table
+
+--- a join with USING
+CREATE JOB x ON STREAMING DO INSERT INTO t SELECT a.x FROM S3("uri"="a") a JOIN b USING (x)
+--- ! NotSupportedError 1:83 JOIN … USING is not supported
+
+--- two joins
+CREATE JOB x ON STREAMING DO INSERT INTO t SELECT a.x FROM S3("uri"="a") a JOIN b ON a.x = b.x JOIN c ON a.x = c.x
+--- ! NotSupportedError 1:96 A job joins its source with one table
+
+--- a join with a subquery
+CREATE JOB x ON STREAMING DO INSERT INTO t SELECT a.x FROM S3("uri"="a") a JOIN (SELECT 1) b ON a.x = b.x
+--- ! NotSupportedError 1:81 A job cannot join with a subquery
+
+--- a join with an aggregate in its condition
+CREATE JOB x ON STREAMING DO INSERT INTO t SELECT a.x FROM S3("uri"="a") a JOIN b ON a.x = max(b.x)
+--- ! NotSupportedError 1:92 max is an aggregate
+
+--- a join with windows
+CREATE JOB x PROPERTIES ("watermark.column" = "at") ON STREAMING DO INSERT INTO t SELECT window_start FROM S3("uri"="a") a JOIN b ON a.x = b.x GROUP BY window(at, '1 minute')
+--- ! NotSupportedError 1:129 A JOIN together with GROUP BY window(…) is not supported
+
+--- a join with deduplication
+CREATE JOB x PROPERTIES ("watermark.column" = "at", "dedup.keys" = "x") ON STREAMING DO INSERT INTO t SELECT a.x FROM S3("uri"="a") a JOIN b ON a.x = b.x
+--- ! NotSupportedError 1:140 A JOIN together with dedup.keys is not supported
 
 --- a table as the source
 CREATE JOB x ON STREAMING DO INSERT INTO t SELECT * FROM other

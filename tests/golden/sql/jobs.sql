@@ -237,3 +237,31 @@ PROPERTIES (
 undo alter job j
 --- =>
 UNDO ALTER JOB j
+
+--- a join with a table
+create job j on streaming do insert into t select s.id, upper(d.`na me`) n from s3("uri"="s3://b/*.csv", "format"="csv") s left outer join shop.pages d on s.page = d.id and left(s.id, 1) <> 'x' where s.id > 1
+--- =>
+CREATE JOB j
+ON STREAMING
+DO
+INSERT INTO t
+SELECT s.id, upper(d.`na me`) AS n
+FROM S3 (
+    "uri" = "s3://b/*.csv",
+    "format" = "csv"
+) AS s
+LEFT JOIN shop.pages AS d ON s.page = d.id and left(s.id, 1) <> 'x'
+WHERE s.id > 1
+
+--- a join with a table that has no other name
+CREATE JOB j ON STREAMING DO INSERT INTO t SELECT s.id FROM S3("uri"="s3://b/*.csv") AS s INNER JOIN pages ON s.page = pages.id
+--- =>
+CREATE JOB j
+ON STREAMING
+DO
+INSERT INTO t
+SELECT s.id
+FROM S3 (
+    "uri" = "s3://b/*.csv"
+) AS s
+JOIN pages AS pages ON s.page = pages.id

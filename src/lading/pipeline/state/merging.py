@@ -9,13 +9,14 @@ from lading.pipeline.session import is_local
 from lading.pipeline.stager import SparkStager, Stage
 from lading.pipeline.state.dedup import DedupMerger
 from lading.pipeline.state.jobs import StateJobs
-from lading.pipeline.state.rules import WindowRule
+from lading.pipeline.state.joins import JoinMerger
+from lading.pipeline.state.rules import JoinRule, WindowRule
 from lading.pipeline.state.sessions import SessionMerger
 from lading.pipeline.state.windows import WindowMerger
 
 
-def new_merger(stager: SparkStager, stage: Stage, new_token: NewToken) -> DedupMerger | WindowMerger:
-    """What merges batches with the state of a load, in the session of its stager."""
+def new_merger(stager: SparkStager, stage: Stage, new_token: NewToken) -> DedupMerger | WindowMerger | JoinMerger:
+    """What merges batches with the state of a load or with a table, in the session of its stager."""
     state = stage.state
     if state is None:
         msg = "A load without state has nothing to merge"
@@ -28,6 +29,8 @@ def new_merger(stager: SparkStager, stage: Stage, new_token: NewToken) -> DedupM
         pool=stage.pool,
         identity=dict(variables) if is_local(stager.spark) else {},
     )
+    if isinstance(state.rule, JoinRule):
+        return JoinMerger(state, state.rule, jobs, new_token)
     if isinstance(state.rule, WindowRule):
         merger = SessionMerger if state.rule.is_session else WindowMerger
         return merger(state, state.rule, jobs, new_token)

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from lading.model.joined import JoinedTable
 from lading.pipeline.mapping import RowMapping
+from lading.pipeline.remote import RemoteFiles
 from lading.pipeline.state.aggregates import Part
 from lading.pipeline.state.files import StatePlace
-from lading.pipeline.tasks import Writer
+from lading.pipeline.tasks import Quarantine, Writer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +52,29 @@ class WindowRule:
     """From results to rows of the table."""
 
 
-StateRule = DedupRule | WindowRule
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinRule:
+    """Rows are looked up in a table, at the snapshot that the bill before says. Nothing of them is kept."""
+
+    spool_schema: pa.Schema
+    source: tuple[str, ...]
+    """What the first columns of the spool are called behind the join; where a row is from follows them."""
+    table: pa.Schema
+    """The columns of the table that are used."""
+    names: tuple[str, ...]
+    """What those are called behind the join."""
+    on: str
+    """Spark SQL over both."""
+    is_left: bool
+    """Rows without a match are loaded, too."""
+    mapping: RowMapping
+    """From both sides to rows of the table that is loaded into."""
+    open: Callable[[JoinedTable, pa.Schema], RemoteFiles]
+    """The files of a snapshot, to be read with these columns. Raises when it cannot be read."""
+    open_quarantine: Callable[[str], Quarantine]
+
+
+StateRule = DedupRule | WindowRule | JoinRule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from lading.model.job import Job
 from lading.model.load import ListenerSpec
 from lading.model.positions import Positions
 from lading.pipeline.stager import Stage
+from lading.service.compile.joins import JoinSource
 from lading.sources.kind import OpenSource, SourceKind
 
 
@@ -24,6 +25,8 @@ class Compiled:
     """How long to wait after the source had nothing."""
     listeners: tuple[ListenerSpec, ...] = ()
     """Who is told when partitions are done."""
+    joins: JoinSource | None = None
+    """The table that rows are joined with; None: they are not."""
 
     def show_position(self, positions: Positions) -> str:
         """The position as jobs are shown with it."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 
+import pyarrow as pa
+
 from lading.clock import Clock
 from lading.jobs.record import JobRecord, WindowLimits
 from lading.model.batch import Limits
@@ -20,6 +22,7 @@ from lading.pipeline.tasks import TaskTools
 from lading.service.compile.column_defaults import with_defaults
 from lading.service.compile.compiled import Compiled
 from lading.service.compile.event_time import state_rule, watermark_rule, with_event_time, with_state
+from lading.service.compile.joins import JoinSource, join_columns, join_rule, joined_source_load, map_joined_rows
 from lading.service.compile.listening import listen_rule
 from lading.service.compile.mapping import asked_columns, map_rows
 from lading.service.compile.partition_nulls import with_partition_nulls
@@ -47,13 +50,16 @@ class Target:
     quarantine: str
     state_copies: str = ""
     """Where executors keep copies of state files that are far away. Empty: nowhere."""
+    joined: JoinSource | None = None
+    """The table that rows are joined with."""
 
 
 def compile_load(record: JobRecord, load: LoadSpec, target: Target, context: OpenContext) -> Compiled:
     """Check a load, with its secrets, against its table and its source, and put its parts together."""
     kind = kind_of(load.source.kind)
     kind.check(load)
-    columns, metadata = asked_columns(row_load(load), target.table.schema(), kind.metadata)
+    reads = row_load(load) if load.join is None else joined_source_load(load, load.join)
+    columns, metadata = asked_columns(reads, target.table.schema(), kind.metadata)
     rule = listen_rule(load, target.table.writer_spec().partition_fields) if load.listening is not None else None
     opened = kind.open(load, replace(context, reads_rows=True, columns=columns, metadata=metadata))
     try:
@@ -83,6 +89,7 @@ def compile_load(record: JobRecord, load: LoadSpec, target: Target, context: Ope
         stage=stage,
         interval_s=float(load.limits.interval_s),
         listeners=load.listening.listeners if load.listening is not None else (),
+        joins=target.joined if load.join is not None else None,
     )
 
 
@@ -130,18 +137,11 @@ def _limits(load: LoadSpec, opened: OpenSource, scale: float) -> Limits:
 def _stage(load: LoadSpec, kind: SourceKind, opened: OpenSource, target: Target, folder: str) -> Stage | None:
     if opened.schema is None:
         return None
-    table, spec = target.table, target.table.writer_spec()
-    lengths, schema = target.entry.spec.properties if target.entry.spec else {}, table.schema()
-    if load.window is None:
-        mapping = map_rows(load, schema, lengths, opened.schema, opened.knows)
-        rule: StateRule | None = state_rule(load, schema, mapping)
-        mapping = _written(mapping, spec)
-    else:
-        mapping = map_window_rows(load, load.window, opened.schema, opened.knows)
-        window = window_rule(load, load.window, mapping, schema, lengths)
-        rule = replace(window, mapping=_written(window.mapping, spec))
+    spec, schema = target.table.writer_spec(), target.table.schema()
+    mapping, rule = _rules(load, opened, opened.schema, target)
+    reads = load if load.join is None else joined_source_load(load, load.join)
     stage = Stage(
-        mapping=with_event_time(mapping, load, opened.schema),
+        mapping=with_event_time(mapping, reads, opened.schema),
         source=opened.schema,
         tools=TaskTools(
             read=opened.read,
@@ -149,7 +149,7 @@ def _stage(load: LoadSpec, kind: SourceKind, opened: OpenSource, target: Target,
             open_quarantine=partial(QuarantineFile, target.quarantine),
             batch_id="",
             splits=(),
-            columns=tuple(column.name for column in mapping.columns),
+            columns=join_columns(mapping) if load.join else tuple(column.name for column in mapping.columns),
         ),
         most_tasks=load.limits.tasks,
         timeout_s=load.session.timeout_s,
@@ -163,6 +163,25 @@ def _stage(load: LoadSpec, kind: SourceKind, opened: OpenSource, target: Target,
         copies=target.state_copies if is_s3_uri(spec.location) else "",
     )
     return with_state(stage, rule, schema, place)
+
+
+def _rules(
+    load: LoadSpec, opened: OpenSource, source: pa.Schema, target: Target
+) -> tuple[RowMapping, StateRule | None]:
+    """What is done to a row when it is read, and what afterwards."""
+    spec, schema = target.table.writer_spec(), target.table.schema()
+    lengths = target.entry.spec.properties if target.entry.spec else {}
+    if load.join is not None and target.joined is not None:
+        mapping = map_joined_rows(load, load.join, source, opened.knows)
+        quarantine = partial(QuarantineFile, target.quarantine)
+        joined = join_rule(load, load.join, mapping, schema, lengths, target.joined, quarantine)
+        return mapping, replace(joined, mapping=_written(joined.mapping, spec))
+    if load.window is not None:
+        mapping = map_window_rows(load, load.window, source, opened.knows)
+        window = window_rule(load, load.window, mapping, schema, lengths)
+        return mapping, replace(window, mapping=_written(window.mapping, spec))
+    mapping = map_rows(load, schema, lengths, source, opened.knows)
+    return _written(mapping, spec), state_rule(load, schema, mapping)
 
 
 def _written(mapping: RowMapping, spec: WriterSpec) -> RowMapping:

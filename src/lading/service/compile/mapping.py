@@ -34,7 +34,7 @@ _ZONE = "[0-9]:[0-9]{2}(:[0-9]{2}([.][0-9]+)?)? ?(Z|[+-][0-9]{1,2}(:?[0-9]{2})?|
 def asked_columns(load: LoadSpec, target: pa.Schema, metadata: pa.Schema) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What a load asks of a row, and which of the metadata that the source can tell."""
     translated = translate_mapping(load)
-    used = _used_names(translated)
+    used = used_names(translated)
     if load.mapping.is_select:
         filled = load.mapping.target_columns or target.names
         stars = filled if any(column.is_star for column in translated.columns or ()) else ()
@@ -47,7 +47,8 @@ def asked_columns(load: LoadSpec, target: pa.Schema, metadata: pa.Schema) -> tup
     return tuple(name for name in columns if name not in told), tuple(told)
 
 
-def _used_names(translated: TranslatedMapping) -> list[str]:
+def used_names(translated: TranslatedMapping) -> list[str]:
+    """The columns that expressions of a load read."""
     expressions = [column.expression for column in translated.columns or ()]
     expressions += [translated.preceding_filter, translated.where]
     return [name for each in expressions if each is not None for name in each.columns]
@@ -132,7 +133,7 @@ class _SelectMapper(_Mapper):
     """SELECT: items fill the columns of the table by their place."""
 
     def run(self) -> RowMapping:
-        if missing := sorted(set(_used_names(self._translated)) - set(self._source.names)):
+        if missing := sorted(set(used_names(self._translated)) - set(self._source.names)):
             raise self._unknown(missing)
         filled = self._filled()
         scope = Scope(columns={field.name.lower(): ScopeColumn(type=source_type(field.type)) for field in self._source})
@@ -198,7 +199,7 @@ class _ValuesMapper(_SelectMapper):
 
     def values(self, kinds: Sequence[Callable[[str], str]]) -> RowMapping:
         """`kinds` says for each what a value of its type is read as."""
-        if missing := sorted(set(_used_names(self._translated)) - set(self._source.names)):
+        if missing := sorted(set(used_names(self._translated)) - set(self._source.names)):
             raise self._unknown(missing)
         scope = Scope(columns={field.name.lower(): ScopeColumn(type=source_type(field.type)) for field in self._source})
         where = self._translated.where

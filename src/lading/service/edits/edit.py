@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 
 from lading.commit.steps import run_steps
@@ -42,6 +42,7 @@ from lading.service.edits.plan import EditPlan
 from lading.service.installation import Installation
 from lading.service.result import Result, table
 from lading.service.runtime.interrupted import drop_begun
+from lading.service.security.job_owner import owned_by
 from lading.service.session import Session
 from lading.service.telemetry.recent import forget_lag
 from lading.sql.statements.jobs import Statement
@@ -138,7 +139,12 @@ def _count(count: int | None, size: int | None) -> str:
 
 def commit_edit(session: Session, edit: Edit) -> EditPlan:
     """Do it. See the numbered list of the module. Raises JobChangedError when what was looked at is no longer true."""
-    with session.lading.job_locks.hold(edit.record.job_id):
+    lading, job_id = session.lading, edit.record.job_id
+    old, new = load_spec(edit.old), load_spec(edit.new)
+    # Who writes what is read of another table is asked for the right to do so from then on.
+    is_rewritten = new.join is not None and (old.mapping, old.join) != (new.mapping, new.join)
+    owned = owned_by(lading.store, job_id, session.identity) if is_rewritten else nullcontext()
+    with lading.job_locks.hold(job_id), owned:
         return _commit_in_turn(session, edit)
 
 
@@ -181,6 +187,7 @@ def _commit_in_turn(session: Session, edit: Edit) -> EditPlan:
                 current_offset=shown,
                 watermark_us=bill.positions.watermark_us,
                 kept=bill.state,
+                joined=bill.joined,
             )
     except UnknownOutcomeError:
         raise  # It may have landed, and is finished then: with its secrets.

@@ -204,6 +204,7 @@ class JobRunner:
             planner=planner,
             stager=stager,
             merger=stager if compiled.stage is not None and compiled.stage.state is not None else None,
+            joins=compiled.joins,
             clock=self.clock,
             new_token=new_token,
             followers=(self._tools.store,),

@@ -59,13 +59,14 @@ def check_allowed(database: str, rights: Rights, statement: Statement) -> None:
         case CreateJob():
             rights.require(Privilege.LOAD, *_target(database, statement.insert.table))
             _check_source(rights, statement.insert)
+            _check_joined(database, rights, statement.insert)
         case CreateRoutineLoad():
             database = statement.name.db if statement.name.db is not None else database
             rights.require(Privilege.LOAD, database, statement.table)
         case AlterJob():
-            _check_alter(rights, statement)
+            _check_alter(database, rights, statement)
         case ExplainAlter() if isinstance(statement.alter, AlterJob):
-            _check_alter(rights, statement.alter)
+            _check_alter(database, rights, statement.alter)
         case Query():
             _check_query(database, rights, statement)
         case _:
@@ -118,9 +119,16 @@ def no_such_job(name: str) -> JobNotFoundError:
     return JobNotFoundError(msg, left="Nothing was changed.", todo='See SELECT * FROM jobs("type"="insert").')
 
 
-def _check_alter(rights: Rights, statement: AlterJob) -> None:
+def _check_alter(database: str, rights: Rights, statement: AlterJob) -> None:
     if statement.insert is not None:
         _check_source(rights, statement.insert)
+        _check_joined(database, rights, statement.insert)
+
+
+def _check_joined(database: str, rights: Rights, insert: InsertSelect) -> None:
+    """What a job writes of a table that it joins with, others can read: SELECT is needed, as for a query."""
+    if insert.join is not None:
+        rights.require(Privilege.SELECT, *_target(database, insert.join.table))
 
 
 def _check_source(rights: Rights, insert: InsertSelect) -> None:

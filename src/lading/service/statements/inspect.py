@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import islice
 
 from lading.jobs.record import JobRecord
+from lading.pipeline.state.rules import JoinRule
+from lading.service.compile.compiled import Compiled
 from lading.service.edits.edit import facts_text
 from lading.service.result import Result, table
 from lading.service.session import Session
@@ -25,8 +27,11 @@ def explain_job(session: Session, record: JobRecord) -> Result:
     size = f"{limits.files} files, {limits.size_bytes} bytes"
     if compiled.source.read_s is not None:
         size = f"{limits.rows} rows, {limits.size_bytes} bytes, {limits.seconds:g} seconds"
-    is_merged = compiled.stage is not None and compiled.stage.state is not None
-    stages = "a stage that reads into a spool, and one that merges it with the state" if is_merged else "one stage"
+    stages = "one stage"
+    if compiled.joins is not None:
+        stages = "a stage that reads into a spool, and one that joins it with the table"
+    elif compiled.stage is not None and compiled.stage.state is not None:
+        stages = "a stage that reads into a spool, and one that merges it with the state"
     lines = [
         ("path", f"general: Arrow in, Spark SQL, Arrow out, {stages}"),
         ("source", _source(record)),
@@ -38,7 +43,7 @@ def explain_job(session: Session, record: JobRecord) -> Result:
         lines += [(f"column {c.name}", f"{c.expression or 'NULL'} → {c.type}") for c in mapping.columns]
         lines.append(("where", mapping.where or "true"))
         lines.append(("source columns", ", ".join(compiled.stage.source.names)))
-        lines += _kept(record)
+        lines += _joined(session, record, compiled) + _kept(record)
     else:
         lines.append(("source columns", "not known yet: there is no file"))
     return table(("What", "How"), lines + _listeners(record))
@@ -49,6 +54,29 @@ def _source(record: JobRecord) -> str:
         return ""
     source = record.spec.source
     return redacted(f"{source.kind} {source.properties.get(kind_of(source.kind).subject, '')}".strip())
+
+
+def _joined(session: Session, record: JobRecord, compiled: Compiled) -> list[tuple[str, str]]:
+    """The join, its snapshot, and how that is kept fixed."""
+    state = compiled.stage.state if compiled.stage is not None else None
+    if state is None or not isinstance(state.rule, JoinRule) or record.spec is None or record.spec.join is None:
+        return []
+    rule, join, word = state.rule, record.spec.join, "LEFT JOIN" if state.rule.is_left else "JOIN"
+    bills, newest = session.lading.bills(record, 1), compiled.joins.newest() if compiled.joins is not None else ()
+    named = bills[0].joined if bills else ()
+    lines = [
+        ("join", f"{word} {join.table} AS {join.alias} ON {rule.on}"),
+        ("joined columns", ", ".join(rule.table.names)),
+        ("joined snapshot", ", ".join(f"{each.snapshot} of {each.table}" for each in named) or "none yet"),
+        ("newest snapshot", ", ".join(f"{each.snapshot} of {each.table}" for each in newest)),
+        (
+            "kept fixed",
+            "a batch joins the snapshot that the bill before it names, also when it is repeated; before a batch that "
+            "was never tried, a commit without rows names the newest",
+        ),
+    ]
+    lines += [(f"column {c.name}", f"{c.expression or 'NULL'} → {c.type}") for c in rule.mapping.columns]
+    return [*lines, ("joined where", rule.mapping.where or "true")]
 
 
 def _kept(record: JobRecord) -> list[tuple[str, str]]:

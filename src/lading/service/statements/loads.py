@@ -29,8 +29,10 @@ from lading.service.edits.state_moves import take_state_word, with_state_word
 from lading.service.edits.written import statement_of
 from lading.service.result import Result, done
 from lading.service.runtime.ended_jobs import tell_table
+from lading.service.security.job_owner import keep_owner
 from lading.service.security.reach import job_rules
 from lading.service.session import Session
+from lading.service.statements.bound import bound_names, database_of
 from lading.service.statements.reach import allow_hosts, check_listeners, check_source
 from lading.service.telemetry.recent import forget_lag
 from lading.sources.kind import OpenSource
@@ -51,7 +53,7 @@ from lading.sql.statements.jobs import (
     CreateRoutineLoad,
 )
 from lading.sql.statements.load_specs import load_spec, load_with_secrets
-from lading.sql.statements.parts import InsertSelect, QualifiedName
+from lading.sql.statements.parts import QualifiedName
 from lading.sql.statements.users import Privilege
 from lading.sql.syntax.masking import without_secrets
 from lading.sql.syntax.render import render
@@ -62,11 +64,6 @@ _T = TypeVar("_T", CreateJob, CreateRoutineLoad)
 
 
 # Finding.
-
-
-def database_of(session: Session, name: QualifiedName) -> str:
-    """The database that a name means."""
-    return name.db if name.db is not None else session.database
 
 
 def find_job(
@@ -159,6 +156,8 @@ def create(session: Session, statement: AnyJob) -> Result:
     # Dies after this: secrets of a job that does not exist, which nobody reads.
     lading.keep_secrets(record.job_id, source_of(statement).properties, source_of(kept).properties)
     allow_hosts(session, record.job_id, source_of(statement), statement.properties)
+    if spec.join is not None:
+        keep_owner(lading.store, record.job_id, session.identity)
     create_open_job(session, record, statement)
     warning = kind_of(spec.source.kind).start_warning(spec)
     return done(
@@ -186,17 +185,8 @@ def _located(session: Session, statement: AnyJob) -> AnyJob:
     where, properties = kind_of(source.name).located(source.properties, statement.properties)
     statement = with_source(replace(statement, properties=properties), replace(source, properties=where))
     if isinstance(statement, CreateJob):
-        return replace(statement, insert=_bound(session, statement.insert))
+        return replace(statement, insert=bound_names(session, statement.insert))
     return replace(statement, name=replace(statement.name, db=database_of(session, statement.name)))
-
-
-def _bound(session: Session, insert: InsertSelect) -> InsertSelect:
-    """The same with the columns that it fills by name: those that others add to the table later are not among them."""
-    insert = replace(insert, table=replace(insert.table, db=database_of(session, insert.table)))
-    if insert.columns:
-        return insert
-    table = session.lading.catalog.open_table(insert.table.db or "", insert.table.name)
-    return replace(insert, columns=tuple(table.schema().names))
 
 
 # Controlling.
@@ -296,7 +286,7 @@ def _changed_job(session: Session, record: JobRecord, old: CreateJob, statement:
     _, properties = kind.located(old.insert.source.properties, statement.properties)
     if insert is not None:
         where, _ = kind_of(insert.source.name).located(insert.source.properties, {})
-        insert = _bound(session, replace(insert, source=replace(insert.source, properties=where)))
+        insert = bound_names(session, replace(insert, source=replace(insert.source, properties=where)))
         check_source(session, insert.source, old.insert.source)
     statement = replace(statement, properties=properties, insert=insert)
     offset = properties.get("offset")

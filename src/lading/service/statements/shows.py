@@ -7,7 +7,8 @@ from lading.model.positions import Positions
 from lading.service.edits.written import statement_of
 from lading.service.result import Result, table
 from lading.service.session import Session
-from lading.service.statements.loads import database_of, find_job, listed, not_found, operable
+from lading.service.statements.bound import database_of
+from lading.service.statements.loads import find_job, listed, not_found, operable
 from lading.service.views.loads import create_text, like_pattern, show_tasks, views_of
 from lading.sql.statements.jobs import ShowCreateJob, ShowCreateRoutineLoad, ShowRoutineLoad, ShowRoutineLoadTask
 from lading.sql.syntax.masking import mask

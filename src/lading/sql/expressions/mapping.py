@@ -21,6 +21,7 @@ from lading.sql.expressions.dialect import (
 )
 from lading.sql.expressions.functions import DIFFERENT, RENAMED, REWRITTEN, call
 from lading.sql.expressions.implicit_casts import IMPLICIT, has_columns, is_guard, is_spark_cast
+from lading.sql.expressions.sides import sided_columns
 from lading.sql.expressions.spark_functions import (
     AGGREGATE_FUNCTIONS,
     REFUSED_FUNCTIONS,
@@ -107,13 +108,17 @@ def _refuse(what: str, place: Span) -> NoReturn:
 
 
 def translate_expression(
-    expression: Expression | str, *, strict_cast: bool = False, source_alias: str | None = None
+    expression: Expression | str,
+    *,
+    strict_cast: bool = False,
+    source_alias: str | None = None,
+    sides: tuple[str, ...] = (),
 ) -> SparkExpression:
     """Say in Spark's SQL what an expression says in Doris'.
 
     A cast that fails gives NULL, as in Doris; with `strict_cast` it makes a bad row. `source_alias` is the name that
-    the SELECT gives its source: `s.id` becomes `id`. The text expects `spark.sql.ansi.enabled` to be false, so that a
-    division by zero is NULL.
+    the SELECT gives its source: `s.id` becomes `id`. In a join, which has `sides`, it stays `s.id`. The text expects
+    `spark.sql.ansi.enabled` to be false, so that a division by zero is NULL.
     """
     written = expression if isinstance(expression, Expression) else _loose(expression)
     tree = parse_expression_tree(written.text, written.span)
@@ -121,6 +126,8 @@ def translate_expression(
         msg = f"{written.text} has an alias"
         raise NotSupportedError(msg, place=written.span, hint="no alias here")
     check_rowwise(tree, written.span)
+    if sides:
+        tree = sided_columns(tree, sides, written.span)
     origin = Origin(tree=tree, span=written.span, strict_cast=strict_cast, source_alias=source_alias)
     made = spark_tree(tree, origin)
     done = _in_order(made)

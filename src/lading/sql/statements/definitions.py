@@ -13,6 +13,7 @@ from lading.sql.expressions.mapping import SparkExpression, translate_expression
 from lading.sql.properties.jobs import StreamingJobProperties, read_job_properties
 from lading.sql.properties.routine import RoutineLoadProperties, read_routine_properties
 from lading.sql.statements.jobs import CreateJob, CreateRoutineLoad
+from lading.sql.statements.joins import check_join, join_sides
 from lading.sql.statements.parts import Expression, LoadClauses, MergeType, QualifiedName, SelectItem, SourceFunction
 from lading.sql.syntax.names import check_job_name, check_routine_load_name
 from lading.sql.syntax.spans import Span
@@ -95,12 +96,14 @@ def _streaming_job(statement: CreateJob) -> StreamingJobDefinition:
     insert = statement.insert
     properties = read_job_properties(statement.properties)
     strict = properties.session.enable_strict_cast
+    check_join(insert, properties.dedup)
+    sides = join_sides(insert)
     if insert.group_by:
         window, results = split_windows(insert)
         check_window(window, properties.watermark, properties.dedup)
         columns = tuple(_result(column, strict) for column in results)
     else:
-        columns = tuple(_selected(item, strict, insert.source_alias) for item in insert.items)
+        columns = tuple(_selected(item, strict, insert.source_alias, sides) for item in insert.items)
     stars = sum(column.is_star for column in columns)
     if insert.columns and not stars and len(insert.columns) != len(columns):
         msg = (
@@ -109,7 +112,7 @@ def _streaming_job(statement: CreateJob) -> StreamingJobDefinition:
         )
         raise SqlError(msg, place=insert.table.span, hint="another number of columns")
     where = (
-        translate_expression(insert.where, strict_cast=strict, source_alias=insert.source_alias)
+        translate_expression(insert.where, strict_cast=strict, source_alias=insert.source_alias, sides=sides)
         if insert.where
         else None
     )
@@ -124,14 +127,14 @@ def _streaming_job(statement: CreateJob) -> StreamingJobDefinition:
     )
 
 
-def _selected(item: SelectItem, strict: bool, alias: str | None) -> MappedColumn:
+def _selected(item: SelectItem, strict: bool, alias: str | None, sides: tuple[str, ...]) -> MappedColumn:
     if item.is_star:
         owner = item.expression.text.removesuffix("*").rstrip(". ").strip("`")
         if owner and owner.lower() != (alias or "").lower():
             msg = f"{item.expression.text} are not columns of the source"
             raise NotSupportedError(msg, place=item.expression.span, hint="unknown source")
         return MappedColumn(name=None, is_star=True)
-    made = translate_expression(item.expression, strict_cast=strict, source_alias=alias)
+    made = translate_expression(item.expression, strict_cast=strict, source_alias=alias, sides=sides)
     return MappedColumn(name=item.alias or (made.columns[0] if made.is_column else None), expression=made)
 
 

@@ -22,6 +22,7 @@ from lading.sql.properties.jobs import StreamingJobProperties, read_job_properti
 from lading.sql.properties.routine import read_routine_properties
 from lading.sql.statements.definitions import MappedColumn
 from lading.sql.statements.jobs import CreateJob, CreateRoutineLoad
+from lading.sql.statements.joins import check_join, join_spec
 from lading.sql.statements.parts import LoadClauses, SelectItem, SourceFunction
 from lading.sql.syntax.masking import drop_secrets
 from lading.sql.syntax.parse import parse_statement
@@ -72,6 +73,7 @@ def _job_load(statement: CreateJob) -> LoadSpec:
     window, columns = split_windows(insert) if insert.group_by else (None, tuple(map(_selected, insert.items)))
     if window is not None:
         check_window(window, properties.watermark, properties.dedup)
+    check_join(insert, properties.dedup)
     return LoadSpec(
         name=statement.name,
         target=str(insert.table),
@@ -103,6 +105,7 @@ def _job_load(statement: CreateJob) -> LoadSpec:
         dedup=properties.dedup,
         listening=properties.listening,
         window=window,
+        join=None if insert.join is None else join_spec(insert.join),
     )
 
 
@@ -180,16 +183,20 @@ class TranslatedMapping:
     columns: tuple[MappedColumn, ...] | None
     preceding_filter: SparkExpression | None
     where: SparkExpression | None
+    on: SparkExpression | None = None
+    """The condition of a join."""
 
 
 def translate_mapping(spec: LoadSpec) -> TranslatedMapping:
     """The expressions of a load, each for itself. Types are added where the table and the source are known."""
     mapping, strict = spec.mapping, spec.session.strict_cast
 
+    sides = sides_of(spec)
+
     def translated(text: str | None) -> SparkExpression | None:
         if text is None:
             return None
-        return translate_expression(text, strict_cast=strict, source_alias=mapping.source_alias)
+        return translate_expression(text, strict_cast=strict, source_alias=mapping.source_alias, sides=sides)
 
     columns = mapping.columns
     return TranslatedMapping(
@@ -201,4 +208,10 @@ def translate_mapping(spec: LoadSpec) -> TranslatedMapping:
         ),
         preceding_filter=translated(mapping.preceding_filter),
         where=translated(mapping.where),
+        on=translated(spec.join.on) if spec.join is not None else None,
     )
+
+
+def sides_of(spec: LoadSpec) -> tuple[str, ...]:
+    """What a load that joins calls its source and its table; nothing for others."""
+    return () if spec.join is None else (spec.mapping.source_alias or "", spec.join.alias)

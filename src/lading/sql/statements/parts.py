@@ -97,6 +97,16 @@ class SelectItem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TableJoin:
+    """[LEFT] JOIN table AS alias ON condition: rows of the source are looked up in a table."""
+
+    table: QualifiedName
+    alias: str
+    on: Expression
+    is_left: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class InsertSelect:
     """INSERT INTO table (columns) SELECT … FROM source WHERE …: what a streaming job does for ever."""
 
@@ -106,6 +116,7 @@ class InsertSelect:
     items: tuple[SelectItem, ...]
     source: SourceFunction
     source_alias: str | None = None
+    join: TableJoin | None = None
     where: Expression | None = None
     group_by: tuple[Expression, ...] = ()
     """A window and keys. Empty: rows are loaded as they are."""

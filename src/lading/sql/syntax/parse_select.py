@@ -9,6 +9,7 @@ from lading.sql.expressions.dialect import parse_expression_tree
 from lading.sql.expressions.mapping import check_rowwise
 from lading.sql.statements.parts import Expression, InsertSelect, SelectItem, SourceFunction
 from lading.sql.syntax.cursor import Cursor
+from lading.sql.syntax.parse_join import parse_join
 from lading.sql.syntax.spans import Span
 from lading.sql.syntax.tokens import Kind, tokenize
 
@@ -54,6 +55,7 @@ def parse_insert(cursor: Cursor) -> InsertSelect:
     cursor.expect("FROM")
     source = _source(cursor)
     alias = _alias(cursor)
+    join = parse_join(cursor, alias)
     if not cursor.sees("GROUP"):
         _only_source(cursor)
     where = _where(cursor) if cursor.accept("WHERE") else None
@@ -68,6 +70,7 @@ def parse_insert(cursor: Cursor) -> InsertSelect:
         items=tuple(items),
         source=source,
         source_alias=alias,
+        join=join,
         where=where,
         group_by=group_by,
         having=having,

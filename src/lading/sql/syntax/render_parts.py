@@ -92,6 +92,9 @@ def insert_text(insert: InsertSelect) -> str:
         f"SELECT {', '.join(_item(item) for item in insert.items)}",
         f"FROM {function_text(insert.source)}{alias}",
     ]
+    if insert.join is not None:
+        word, name = "LEFT JOIN" if insert.join.is_left else "JOIN", name_text(insert.join.table)
+        lines.append(f"{word} {name} AS {quoted_name(insert.join.alias)} ON {insert.join.on.text}")
     if insert.where is not None:
         lines.append(f"WHERE {insert.where.text}")
     if insert.group_by:

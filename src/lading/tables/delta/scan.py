@@ -43,22 +43,23 @@ def scan_rows(storage: ObjectStore, options: S3Access) -> pa.Table:
     return pa.concat_tables(parts) if parts else schema.empty_table()
 
 
-def snapshot_of(storage: ObjectStore, options: S3Access) -> Snapshot:
-    """The files of the newest version, and the values of their partitions as the log has them."""
-    table = load_table(storage, options)
+def snapshot_of(table: deltalake.DeltaTable, storage: ObjectStore) -> Snapshot:
+    """The files of the loaded version, and the values of their partitions as the log has them."""
     _refuse_deletion_vectors(storage, table)
     schema = pa.schema(table.schema().to_arrow())
     actions = _add_actions(storage, table)
     files = tuple(unquote(action["path"]) for action in actions)
     fields = [schema.field(name) for name in table.metadata().partition_columns]
+    size = sum(action["size_bytes"] for action in actions)
     if not fields:
-        return Snapshot(files=files, schema=schema)
+        return Snapshot(files=files, schema=schema, size_bytes=size)
     values = {
         field.name: pa.array([action.get(_PARTITION + field.name) for action in actions], field.type)
         for field in fields
     }
     constants = pa.table(values, schema=pa.schema(fields)) if files else pa.schema(fields).empty_table()
-    return Snapshot(files=files, schema=schema, constants=constants, is_plain=_are_plain(files, constants))
+    is_plain = _are_plain(files, constants)
+    return Snapshot(files=files, schema=schema, constants=constants, is_plain=is_plain, size_bytes=size)
 
 
 def _are_plain(files: Sequence[str], constants: pa.Table) -> bool:

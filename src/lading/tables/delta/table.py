@@ -20,6 +20,7 @@ from lading.tables.bills import StoredBills
 from lading.tables.delta.actions import entry_key, render_entry
 from lading.tables.delta.features import check_appendable
 from lading.tables.delta.heads import check_accepted, check_not_restored, end_of, head_of
+from lading.tables.delta.library import load_table
 from lading.tables.delta.log import LogTail
 from lading.tables.delta.maintenance import look_after_log
 from lading.tables.delta.removed import find_removals
@@ -135,7 +136,23 @@ class DeltaLakeTable:
         return list_files(self.storage, self._options)
 
     def snapshot(self) -> Snapshot:
-        return snapshot_of(self.storage, self._options)
+        return snapshot_of(load_table(self.storage, self._options), self.storage)
+
+    def snapshot_name(self) -> str:
+        self._tail.refresh()
+        return str(self._tail.version)
+
+    def snapshot_named(self, name: str) -> Snapshot | None:
+        self._tail.refresh()
+        if int(name) > self._tail.version:
+            return None
+        try:
+            table = load_table(self.storage, self._options, version=int(name))
+        except StorageError:
+            # Its log was cleaned up. A storage that does not answer raises here, too: the newest version tells.
+            load_table(self.storage, self._options)
+            return None
+        return snapshot_of(table, self.storage)
 
     def removals(self, paths: Collection[str]) -> Removals:
         self._tail.refresh()

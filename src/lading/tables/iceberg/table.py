@@ -7,6 +7,7 @@ from datetime import datetime
 
 import pyarrow as pa
 from pyiceberg.catalog import Catalog
+from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 
 from lading.clock import Clock, SystemClock
@@ -144,15 +145,32 @@ class IcebergTable:
 
     def snapshot(self) -> Snapshot:
         table = self._load()
+        return self._snapshot(table, None, table.metadata.schema())
+
+    def snapshot_name(self) -> str:
+        metadata = self._load().metadata
+        return f"{metadata.current_snapshot_id or 0}-{metadata.current_schema_id}"
+
+    def snapshot_named(self, name: str) -> Snapshot | None:
+        table, (number, _, version) = self._load(), name.rpartition("-")
+        schema = next((each for each in table.metadata.schemas if each.schema_id == int(version)), None)
+        if schema is None or (int(number) and table.snapshot_by_id(int(number)) is None):
+            return None
+        if not int(number):
+            return Snapshot(files=(), schema=numbered_arrow_schema(schema))
+        return self._snapshot(table, int(number), schema)
+
+    def _snapshot(self, table: Table, number: int | None, columns: Schema) -> Snapshot:
         with translated(self._handle.what):
-            tasks = list(table.scan().plan_files())
+            tasks = list(table.scan(snapshot_id=number).plan_files())
         if any(task.delete_files for task in tasks):
             msg = f"The Iceberg {self._handle.what} has delete files, which Lading does not apply when it reads"
             todo = "Read it with another engine, or rewrite its data files (rewrite_data_files)."
             raise TableError(msg, left="Nothing was changed.", todo=todo)
         files = tuple(self._checked_path(task.file.file_path) for task in tasks)
-        schema = numbered_arrow_schema(table.metadata.schema())
-        return Snapshot(files=files, schema=schema, is_plain=not has_reused_names(table.metadata))
+        schema = numbered_arrow_schema(columns)
+        size = sum(task.file.file_size_in_bytes for task in tasks)
+        return Snapshot(files=files, schema=schema, is_plain=not has_reused_names(table.metadata), size_bytes=size)
 
     def removals(self, paths: Collection[str]) -> Removals:
         table = self._load()

@@ -58,7 +58,8 @@ def snapshot_of(storage: ObjectStore, files: Sequence[DataFile], schema: PaimonS
         }
         if renamed:
             raise _unreadable(storage.uri, "files in which a column had another name")
-    return Snapshot(files=tuple(file.path for file in files), schema=schema.arrow)
+    size = sum(file.entry.file.file_size for file in files)
+    return Snapshot(files=tuple(file.path for file in files), schema=schema.arrow, size_bytes=size)
 
 
 def _unreadable(where: str, what: str) -> TableError:

@@ -123,6 +123,19 @@ class PaimonTable:
         files = self._data_files()
         return snapshot_of(self.storage, files, self._schemas.newest(), self._schemas)
 
+    def snapshot_name(self) -> str:
+        self._heads.refresh()
+        return f"{self._line.version}-{self._schemas.newest().id}"
+
+    def snapshot_named(self, name: str) -> Snapshot | None:
+        number, _, version = name.rpartition("-")
+        found, schema = self._line.read(int(number)) if int(number) else None, self._schemas.get_schema(int(version))
+        if found is None:
+            return Snapshot(files=(), schema=schema.arrow) if not int(number) else None
+        files = self._manifests().files(found)
+        check_readable(found, files, self.location, self._options)
+        return snapshot_of(self.storage, files, schema, self._schemas)
+
     def removals(self, paths: Collection[str]) -> Removals:
         self._heads.refresh()
         manifests, lowest = self._manifests(), self._line.version + 1

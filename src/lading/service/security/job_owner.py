@@ -1,0 +1,69 @@
+"""Who a job reads other tables for: the user who wrote its join. Their rights are asked before each batch."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+
+from lading.errors import DeniedError, UnknownOutcomeError
+from lading.ids import JobId
+from lading.service.security.privileges import Identity, Rights
+from lading.service.security.users import Access
+from lading.store.protocols import MetadataStore
+
+_PREFIX = "owner/"
+
+
+def keep_owner(store: MetadataStore, job_id: JobId, identity: Identity) -> None:
+    """Remember who wrote the join of a job. Nothing is kept of root, who may read everything."""
+    if identity.is_root:
+        store.drop_setting(_PREFIX + job_id)
+        return
+    kept = {
+        "user": identity.user,
+        "created_at": identity.created_at.isoformat() if identity.created_at else None,
+        "roles": identity.roles,
+        "is_from_directory": identity.is_from_directory,
+    }
+    store.write_setting(_PREFIX + job_id, json.dumps(kept))
+
+
+@contextmanager
+def owned_by(store: MetadataStore, job_id: JobId, identity: Identity) -> Iterator[None]:
+    """Within this a join is changed, which is the user's from then on; when that fails it stays whose it was.
+
+    Dies within: the old join may be the new user's. If they may not read its table the job stops and says so.
+    """
+    before = store.read_setting(_PREFIX + job_id)
+    keep_owner(store, job_id, identity)
+    try:
+        yield
+    except UnknownOutcomeError:
+        raise  # It may have landed.
+    except BaseException:
+        store.write_setting(_PREFIX + job_id, before or "")
+        raise
+
+
+def owner_rights(store: MetadataStore, access: Access, job_id: JobId) -> Rights | None:
+    """What that user may do now; None: everything. Raises DeniedError when there is no such user any more."""
+    kept = store.read_setting(_PREFIX + job_id)
+    if not kept:
+        return None
+    body = json.loads(kept)
+    created_at = datetime.fromisoformat(body["created_at"]) if body["created_at"] else None
+    identity = Identity(
+        user=body["user"],
+        created_at=created_at,
+        roles=tuple(body["roles"]),
+        is_from_directory=body["is_from_directory"],
+    )
+    if (created_at is not None or identity.is_from_directory) and not access.is_current(identity):
+        msg = f"The job joins with a table for user '{identity.user}', who was dropped"
+        todo = (
+            "Somebody who may SELECT from the table can ALTER the join, which is theirs then; or create the job again."
+        )
+        raise DeniedError(msg, left="Nothing was read or committed.", todo=todo, user=identity.user)
+    return access.rights(identity)

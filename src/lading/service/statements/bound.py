@@ -1,0 +1,25 @@
+"""Names as a session means them, written out: a job means the same in every session."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lading.service.session import Session
+from lading.sql.statements.parts import InsertSelect, QualifiedName
+
+
+def database_of(session: Session, name: QualifiedName) -> str:
+    """The database that a name means."""
+    return name.db if name.db is not None else session.database
+
+
+def bound_names(session: Session, insert: InsertSelect) -> InsertSelect:
+    """The same with the columns that it fills by name: those that others add to the table later are not among them."""
+    insert = replace(insert, table=replace(insert.table, db=database_of(session, insert.table)))
+    if insert.join is not None:
+        table = replace(insert.join.table, db=database_of(session, insert.join.table))
+        insert = replace(insert, join=replace(insert.join, table=table))
+    if insert.columns:
+        return insert
+    target = session.lading.catalog.open_table(insert.table.db or "", insert.table.name)
+    return replace(insert, columns=tuple(target.schema().names))
