@@ -26,6 +26,7 @@ from lading.model.codec import decode, encode
 from lading.pipeline.mapping import BUCKET, NOTE
 from lading.pipeline.notes import binaries, parse_bad
 from lading.pipeline.sealing import Sealed, new_key, with_key
+from lading.pipeline.session import DEFAULTS
 from lading.pipeline.stager import failed_batch
 from lading.pipeline.state.files import ROW, StatePlace, StateWriter, read_state_file
 from lading.pipeline.tasks import Writer
@@ -34,6 +35,9 @@ from lading.settings import lent_variables
 RANK_BITS = 40
 """The place of a row in a batch: that of its split, and in so many bits its place in it."""
 TABLE, STATE, LEFT, NOTHING, BAD_RESULT = 0, 1, 2, 3, 4
+MOST_TASKS = 64
+"""As many as there are buckets of keys."""
+_TASKS = "spark.sql.shuffle.partitions"
 FATE = "__fate"
 """What a merging task does with a row: write it to the table and remember it, only remember it, or decide later."""
 
@@ -101,6 +105,8 @@ class StateJobs:
     def collect(self, rows: DataFrame, key: str) -> list[Any]:
         """Run it. Raises StageError."""
         context = self.spark.sparkContext
+        if context.getConf().get(_TASKS) == DEFAULTS[_TASKS]:  # Else somebody said how many they want.
+            self.spark.conf.set(_TASKS, min(MOST_TASKS, max(2, context.defaultParallelism)))
         context.setLocalProperty("spark.scheduler.pool", self.pool)
         context.setJobGroup(self.group, "merging with the state")
         try:
