@@ -64,7 +64,7 @@ class Story:
     def put(self, files: int) -> None:
         """Files of rows that are at most half a minute behind the newest; every third row was sent before."""
         for _ in range(files):
-            rows = []
+            rows: list[tuple[int, str, str, int]] = []
             for _ in range(ROWS):
                 number = len(self._rows) + len(rows)
                 second = max(0, number - self._rng.randrange(30))

@@ -161,7 +161,10 @@ def test_a_state_file_that_somebody_cut_stops_the_job_with_what_to_do(desk: Desk
     put(desk, "a.csv", "1,2026-01-01 12:00:00")
     desk.run()
     [file] = (Path(desk.lading.catalog.open_table("shop", "t").location)).rglob("state/*-s-*.parquet")
+    assert desk.lading.verify("j").is_clean
     file.write_bytes(file.read_bytes()[:-1])
+    [finding] = desk.lading.verify("j").findings
+    assert re.fullmatch(r"CORRUPT: the state file _lading/.*\.parquet is not what was written", finding)
     put(desk, "b.csv", "1,2026-01-01 12:00:01", "2,2026-01-01 12:00:00")
     runner = desk.lading.runner(desk.lading.job("j").job_id)
     runner.run_once()

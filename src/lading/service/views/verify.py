@@ -6,6 +6,7 @@ tell of is LOSS when it is complete, and GONE when it is not.
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,6 +17,8 @@ from lading.errors import HeadLostError, JobStateError
 from lading.jobs.record import JobRecord
 from lading.model.batch import StagedFile
 from lading.model.bill import Bill
+from lading.model.manifests import parse_manifest
+from lading.model.state import StateRef
 from lading.model.tally import Tally
 from lading.storage.store import open_store
 from lading.tables.base import LakeTable, Removals
@@ -71,6 +74,7 @@ def verify_job(record: JobRecord, table: LakeTable) -> Verdict:
     gone = {file.path: file for file in named if file.path not in there}
     removals = table.removals(set(gone)) if gone else Removals(is_complete=True)
     findings = [*_totals(lineage), *_doubles(named, there), *_losses(gone, removals), *_content(named, there, table)]
+    findings += _state(lineage[-1].state, table)
     return Verdict(
         job=record.name,
         bills=len(lineage),
@@ -132,3 +136,27 @@ def _content(named: list[StagedFile], there: Counter[str], table: LakeTable) -> 
             if rows != file.rows:
                 found.append(f"CORRUPT: {file.path} holds {rows} rows, its bill says {file.rows}")
     return found
+
+
+def _state(state: StateRef | None, table: LakeTable) -> list[str]:
+    """What the job keeps between batches: every file that the newest bill stands for, whole."""
+    if state is None:
+        return []
+    objects = open_store(table.location, table.writer_spec().options)
+    content = objects.get(state.manifest)
+    if (fault := _fault(content, state.digest)) or content is None:
+        return [f"CORRUPT: the manifest of the state, {state.manifest}, {fault}"]
+    found, rows = [], 0
+    for file in parse_manifest(content, where=state.manifest).files:
+        rows += file.rows
+        if fault := _fault(objects.get(file.path), file.digest):
+            found.append(f"CORRUPT: the state file {file.path} {fault}")
+    if rows != state.rows:
+        found.append(f"CORRUPT: the manifest of the state has {rows} rows, its bill says {state.rows}")
+    return found
+
+
+def _fault(content: bytes | None, digest: str) -> str:
+    if content is None:
+        return "is gone"
+    return "" if hashlib.sha256(content).hexdigest() == digest else "is not what was written"
