@@ -16,9 +16,13 @@ from pyspark.sql import SparkSession
 
 from lading.errors import LadingError, SqlError
 from lading.tables.registry import kind_of
+from lading.testing.kinesis.server import KinesisServer
+from lading.testing.marked import secret
 from tests.service.conftest import Desk
 from tests.service.join_rig import CSV, Dimension, bills, create, put, reason, rows_of
+from tests.service.test_selected_streams import Selected
 from tests.tables.optional import skip_without
+from tests.tables.s3_server import S3Server
 
 
 def test_rows_are_looked_up_multiply_and_are_counted_once(desk: Desk) -> None:
@@ -198,3 +202,32 @@ def test_the_example_of_the_page_runs(desk: Desk) -> None:
     assert sorted(row[:2] for row in pl.read_delta(there.location).rows()) == [(1, "Home"), (2, None)]
     desk.sql("PAUSE JOB WHERE jobName = 'named_clicks'")
     desk.sql(change)
+
+
+def test_records_of_a_stream_are_joined_with_a_table(desk: Desk, kinesis: KinesisServer) -> None:
+    Dimension(desk).add((1, "home", 1))
+    desk.sql("CREATE TABLE t (id BIGINT, title STRING, shard STRING) USING delta")
+    stream = Selected(kinesis, desk)
+    stream.put({"id": 1, "page": 1}, {"id": 2, "page": 2}, {"id": 3, "page": "x"})
+    stream.create("s.id, d.title, s._shard", "AS s LEFT JOIN pages AS d ON s.page = d.id")
+    desk.run()
+    assert [row[:2] for row in rows_of(desk)] == [(1, "home"), (2, None), (3, None)]
+    assert all(row[2].startswith("shardId-") for row in rows_of(desk))
+
+
+def test_a_table_in_a_bucket_is_joined_with(desk: Desk, s3: S3Server) -> None:
+    bucket = s3.make_bucket()
+    reach = f'"s3.endpoint"="{s3.endpoint}", "s3.region"="us-east-1", "use_path_style"="true"'
+    keys = f'"s3.access_key"="{secret("dim")}", "s3.secret_key"="{secret("dim")}"'
+    place = f"LOCATION 's3://{bucket}/lake/pages' TBLPROPERTIES ({reach}, {keys})"
+    desk.sql(f"CREATE TABLE pages (id BIGINT, title STRING) USING delta PARTITIONED BY (title) {place}")
+    (desk.path / "dim").mkdir()
+    (desk.path / "dim" / "a.csv").write_text("id,title\n1,home\n2,cart\n")
+    desk.sql(
+        f'CREATE JOB fill ON STREAMING DO INSERT INTO pages SELECT * FROM FILE("uri"="{desk.path}/dim/*.csv", {CSV})'
+    )
+    desk.run()
+    create(desk)
+    put(desk, "a.csv", "1,1", "2,2", "3,3")
+    desk.run()
+    assert rows_of(desk) == [(1, "1", "home"), (2, "2", "cart")]

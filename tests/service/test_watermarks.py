@@ -16,6 +16,9 @@ from lading.errors import SqlError
 from lading.failpoints import arm, disarm_all
 from lading.ids import Token
 from lading.model.batch import BatchPlan
+from lading.sql.statements.definitions import define_streaming_job
+from lading.sql.statements.jobs import CreateJob
+from lading.sql.syntax.parse import parse_statements
 from tests.service.conftest import Desk
 
 CSV = '"format"="csv_with_names", "column_separator"=","'
@@ -196,7 +199,10 @@ def test_a_job_goes_back_to_a_commit_with_its_state(desk: Desk) -> None:
 def test_the_example_of_the_page_runs(desk: Desk) -> None:
     page = (Path(__file__).parents[2] / "docs" / "state.md").read_text().replace("/data/clicks", str(desk.inbox))
     page = page.replace("/data/views", str(desk.inbox / "views"))
-    create_all, windows, move = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
+    create_all, windows, sessions, move = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
+    for statement in parse_statements(sessions):
+        if isinstance(statement, CreateJob):  # There is no broker.
+            define_streaming_job(statement)
     desk.sql(create_all)
     clicks = ["1,/a,2026-01-01 12:00:00", "2,/b,2026-01-01 12:00:00", "1,/a,2026-01-01 12:00:00"]
     desk.put("2026-08-01.csv", clicks, header="id,page,at")
