@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,10 @@ import pytest
 from lading.errors import DeniedError, SecretError, SqlError
 from lading.testing.marked import secret
 from tests.service.listener_rig import CSV, IDLE, ClockedDesk
+from tests.service.routine_fakes import Desk, bench
+from tests.service.routine_words import KAFKA
+
+__all__ = ["bench"]
 
 
 @pytest.fixture
@@ -115,3 +120,18 @@ def test_a_user_cannot_have_the_service_call_its_own_network(plain: ClockedDesk)
     )
     with pytest.raises(DeniedError, match=r"listener\.h\.url = 127\.0\.0\.1 is an address in the private network"):
         ann.sql(job)
+
+
+def test_a_routine_load_has_listeners_too(bench: Desk) -> None:
+    bench.sql(f"CREATE ROUTINE LOAD j ON t PROPERTIES({IDLE}, 'listener.m.type'='success_file') {KAFKA.format('')}")
+    bench.run()
+    statistic = json.loads(bench.show()["Statistic"])
+    assert statistic | {"openPartitions": 0, "pendingNotices": 0, "rowsAfterDone": 0} == statistic
+    bench.sql("PAUSE ROUTINE LOAD FOR j")
+    with pytest.raises(SqlError, match=r"listener\.m\.type is 'pigeon'"):
+        bench.sql("ALTER ROUTINE LOAD FOR j PROPERTIES('listener.m.type'='pigeon')")
+    bench.sql("ALTER ROUTINE LOAD FOR j PROPERTIES('listener.d.type'='done_partition', 'listener.m.type'='')")
+    assert '"listener.d.type" = "done_partition"' in str(bench.sql("SHOW CREATE ROUTINE LOAD FOR j"))
+    plan = {str(what): str(how) for what, how in bench.sql("EXPLAIN ROUTINE LOAD j")}
+    assert plan["listener d"] == "done_partition"
+    assert "listener m" not in plan

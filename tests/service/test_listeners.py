@@ -102,9 +102,12 @@ def test_a_listener_that_fails_is_shown_and_tried_again_and_the_load_goes_on(
     assert desk.statistic()["failedListeners"] == {"hook": "The answer had status 503 (try 1)"}
     assert (desk.statistic()["pendingNotices"], len(hooks.requests), desk.show("Status")) == (1, 1, "RUNNING")
     assert desk.marks().keys() == {"dt=x"}  # Others are told meanwhile, and not held up.
+    runner = desk.lading.runner(desk.lading.job("j").job_id)
+    assert runner.is_idle()
     desk.load("b.csv", "2,x,2026-01-01 00:00:00")
     assert (len(hooks.requests), desk.ids("t")) == (1, [1, 2])  # It is left alone for ten seconds.
     desk.clock.sleep(10)
+    assert not runner.is_idle()  # A service that has nothing to read comes back for this.
     hooks.status, hooks.headers = 302, {"Location": hooks.url}
     desk.run()
     assert desk.statistic()["failedListeners"]["hook"].startswith("The answer had status 302, a redirect")

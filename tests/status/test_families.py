@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
+from lading.model.notices import ListenerFailure, ListeningSummary
 from lading.model.tally import RowCounts, Tally
 from lading.status.families import OTHER, JobFigures, derive_families
 from lading.status.lag import Lag, LagUnit
@@ -27,6 +29,15 @@ def test_rows_are_counted_by_fate() -> None:
     assert found["lading_rows"] == {(*ONE, fate): count for fate, count in fates.items()}
     assert found["lading_batches"] == {(*ONE, "failed"): 3}
     assert found["lading_job_state"] == {(*ONE, "RUNNING"): 1}
+
+
+def test_jobs_with_listeners_show_what_is_open_pending_and_failing() -> None:
+    failure = ListenerFailure(listener="a", tries=2, error="no answer", at=NOW)
+    known = ListeningSummary(open=1, pending=2, marked=3, late_rows=4, failures=(failure,))
+    found = samples(replace(figures(), listening=known))
+    names = ("partitions_open", "listener_notices_pending", "partitions_done", "rows_after_done", "listeners_failing")
+    assert [found[f"lading_{name}"] for name in names] == [{ONE: 1}, {ONE: 2}, {ONE: 3}, {ONE: 4}, {ONE: 1}]
+    assert samples(figures())["lading_partitions_open"] == {}
 
 
 def test_a_lag_has_the_name_of_its_unit() -> None:

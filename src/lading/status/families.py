@@ -219,13 +219,13 @@ _MEASURES: tuple[_Measure, ...] = (
         values=lambda job: _one(job.listening.open if job.listening is not None else None),
     ),
     _Measure(
-        name="lading_partitions_done_total",
+        name="lading_partitions_done",
         kind="counter",
         help="How often a partition was done, for jobs with listeners.",
         values=lambda job: _one(job.listening.marked if job.listening is not None else None),
     ),
     _Measure(
-        name="lading_rows_after_done_total",
+        name="lading_rows_after_done",
         kind="counter",
         help="Rows that came to a partition after it was done.",
         values=lambda job: _one(job.listening.late_rows if job.listening is not None else None),
