@@ -16,9 +16,6 @@ from lading.errors import SqlError
 from lading.failpoints import arm, disarm_all
 from lading.ids import Token
 from lading.model.batch import BatchPlan
-from lading.sql.statements.definitions import define_streaming_job
-from lading.sql.statements.jobs import CreateJob
-from lading.sql.syntax.parse import parse_statements
 from tests.service.conftest import Desk
 
 CSV = '"format"="csv_with_names", "column_separator"=","'
@@ -85,7 +82,10 @@ def test_a_row_that_comes_twice_is_loaded_once_also_after_a_restart(desk: Desk) 
     assert (told["duplicateRows"], told["stateRows"]) == (3, 4)
     assert isinstance(told["stateBytes"], int)
     plan = {str(what): str(how) for what, how in desk.sql("EXPLAIN JOB j")}
-    assert plan["watermark"] == "at less 3600 s; partitions are idle after 300 s; late rows: quarantine"
+    assert plan["watermark"] == (
+        "at less 3600 s; partitions are idle after 300 s; late rows: quarantine; "
+        "not moved by rows over 86400 s ahead of the clock"
+    )
     assert plan["kept"] == "keys (id) until the watermark is 7200 s past their event time"
 
 
@@ -200,9 +200,6 @@ def test_the_example_of_the_page_runs(desk: Desk) -> None:
     page = (Path(__file__).parents[2] / "docs" / "state.md").read_text().replace("/data/clicks", str(desk.inbox))
     page = page.replace("/data/views", str(desk.inbox / "views"))
     create_all, windows, sessions, move = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
-    for statement in parse_statements(sessions):
-        if isinstance(statement, CreateJob):  # There is no broker.
-            define_streaming_job(statement)
     desk.sql(create_all)
     clicks = ["1,/a,2026-01-01 12:00:00", "2,/b,2026-01-01 12:00:00", "1,/a,2026-01-01 12:00:00"]
     desk.put("2026-08-01.csv", clicks, header="id,page,at")
@@ -214,10 +211,13 @@ def test_the_example_of_the_page_runs(desk: Desk) -> None:
         (desk.inbox / "views" / name).write_text("\n".join(["at,page,visitor,ms", *rows]))
         os.utime(desk.inbox / "views" / name, (0, 0))  # It has settled.
     desk.sql(windows)
+    desk.sql(sessions)
     desk.run()
     desk.run()
     [row] = desk.lading.catalog.open_table("shop", "per_minute").scan().to_pylist()
     assert tuple(row.values())[1:] == ("/a", 2, 2, 20.5)
+    visits = desk.lading.catalog.open_table("shop", "visits").scan().to_pylist()
+    assert sorted(tuple(row.values())[2:] for row in visits) == [("ann", 1, '["/a"]'), ("bob", 2, '["/a","/b"]')]
     to_commit, to_file = move.split(";\n")[:2]
     desk.sql("PAUSE JOB WHERE jobName = 'clicks'")
     desk.sql(to_commit.replace("COMMIT 17", "COMMIT 0"))

@@ -39,7 +39,7 @@ from lading.commit.settle import commit_and_settle, fenced
 from lading.commit.steps import Steps
 from lading.commit.telling import Teller
 from lading.commit.unchanged import check_unchanged
-from lading.commit.watermark import advance_watermark
+from lading.commit.watermark import advance_watermark, latest_time
 from lading.errors import BudgetError, HeadLostError, JobStateError, RolledBackError, StageError
 from lading.ids import Incarnation, NewToken
 from lading.model.batch import BatchPlan, Report, StagedFile
@@ -137,7 +137,8 @@ class Coordinator:
         world = self._world
         planned_at = world.clock.now()
         base = self._read_base()
-        plan = self.planned = world.planner.plan(base.positions, self.job.limits)
+        found = world.planner.plan(base.positions, self.job.limits)
+        plan = self.planned = replace(found, latest_us=latest_time(self.job.watermark, planned_at))
         yield "plan.after"
         is_due = self._lets_watermark_go(base, plan, planned_at) or has_due_state(base)
         if not plan.splits and not plan.gaps and not is_due and not self.teller.is_news(base, planned_at):

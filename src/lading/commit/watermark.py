@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from lading.model.batch import Report
 from lading.model.job import WatermarkRule
 from lading.model.positions import PartitionState, Positions
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def advance_watermark(
@@ -40,6 +42,16 @@ def advance_watermark(
         found = min(times) - rule.delay_us
         watermark = found if watermark is None else max(watermark, found)
     return replace(after, partitions=partitions, watermark_us=watermark)
+
+
+def latest_time(rule: WatermarkRule | None, planned_at: datetime) -> int | None:
+    """The latest event time that may move the watermark, for a batch that is planned now. None: any may.
+
+    One row of the year 9999 would make every other row late, for ever.
+    """
+    if rule is None or rule.max_future_us is None:
+        return None
+    return (planned_at - _EPOCH) // timedelta(microseconds=1) + rule.max_future_us
 
 
 def _noted(state: PartitionState, reports: Sequence[Report], now: datetime) -> PartitionState:

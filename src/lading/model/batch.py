@@ -62,6 +62,8 @@ class BatchPlan:
     gaps: tuple[Gap, ...] = ()
     joined: tuple[JoinedTable, ...] = ()
     """What the bill before says of tables that rows are joined with."""
+    latest_us: int | None = None
+    """Rows of later event times are loaded, and do not move the watermark. None: all do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +115,7 @@ class Report:
     source_bytes: int = 0
     lag_ms: int | None = None
     event_us: int | None = None
-    """The largest event time of the rows that it loaded."""
+    """The largest event time of the rows that it loaded, without those that are too far ahead of the clock."""
     marks: Mapping[str, str] = field(default_factory=dict)
     quarantine: tuple[str, ...] = ()
     """Where the bad rows of this split were put."""

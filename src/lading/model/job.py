@@ -26,6 +26,8 @@ class WatermarkRule:
     """So much later than others a row may come."""
     idle_s: float | None = None
     """After so long without anything to read a partition no longer holds the others back. None: it always does."""
+    max_future_us: int | None = None
+    """Rows that are further ahead of the clock, when their batch is planned, do not move it. None: all do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

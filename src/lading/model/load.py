@@ -131,6 +131,8 @@ class WatermarkSpec:
     delay_s: float = 0.0
     idle_s: float = 300.0
     """After so long a partition with nothing left to read does not hold the others back. 0: it always does."""
+    max_future_s: float = 86_400.0
+    """Rows that are further ahead of the clock than this do not move the watermark. 0: all do."""
     late_rows: str = "QUARANTINE"
     """What becomes of a row behind the watermark: QUARANTINE keeps it, DROP only counts it."""
 

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 NOTE = "__note"
 """What Spark carries instead: null, or one letter for what the row is, and then what is to be said."""
 _RESERVED = re.compile(
-    r"__(?:file|row|raw|error|note|where|selected|undecided|unread|reason|watermark|event|bucket|line|matched|[svcj]\d+)",
+    r"__(?:file|row|raw|error|note|where|selected|undecided|unread|reason|watermark|event|bucket|fate|line|matched|"
+    r"[svcj]\d+)",
     re.IGNORECASE,
 )
 LINE = "__line"

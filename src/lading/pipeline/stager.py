@@ -137,7 +137,7 @@ class SparkStager:
         # Split numbers index the tuple that tasks are given.
         splits = tuple(sorted(plan.splits, key=lambda split: split.number))
         try:
-            rows = self._run(self._tools(splits, plan.positions.watermark_us), len(splits))
+            rows = self._run(self._tools(splits, plan), len(splits))
         except (Py4JError, Py4JJavaError, PySparkException) as error:
             found = _LONG_ROWS.search(str(error))
             if found is None:
@@ -148,13 +148,14 @@ class SparkStager:
             return self._stage_in_time(plan)
         return [decode(Report, json.loads(row[0]), where="a task's report") for row in rows]
 
-    def _tools(self, splits: tuple[Split, ...], watermark_us: int | None) -> TaskTools:
+    def _tools(self, splits: tuple[Split, ...], plan: BatchPlan) -> TaskTools:
         return replace(
             self._stage.tools,
             splits=splits,
             batch_id=f"{self._new_token():016x}",
             max_records=self._max_records,
-            watermark_us=watermark_us,
+            watermark_us=plan.positions.watermark_us,
+            latest_us=plan.latest_us,
         )
 
     def _session_of_job(self) -> SparkSession:

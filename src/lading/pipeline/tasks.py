@@ -65,6 +65,8 @@ class TaskTools:
     """The rows go to a spool and are merged with the state of the job, before anything of them is in the table."""
     watermark_us: int | None = None
     """That of the bill before: rows of an earlier event time are late."""
+    latest_us: int | None = None
+    """Rows of a later event time do not move the watermark."""
     max_records: int = MAX_RECORDS
     identity: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Variables of the service's own identity in a cloud, for what has no keys of its own."""
@@ -146,8 +148,7 @@ class _Writing:
             good = batch.filter(pc.is_null(notes))
         if good.num_rows:
             if EVENT in good.schema.names:
-                latest = pc.max(good.column(EVENT)).as_py()
-                self._event_us = latest if self._event_us is None else max(latest, self._event_us)
+                self._note_times(good.column(EVENT))
             self._open_writer().write(self._placed(good, batch, notes).select(list(self._tools.columns)))
             self._loaded += good.num_rows
 
@@ -160,6 +161,13 @@ class _Writing:
         files = binaries([file.encode() for file, _ in told]).view(pa.string())
         lines = pa.Array.from_buffers(pa.int64(), len(told), [None, pa.py_buffer(array("q", (row for _, row in told)))])
         return good.append_column(FILE, files).append_column(LINE, lines)
+
+    def _note_times(self, times: pa.Array) -> None:
+        if self._tools.latest_us is not None:
+            times = times.filter(pc.less_equal(times, pa.scalar(self._tools.latest_us, pa.int64())))
+        latest = pc.max(times).as_py()
+        if latest is not None:
+            self._event_us = latest if self._event_us is None else max(latest, self._event_us)
 
     def _kept_row(self, note: bytes, since: int) -> None:
         """A row that goes to quarantine: it is bad, or late."""

@@ -16,6 +16,7 @@ from lading.testing.merger import Kept, ScriptedMerger, bucket_of
 from lading.testing.mutants import Patch, mutant
 from lading.testing.source import offset_of
 from lading.testing.stager import ScriptedStager
+from lading.testing.window_counter import Window, WindowCounter
 
 # ruff: noqa: SLF001 - a mutant replaces the inside of what it breaks
 
@@ -133,3 +134,40 @@ def _state_of_another_commit(patch: Patch) -> None:
         return StateChange(state=state or change.state, files=change.files, duplicates=change.duplicates)
 
     patch(ScriptedMerger, "merge", behind)
+
+
+@mutant("window-written-twice", "a window that was written is not kept")
+def _window_written_twice(patch: Patch) -> None:
+    patch(WindowCounter, "_live", lambda self, known, watermark: known)
+
+
+@mutant("window-closed-too-early", "a window closes when the watermark has reached its end")
+def _window_closed_too_early(patch: Patch) -> None:
+    def hasty(self: WindowCounter, window: Window, watermark: int | None) -> bool:
+        return watermark is not None and window[1] < watermark
+
+    patch(WindowCounter, "_is_closed", hasty)
+
+
+@mutant("window-closed-by-its-own-batch", "a window is written from what was committed before")
+def _window_closed_by_its_own_batch(patch: Patch) -> None:
+    merge = WindowCounter.merge
+
+    def eager(self: WindowCounter, plan: BatchPlan, reports: Sequence[Report], state: StateRef | None) -> StateChange:
+        times = [report.event_us for report in reports if report.event_us is not None]
+        reached = max((*times, plan.positions.watermark_us or 0))
+        ahead = replace(plan, positions=replace(plan.positions, watermark_us=reached))
+        return merge(self, ahead, reports, state)
+
+    patch(WindowCounter, "merge", eager)
+
+
+@mutant("results-without-their-state", "results and the state without them are committed together")
+def _results_without_their_state(patch: Patch) -> None:
+    merge = WindowCounter.merge
+
+    def behind(self: WindowCounter, plan: BatchPlan, reports: Sequence[Report], state: StateRef | None) -> StateChange:
+        change = merge(self, plan, reports, state)
+        return replace(change, state=state) if change.files else change
+
+    patch(WindowCounter, "merge", behind)

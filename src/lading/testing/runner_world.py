@@ -118,8 +118,7 @@ class RunnerWorld(World):
         """Put the job together, as large as its record says."""
         rows = max(1, int(ROWS * record.batch_scale))
         stager = WatchedStager(self.source, self._write, self.rng, faults=self.setting.faults / 3)
-        stager.runner = runner
-        stager.spool = self.objects if self.setting.horizon is not None else None
+        stager.runner, stager.spool = runner, self.objects if self.setting.keeps_state else None
         return SimulatedJob(self.new_coordinator(runner, stager, rows), rows)
 
     def new_coordinator(self, runner: Runner, stager: WatchedStager, rows: int = ROWS) -> Coordinator:
@@ -130,7 +129,7 @@ class RunnerWorld(World):
             limits=Limits(rows=rows),
             on_data_loss=self.setting.on_data_loss,
             watermark=self.setting.watermark,
-            keeps_state=self.setting.horizon is not None,
+            keeps_state=self.setting.keeps_state,
         )
         ports = CoordinatorPorts(
             table=self.table,
@@ -318,6 +317,7 @@ class RunnerWorld(World):
             cleaned=frozenset(self.cleaned),
             watermark=self.setting.watermark,
             horizon=self.setting.horizon,
+            window=self.setting.window,
             state_rows=self.objects.rows,
         )
 

@@ -86,7 +86,7 @@ def _schedules(seeds: Iterable[int]) -> Iterator[tuple[int, tuple[World, Finding
 
 
 def _setting(rng: Random) -> Setting:
-    return Setting(
+    setting = Setting(
         start=rng.choice(["LATEST", "LATEST", "TRIM_HORIZON"]),
         on_data_loss=rng.choice(["PAUSE", "CONTINUE"]),
         faults=rng.choice([0.0, 0.05, 0.2, 0.4]),
@@ -98,6 +98,9 @@ def _setting(rng: Random) -> Setting:
         watermark=(watermark := _watermark(rng)),
         horizon=rng.choice((None, 5, 40, 400)) if watermark is not None else None,
     )
+    if setting.watermark is not None and setting.horizon is None and setting.on_data_loss == "PAUSE":
+        setting.window = 4 if setting.trims else 30
+    return setting
 
 
 def _watermark(rng: Random) -> WatermarkRule | None:

@@ -20,6 +20,7 @@ from lading.model.tally import RowCounts, Tally
 from lading.testing.merger import Kept, keys_of
 from lading.testing.source import Row, ScriptedSource, offset_of
 from lading.testing.verdict import CORRUPT, DUP, LOSS, PROGRESS_MISMATCH, REORDER, STUCK, Findings
+from lading.testing.window_counter import check_written_once, due_results
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +65,7 @@ class Evidence:
     """Bills of these seqs were removed by other engines: views that had not followed them never will."""
     watermark: WatermarkRule | None = None
     horizon: int | None = None
+    window: int | None = None
     state_rows: Callable[[StateRef | None], list[Kept] | None] = lambda state: []
 
 
@@ -113,6 +115,7 @@ class _Walk:
         self._read: dict[str, list[tuple[int, int]]] = {}
         """What was read of each partition since an operator last moved it."""
         self._before: Bill | None = None
+        self._results: set[tuple[int, int, int]] = set()
 
     def run(self, lineage: list[Bill]) -> None:
         self._check_first(lineage[0])
@@ -249,7 +252,7 @@ class _Walk:
         watermark = self._before.positions.watermark_us
         loadable = [row for row in rows if row.fate_at(watermark) == "loaded"]
         first = loadable if self._evidence.horizon is None else self._first_rows(self._before, bill, loadable)
-        wanted = Counter(first)
+        wanted = Counter(first if self._evidence.window is None else self._due(self._before, bill, loadable))
         got: Counter[Row] = Counter()
         for file in bill.files:
             held = self._evidence.file_rows(file.path)
@@ -270,6 +273,12 @@ class _Walk:
         )
         told = f"seq {bill.seq} counts {bill.tally.rows}, recounted {counted}"
         self._findings.expect(bill.tally.rows == counted, PROGRESS_MISMATCH, told)
+
+    def _due(self, before: Bill, bill: Bill, rows: list[Row]) -> list[Row]:
+        kept = (self._evidence.state_rows(before.state), self._evidence.state_rows(bill.state))
+        due = due_results(self._evidence.window or 1, kept, before.positions.watermark_us, rows, self._findings)
+        check_written_once(self._results, bill.epoch, due, self._findings)
+        return due
 
     def _first_rows(self, before: Bill, bill: Bill, rows: list[Row]) -> list[Row]:
         """Those whose keys were not loaded within the horizon, by what the bill before says was loaded."""

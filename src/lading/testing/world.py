@@ -32,6 +32,7 @@ from lading.testing.source import Row, ScriptedSource
 from lading.testing.stager import ScriptedStager
 from lading.testing.verdict import STOPPED, STUCK, Findings
 from lading.testing.verifier import Evidence, Promises, Version, check_all_read, verify
+from lading.testing.window_counter import WindowCounter
 
 JOB_ID = JobId("00000000-0000-4000-8000-000000000001")
 MAX_QUIET_STEPS = 4000
@@ -93,8 +94,14 @@ class Setting:
     watermark: WatermarkRule | None = None
     horizon: int | None = None
     """Rows with the same keys are loaded once, within so much event time. None: all are."""
+    window: int | None = None
+    """Rows are counted by key and windows of so much event time. None: they are loaded."""
     has_neighbour: bool = False
     """A second job loads into the same table."""
+
+    @property
+    def keeps_state(self) -> bool:
+        return self.horizon is not None or self.window is not None
 
 
 @dataclass(slots=True)
@@ -139,16 +146,19 @@ class World:
     def make_stager(self) -> Stager:
         """What reads it."""
         stager = ScriptedStager(self.source, self.table.write_file, self.rng, faults=self.setting.faults / 3)
-        stager.spool = self.objects if self.setting.horizon is not None else None
+        stager.spool = self.objects if self.setting.keeps_state else None
         return stager
 
     def make_merger(self, write_file: Callable[[str, Sequence[Row]], None]) -> ScriptedMerger | None:
         """What merges its rows with the state, for jobs that have one."""
-        if self.setting.horizon is None:
+        if not self.setting.keeps_state:
             return None
-        merger = ScriptedMerger(self.objects, write_file, self.rng)
-        merger.horizon, merger.faults = self.setting.horizon, self.setting.faults / 6
+        made = ScriptedMerger if self.setting.window is None else WindowCounter
+        merger = made(self.objects, write_file, self.rng)
+        merger.horizon, merger.faults = self.setting.horizon or 0, self.setting.faults / 6
         merger.tasks = lambda: self.tasks
+        if isinstance(merger, WindowCounter):
+            merger.size = self.setting.window or 1
         return merger
 
     def make_limits(self) -> Limits:
@@ -166,7 +176,7 @@ class World:
             limits=self.make_limits(),
             on_data_loss=self.setting.on_data_loss,
             watermark=self.setting.watermark,
-            keeps_state=self.setting.horizon is not None,
+            keeps_state=self.setting.keeps_state,
         )
         outside = Outside(
             table=self.table,
@@ -271,6 +281,7 @@ class World:
             cleaned=frozenset(self.cleaned),
             watermark=self.setting.watermark,
             horizon=self.setting.horizon,
+            window=self.setting.window,
             state_rows=self.objects.rows,
         )
 

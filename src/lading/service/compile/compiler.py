@@ -21,7 +21,7 @@ from lading.pipeline.state.rules import StateRule
 from lading.pipeline.tasks import TaskTools
 from lading.service.compile.column_defaults import with_defaults
 from lading.service.compile.compiled import Compiled
-from lading.service.compile.event_time import state_rule, watermark_rule, with_event_time, with_state
+from lading.service.compile.event_time import check_names, state_rule, watermark_rule, with_event_time, with_state
 from lading.service.compile.joins import JoinSource, join_columns, join_rule, joined_source_load, map_joined_rows
 from lading.service.compile.listening import listen_rule
 from lading.service.compile.mapping import asked_columns, map_rows
@@ -177,6 +177,7 @@ def _rules(
         joined = join_rule(load, load.join, mapping, schema, lengths, target.joined, quarantine)
         return mapping, replace(joined, mapping=_written(joined.mapping, spec))
     if load.window is not None:
+        check_names(schema)
         mapping = map_window_rows(load, load.window, source, opened.knows)
         window = window_rule(load, load.window, mapping, schema, lengths)
         return mapping, replace(window, mapping=_written(window.mapping, spec))

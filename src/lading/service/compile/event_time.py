@@ -28,7 +28,11 @@ def watermark_rule(load: LoadSpec) -> WatermarkRule | None:
     spec = load.watermark
     if spec is None:
         return None
-    return WatermarkRule(delay_us=round(spec.delay_s * _MICROS), idle_s=spec.idle_s or None)
+    return WatermarkRule(
+        delay_us=round(spec.delay_s * _MICROS),
+        idle_s=spec.idle_s or None,
+        max_future_us=round(spec.max_future_s * _MICROS) or None,
+    )
 
 
 def with_event_time(mapping: RowMapping, load: LoadSpec, source: pa.Schema) -> RowMapping:
@@ -74,9 +78,7 @@ def state_rule(load: LoadSpec, target: pa.Schema, mapping: RowMapping) -> DedupR
     spec = load.dedup
     if spec is None or load.watermark is None:
         return None
-    if taken := reserved_names(target.names):
-        msg = f"The table has a column {', '.join(taken)}, a name that Lading itself uses for jobs that keep state"
-        raise SqlError(msg, property="dedup.keys", todo="Rename it in the table.")
+    check_names(target)
     known = {name.lower(): name for name in target.names}
     if unknown := [name for name in spec.keys if name.lower() not in known]:
         msg = f"dedup.keys names {', '.join(unknown)}, which the table does not have"
@@ -89,6 +91,13 @@ def state_rule(load: LoadSpec, target: pa.Schema, mapping: RowMapping) -> DedupR
         msg = f"dedup.keys names {', '.join(empty)}, which the job does not fill: all its rows would be the same"
         raise SqlError(msg, property="dedup.keys", todo="Fill it, or name other columns.")
     return DedupRule(keys=keys, horizon_us=round(spec.horizon_s * _MICROS), time=load.watermark.column)
+
+
+def check_names(target: pa.Schema) -> None:
+    """Refuse tables whose columns are called as what a job with state adds to rows. Raises SqlError."""
+    if taken := reserved_names(target.names):
+        msg = f"The table has a column {', '.join(taken)}, a name that Lading itself uses for jobs that keep state"
+        raise SqlError(msg, todo="Rename it in the table.")
 
 
 def with_state(stage: Stage, rule: StateRule | None, target: pa.Schema, place: StatePlace) -> Stage:

@@ -86,7 +86,9 @@ def _kept(record: JobRecord) -> list[tuple[str, str]]:
         return []
     mark, lines = spec.watermark, list[tuple[str, str]]()
     idle = f"partitions are idle after {mark.idle_s:g} s" if mark.idle_s else "partitions are never idle"
-    lines.append(("watermark", f"{mark.column} less {mark.delay_s:g} s; {idle}; late rows: {mark.late_rows.lower()}"))
+    ahead = f"; not moved by rows over {mark.max_future_s:g} s ahead of the clock" if mark.max_future_s else ""
+    told = f"{mark.column} less {mark.delay_s:g} s; {idle}; late rows: {mark.late_rows.lower()}{ahead}"
+    lines.append(("watermark", told))
     if spec.dedup is not None:
         keys = ", ".join(spec.dedup.keys)
         lines.append(("kept", f"keys ({keys}) until the watermark is {spec.dedup.horizon_s:g} s past their event time"))

@@ -19,6 +19,7 @@ _RULES = (
     Rule(name="watermark.column", field="column", read=needed),
     Rule(name="watermark.delay", field="delay_s", read=duration),
     Rule(name="watermark.idle_timeout", field="idle_s", read=duration),
+    Rule(name="watermark.max_future", field="max_future_s", read=duration),
     Rule(name="watermark.late_rows", field="late_rows", read=word("QUARANTINE", "DROP")),
 )
 _DEDUP_RULES = (
