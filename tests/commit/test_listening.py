@@ -10,9 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lading.commit.listening import MOST_DONE, MOST_NOTICES, MOST_OPEN, Moment, advance_listening
+from lading.commit.next_bill import Stamp, draft_edit, draft_opening, draft_restart, draft_takeover
 from lading.commit.partitions import ends_us, partition_name, python_form
+from lading.ids import Incarnation, Token, new_job_id
 from lading.model.batch import StagedFile
+from lading.model.job import Job
 from lading.model.notices import Listening, ListenRule, PartitionField, PartitionTime
+from lading.model.positions import PartitionState, Positions
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 FIELDS = (PartitionField(name="p"),)
@@ -125,3 +129,15 @@ def test_texts_become_times_by_a_pattern_in_a_zone() -> None:
     assert end == int(datetime(2026, 1, 1, 23, tzinfo=UTC).timestamp()) * US
     assert ends_us(fields, {"dt": "soon", "hh": "23"}, rule) is None
     assert python_form("YYYY-MM-dd") is None
+
+
+def test_moves_keep_what_is_told_and_an_accepted_rollback_goes_back_with_the_table() -> None:
+    job = Job(job_id=new_job_id(), name="j", listening=RULE)
+    stamp = Stamp(token=Token(1), incarnation=Incarnation("i"), planned_at=AT, billed_at=AT)
+    opened = draft_opening(job, Positions(partitions={"s": PartitionState(at="0")}), stamp)
+    older = replace(opened, listening=after(RULE, None, 1, file("x")))
+    newer = replace(older, seq=5, replaces=older.head, listening=after(RULE, older.listening, 10))
+    assert draft_takeover(job, newer, stamp).listening == newer.listening
+    assert draft_edit(job, newer, newer.positions, stamp, reason="").listening == newer.listening
+    assert draft_restart(job, older, newer, newer, 5, stamp, reason="").listening == older.listening
+    assert draft_restart(job, None, newer, newer, 5, stamp, reason="").listening is None

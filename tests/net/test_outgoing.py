@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
+import traceback
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import pytest
 
 from lading.errors import UnavailableError
 from lading.net.addresses import EVERY_PRIVATE, AddressRules
 from lading.net.outgoing import Outgoing
+from lading.testing.marked import secret
+from tests.support.certificates import self_signed
 
 
-@pytest.fixture
-def dripping() -> Iterator[tuple[int, threading.Event]]:
-    """A server that answers with one letter of a header now and then, for ever."""
+@contextmanager
+def dripping(first: bytes) -> Iterator[tuple[int, threading.Event]]:
+    """A server that begins an answer, and goes on with a letter now and then, for ever."""
     listener, gone = socket.create_server(("127.0.0.1", 0)), threading.Event()
 
     def serve() -> None:
         client, _ = listener.accept()
         with client:
             client.recv(65536)
-            client.sendall(b"HTTP/1.1 200 OK\r\nX: ")
+            client.sendall(first)
             try:
                 while not gone.wait(0.05):
                     client.sendall(b"x")
@@ -31,17 +37,20 @@ def dripping() -> Iterator[tuple[int, threading.Event]]:
 
     thread = threading.Thread(target=serve)
     thread.start()
-    yield listener.getsockname()[1], gone
-    gone.set()
-    thread.join()
-    listener.close()
+    try:
+        yield listener.getsockname()[1], gone
+    finally:
+        gone.set()
+        thread.join()
+        listener.close()
 
 
-def test_an_answer_that_drips_is_cut_off(dripping: tuple[int, threading.Event]) -> None:
-    port, gone = dripping
-    with pytest.raises(UnavailableError, match=r"no answer within 0\.3 seconds"):
-        Outgoing(rules=EVERY_PRIVATE, timeout_s=0.3).post(f"http://127.0.0.1:{port}/x", b"{}", {})
-    assert gone.wait(30)
+@pytest.mark.parametrize(("scheme", "first"), [("http", b"HTTP/1.1 200 OK\r\nX: "), ("https", b"\x16\x03\x03\x40\x00")])
+def test_an_answer_that_drips_is_cut_off(scheme: str, first: bytes) -> None:
+    with dripping(first) as (port, gone):
+        with pytest.raises(UnavailableError, match=r"no answer within 0\.5 seconds"):
+            Outgoing(rules=EVERY_PRIVATE, timeout_s=0.5).post(f"{scheme}://127.0.0.1:{port}/x", b"{}", {})
+        assert gone.wait(30)
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1/", "http://inner.example/", "http://2130706433/", "http://[::1]/"])
@@ -79,3 +88,32 @@ def test_the_connection_goes_to_the_address_that_was_checked() -> None:
     assert said[0].startswith(b"POST /a?b=1 HTTP/1.1\r\n")
     assert f"Host: hooks.example:{port}".encode() in said[0]
     assert said[0].count(b"Host:") == 1
+
+
+def test_a_header_that_cannot_be_sent_is_not_shown() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        for value in (f"Bearer {secret('line')}\nX: y", f"Bearer {secret('letter')}\u2603"):
+            with pytest.raises(UnavailableError) as caught:
+                Outgoing(rules=EVERY_PRIVATE, timeout_s=10.0).post(url, b"{}", {"Authorization": value})
+            assert "Bearer" not in "".join(traceback.format_exception(caught.value)).partition("UnavailableError")[2]
+            assert caught.value.__cause__ is None
+
+
+def test_a_certificate_that_nobody_vouches_for_is_refused(tmp_path: Path) -> None:
+    made = self_signed(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(made.certificate, made.key)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def answer() -> None:
+            client, _ = listener.accept()
+            with client, suppress(OSError), context.wrap_socket(client, server_side=True) as secured:
+                secured.recv(65536)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        url = f"https://127.0.0.1:{listener.getsockname()[1]}/"
+        with pytest.raises(UnavailableError, match="CERTIFICATE_VERIFY_FAILED"):
+            Outgoing(rules=EVERY_PRIVATE, timeout_s=30.0).post(url, b"{}", {})
+        thread.join()

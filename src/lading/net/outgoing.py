@@ -37,24 +37,35 @@ class Outgoing:
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         overdue = threading.Event()
         connection = http.client.HTTPConnection(host, port, timeout=self.timeout_s)
-        timer: threading.Timer | None = None
         try:
             sock = connection.sock = self._connect(host, port)
-            # Each read has a time limit of its own: somebody who sends a byte now and then could hold the job up.
-            timer = threading.Timer(self.timeout_s, _cut, (sock, overdue))
-            timer.daemon = True
-            timer.start()
+        except OSError as error:
+            raise _unavailable(host, f"{type(error).__name__}: {error}") from error
+        # Each read has a time limit of its own: somebody who sends a byte now and then could hold the job up. A second
+        # handle, because TLS takes the first one over.
+        handle = sock.dup()
+        timer = threading.Timer(self.timeout_s, _cut, (handle, overdue))
+        timer.daemon = True
+        timer.start()
+        try:
             if parts.scheme == "https":
                 connection.sock = ssl.create_default_context().wrap_socket(sock, server_hostname=host)
             connection.request("POST", target, body=body, headers={"Host": parts.netloc, **headers})
-            return connection.getresponse().status
+            status = connection.getresponse().status
+            if overdue.is_set():
+                raise TimeoutError  # Headers that were cut off look like headers that have ended.
+            return status
         except (OSError, ValueError, http.client.HTTPException) as error:
             late = overdue.is_set() or isinstance(error, TimeoutError)
-            why = f"no answer within {self.timeout_s:g} seconds" if late else f"{type(error).__name__}: {error}"
-            raise _unavailable(host, why) from error
+            # A header that cannot be sent is named with its value, which may be a secret.
+            is_shown = isinstance(error, OSError | http.client.HTTPException)
+            said = f"{type(error).__name__}: {error}" if is_shown else type(error).__name__
+            why = f"no answer within {self.timeout_s:g} seconds" if late else said
+            raise _unavailable(host, why) from (error if is_shown else None)
         finally:
-            if timer is not None:
-                timer.cancel()
+            timer.cancel()
+            timer.join()
+            handle.close()
             connection.close()
 
     def _connect(self, host: str, port: int) -> socket.socket:
