@@ -72,6 +72,16 @@ class Place:
             return self._files or "", self._rows + number
         return self._files[number] or "", self._rows[number] or 0
 
+    def of_rows(self, numbers: pa.Array) -> tuple[pa.Array, pa.Array]:
+        """The same for many rows."""
+        if self._is_one:
+            files = pa.repeat(pa.scalar(self._files or "", pa.string()), len(numbers))
+            return files, pc.add(numbers.cast(pa.int64()), pa.scalar(self._rows, pa.int64()))
+        told = [self.of(number) for number in numbers.to_pylist()]
+        lines = array("q", (row for _, row in told))
+        files = binaries([file.encode() for file, _ in told]).view(pa.string())
+        return files, pa.Array.from_buffers(pa.int64(), len(told), [None, pa.py_buffer(lines)])
+
 
 def _counts_up(rows: pa.Array) -> bool:
     if rows.null_count:

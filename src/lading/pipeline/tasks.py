@@ -6,7 +6,6 @@ Imports are light, and nothing happens at import: every worker pays for it.
 from __future__ import annotations
 
 import json
-from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -156,10 +155,9 @@ class _Writing:
         """Rows that are judged later say where they are from, each for itself."""
         if LINE not in self._tools.columns:
             return good
-        first, place = self._since - batch.num_rows, self._place
-        told = [place.of(first + at) if place else ("", 0) for at in pc.indices_nonzero(pc.is_null(notes)).to_pylist()]
-        files = binaries([file.encode() for file, _ in told]).view(pa.string())
-        lines = pa.Array.from_buffers(pa.int64(), len(told), [None, pa.py_buffer(array("q", (row for _, row in told)))])
+        numbers = pc.indices_nonzero(pc.is_null(notes)).cast(pa.int64())
+        place = self._place or Place(f"{PLACE}1{json.dumps(['', 0])}".encode())
+        files, lines = place.of_rows(pc.add(numbers, pa.scalar(self._since - batch.num_rows, pa.int64())))
         return good.append_column(FILE, files).append_column(LINE, lines)
 
     def _note_times(self, times: pa.Array) -> None:
