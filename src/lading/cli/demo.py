@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -56,15 +57,28 @@ class Made:
     bad: int
 
 
+class Part(StrEnum):
+    """What the demo shows."""
+
+    LOADS = "loads"
+    STATE = "state"
+
+
 def demo(
+    part: Annotated[Part, typer.Argument(help="loads: files and a stream; state: counts per minute.")] = Part.LOADS,
     home: Annotated[Path, typer.Option(help="Where the demo keeps everything.")] = Path("demo-home"),
-    rows: Annotated[int, typer.Option(min=FILES, help="How many orders to make, in all.")] = 2_000_000,
+    rows: Annotated[int, typer.Option(min=FILES, help="How many orders or page views to make, in all.")] = 2_000_000,
 ) -> None:
     """Load two million orders and a Kinesis stream that is resharded, with a SIGKILL in mid-commit now and then."""
     console, clock = Console(highlight=False), SystemClock()
     began = clock.monotonic_s()
     _make_home(home)
     inbox = (home / "inbox").absolute()
+    if part is Part.STATE:
+        from lading.cli.demo_state import show_state
+
+        show_state(home / "home", inbox, rows, console)
+        return
     made = _write_orders(inbox, rows // 2)
     size = sum(path.stat().st_size for path in inbox.iterdir()) / 1e6
     console.print(f"Made {2 * FILES} files, {size:.0f} MB: {2 * made.rows:,} orders, {2 * made.bad:,} of them bad")
