@@ -180,3 +180,17 @@ def test_a_job_is_stopped_for_good_after_a_question(page: Page, service: Service
     expect(page.locator(".ld-badge").first).to_have_text("STOPPED")
     expect(page.get_by_role("button", name="Stop", exact=True)).to_be_hidden()
     expect(page.get_by_role("button", name="Move position")).to_be_hidden()
+
+
+def test_jobs_with_event_time_show_it_in_a_row_of_its_own(page: Page, service: Service) -> None:
+    page.goto(f"{service.url}/jobs/orders")
+    expect(page.get_by_role("heading", name="orders", level=1)).to_be_visible()
+    expect(page.locator(".ld-tile", has_text="Watermark").first).to_be_hidden()
+    text = service.statement("timed").replace("amount DECIMAL(10,2)", "amount DATETIME").replace("/*.csv", "/t/*.csv")
+    text = text.replace('"max_interval" = "1"', '"watermark.column" = "amount", "dedup.keys" = "id"')
+    assert post(service, "/api/sql", {"sql": text}).status_code == 200
+    page.goto(f"{service.url}/jobs/timed")
+    expect(page.locator(".ld-tile", has_text="Watermark").first).to_contain_text("no row yet")
+    expect(page.locator(".ld-tile", has_text="Next window due")).to_contain_text("no window is open")
+    expect(page.locator(".ld-tile", has_text="Late rows").locator("dd").first).to_have_text("0")
+    assert post(service, "/api/jobs/timed/stop").status_code == 200

@@ -38,12 +38,19 @@ _FIGURES = {
     "lag": "Lag",
     "rows": "Rows loaded",
     "errors": "Bad rows",
-    "watermark": "Watermark",
-    "state": "State",
     "done": "Partitions done",
     "commits": "Commits",
     "batches": "Batches",
 }
+
+_EVENT_FIGURES = {
+    "watermark": "Watermark",
+    "late": "Late rows",
+    "duplicate": "Duplicate rows",
+    "due": "Next window due",
+    "state": "State",
+}
+"""For jobs whose rows have a time."""
 
 
 def add_job(console: Console) -> None:
@@ -93,7 +100,8 @@ class _JobView:
         for hidden in (self._pause, self._resume, self._move, self._undo, self._rollback, self._stop):
             hidden.set_visibility(False)
         self._why = Banner()
-        self._figures = Tiles(_FIGURES)
+        self._figures, self._event_figures = Tiles(_FIGURES), Tiles(_EVENT_FIGURES)
+        self._event_figures.set_visibility(False)
         self._plots = JobPlots(page, name)
         self._details = JobDetails(page, name)
         self._move_dialog = MoveDialog(page, name, self.refresh, is_files=not is_stream(record.spec))
@@ -155,16 +163,23 @@ class _JobView:
         errors = totals.rows.error
         ratio = f"{errors / totals.rows.total:.2%} of all" if errors and totals.rows.total else ""
         show("errors", formatting.count(errors), ratio, "bad" if errors else None)
-        late = f"{formatting.count(totals.rows.late)} late rows" if totals.rows.late else ""
-        show("watermark", job.watermark or formatting.NOTHING, late, "warn" if late else None)
-        twice = f"{formatting.count(totals.rows.duplicate)} duplicates" if totals.rows.duplicate else ""
-        size = formatting.size(job.state_bytes) if job.state_bytes is not None else formatting.NOTHING
-        held = f"{formatting.count(job.state_rows)} rows" if job.state_rows is not None else ""
-        show("state", size, ", ".join(part for part in (held, twice) if part))
+        self._show_event_time(job)
         self._show_listening(job.listening)
         note = f"newest is {job.seq}" if job.seq is not None else "not opened yet"
         show("commits", formatting.count(totals.commits), note)
         show("batches", formatting.count(batches.succeeded), f"{formatting.count(batches.failed)} failed")
+
+    def _show_event_time(self, job: JobView) -> None:
+        rows, show = job.totals.rows, self._event_figures.show
+        self._event_figures.set_visibility(job.has_event_time)
+        show("watermark", job.watermark or formatting.NOTHING, "" if job.watermark else "no row yet")
+        show("late", formatting.count(rows.late), "behind the watermark", "warn" if rows.late else None)
+        show("duplicate", formatting.count(rows.duplicate), "their keys were loaded before")
+        show("due", job.state_due or formatting.NOTHING, "" if job.state_due else "no window is open")
+        size = formatting.size(job.state_bytes) if job.state_bytes is not None else formatting.NOTHING
+        show(
+            "state", size, f"{formatting.count(job.state_rows)} rows" if job.state_rows is not None else "nothing kept"
+        )
 
     def _show_listening(self, known: ListeningSummary | None) -> None:
         if known is None:

@@ -64,13 +64,17 @@ class Tiles:
 
     def __init__(self, names: Mapping[str, str], *, has_notes: bool = True) -> None:
         self._values: dict[str, tuple[TextElement, TextElement]] = {}
-        with box("dl", "ld-panel ld-tiles"):
+        with box("dl", "ld-panel ld-tiles") as self._box:
             for key, name in names.items():
                 with box("div", "ld-tile"):
                     text("dt", name)
                     shown, note = text("dd", NOTHING), text("dd", "", "ld-tile-note")
                     note.set_visibility(has_notes)
                     self._values[key] = (shown, note)
+
+    def set_visibility(self, is_visible: bool) -> None:
+        """Show or hide all of them."""
+        self._box.set_visibility(is_visible)
 
     def show(self, key: str, value: str, note: str = "", tone: Tone | None = None) -> None:
         shown, beside = self._values[key]

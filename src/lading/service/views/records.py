@@ -81,11 +81,15 @@ class JobView:
     """When it goes on without a person, if that is due."""
     lag: LagView | None
     totals: Tally
+    has_event_time: bool
+    """Its rows have a time that says which are late."""
     watermark: str | None
     """No row with an earlier event time is expected; None: the job has none, or none yet."""
     state_rows: int | None
     """What it keeps between batches; None: nothing."""
     state_bytes: int | None
+    state_due: str | None
+    """When the next of its open windows is due, in event time; None: no window is open."""
     listening: ListeningSummary | None
     """Partitions that are done or not, and whether listeners can be told; None: the job has no listeners."""
     rows_per_s: float
