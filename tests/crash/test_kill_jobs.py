@@ -25,7 +25,9 @@ IN_BATCHES = tuple(f"{name}=kill:2" for name in STEP_NAMES if not name.startswit
 IN_START = ("start.before=kill", "bill.after=kill", "commit.before=kill", "commit.after=kill", "follow.before=kill")
 ALTER = "PAUSE JOB WHERE jobName='j'; ALTER JOB j PROPERTIES('offset'='{{\"fileName\":\"{key}\"}}')"
 IN_ALTER = tuple(
-    f"{name}=kill" for name in STEP_NAMES if name.partition(".")[0] in ("edit", "bill", "commit", "settle", "follow")
+    f"{name}=kill"
+    for name in STEP_NAMES
+    if name.partition(".")[0] in ("edit", "bill", "commit", "settle", "follow") and name != "settle.before"
 )
 JOB = """CREATE DATABASE shop; USE shop;
 CREATE TABLE orders (id BIGINT NOT NULL, city STRING, amount DECIMAL(10,2)) USING {form};

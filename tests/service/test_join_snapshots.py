@@ -11,6 +11,8 @@ from deltalake import DeltaTable
 from lading.errors import DeniedError
 from lading.failpoints import arm, disarm_all
 from lading.model.bill import BillKind
+from lading.service.recover import recover
+from lading.service.security.job_owner import owner_rights
 from lading.tables.registry import kind_of
 from lading.testing.marked import secret
 from tests.service.conftest import Desk
@@ -217,3 +219,27 @@ def test_select_on_the_table_is_needed_to_create_to_alter_and_to_run(desk: Desk)
     desk.sql(f"ALTER JOB j {insert.format('FILE', files)} WHERE s.id > 0; RESUME JOB WHERE jobName = 'j'")
     desk.run()
     assert rows_of(desk) == [(1, "home"), (2, "home"), (3, "home")]
+
+
+def test_a_recovered_job_joins_for_who_resumes_it(desk: Desk) -> None:
+    Dimension(desk).add((1, "home", 1))
+    desk.sql("CREATE TABLE t (id BIGINT, title STRING) USING delta")
+    files = f'"uri"="{desk.inbox}/*.csv", {CSV}'
+    insert = f"INSERT INTO t SELECT s.id, d.title FROM FILE({files}) AS s JOIN pages AS d ON s.page = d.id"
+    desk.sql(f"CREATE JOB j ON STREAMING DO {insert}")
+    put(desk, "a.csv", "1,1")
+    desk.run()
+    desk.lading.close()
+    (desk.path / "home" / "lading.db").unlink()
+    desk.restart_empty()
+    assert {found.name: found.fate for found in recover(desk.lading)}["j"] == "recovered"
+    with pytest.raises(DeniedError, match="it is not known for which user"):
+        owner_rights(desk.lading.store, desk.lading.access, desk.lading.job("j").job_id)
+    put(desk, "b.csv", "2,1")
+    desk.sql("USE shop; CREATE USER ann; GRANT LOAD ON shop.t TO ann")
+    desk.lading.session("ann", "shop").sql("RESUME JOB WHERE jobName = 'j'")
+    desk.run()
+    assert "SELECT command denied to user 'ann'" in reason(desk)
+    desk.sql("GRANT SELECT ON shop.pages TO ann; RESUME JOB WHERE jobName = 'j'")
+    desk.run()
+    assert rows_of(desk) == [(1, "home"), (2, "home")]

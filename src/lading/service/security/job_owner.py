@@ -14,20 +14,26 @@ from lading.service.security.users import Access
 from lading.store.protocols import MetadataStore
 
 _PREFIX = "owner/"
+_UNKNOWN_TODO = "RESUME it: it reads for you from then on, with your rights."
+_TODO = "Somebody who may SELECT from the table can ALTER the join, which is theirs then; or create the job again."
 
 
 def keep_owner(store: MetadataStore, job_id: JobId, identity: Identity) -> None:
-    """Remember who wrote the join of a job. Nothing is kept of root, who may read everything."""
-    if identity.is_root:
-        store.drop_setting(_PREFIX + job_id)
-        return
+    """Remember who wrote the join of a job."""
     kept = {
+        "is_root": identity.is_root,
         "user": identity.user,
         "created_at": identity.created_at.isoformat() if identity.created_at else None,
         "roles": identity.roles,
         "is_from_directory": identity.is_from_directory,
     }
     store.write_setting(_PREFIX + job_id, json.dumps(kept))
+
+
+def keep_first_owner(store: MetadataStore, job_id: JobId, identity: Identity) -> None:
+    """The same for a join of which nobody is known: a store that was recovered from its tables knows no owners."""
+    if not store.read_setting(_PREFIX + job_id):
+        keep_owner(store, job_id, identity)
 
 
 @contextmanager
@@ -48,11 +54,15 @@ def owned_by(store: MetadataStore, job_id: JobId, identity: Identity) -> Iterato
 
 
 def owner_rights(store: MetadataStore, access: Access, job_id: JobId) -> Rights | None:
-    """What that user may do now; None: everything. Raises DeniedError when there is no such user any more."""
+    """What that user may do now; None: everything. Raises DeniedError when there is no such user, or none is known."""
     kept = store.read_setting(_PREFIX + job_id)
     if not kept:
-        return None
+        # In a store that was recovered from its tables, until somebody resumes the job: it must not read for nobody.
+        msg = "The job joins with a table, and it is not known for which user"
+        raise DeniedError(msg, left="Nothing was read or committed.", todo=_UNKNOWN_TODO, user="")
     body = json.loads(kept)
+    if body["is_root"]:
+        return None
     created_at = datetime.fromisoformat(body["created_at"]) if body["created_at"] else None
     identity = Identity(
         user=body["user"],
@@ -62,8 +72,5 @@ def owner_rights(store: MetadataStore, access: Access, job_id: JobId) -> Rights 
     )
     if (created_at is not None or identity.is_from_directory) and not access.is_current(identity):
         msg = f"The job joins with a table for user '{identity.user}', who was dropped"
-        todo = (
-            "Somebody who may SELECT from the table can ALTER the join, which is theirs then; or create the job again."
-        )
-        raise DeniedError(msg, left="Nothing was read or committed.", todo=todo, user=identity.user)
+        raise DeniedError(msg, left="Nothing was read or committed.", todo=_TODO, user=identity.user)
     return access.rights(identity)

@@ -29,7 +29,7 @@ from lading.service.edits.state_moves import take_state_word, with_state_word
 from lading.service.edits.written import statement_of
 from lading.service.result import Result, done
 from lading.service.runtime.ended_jobs import tell_table
-from lading.service.security.job_owner import keep_owner
+from lading.service.security.job_owner import keep_first_owner, keep_owner
 from lading.service.security.reach import job_rules
 from lading.service.session import Session
 from lading.service.statements.bound import bound_names, database_of
@@ -219,6 +219,8 @@ def _control_in_turn(session: Session, record: JobRecord, verb: Verb) -> None:
     lading, now = session.lading, session.lading.clock.now()
     if verb == "RESUME":
         finish_begun(lading, record)
+        if record.spec is not None and record.spec.join is not None:
+            keep_first_owner(lading.store, record.job_id, session.identity)
     events: dict[str, Event] = {
         "PAUSE": PausedByUser(user=session.user, at=now),
         "RESUME": Resumed(at=now),
