@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from lading.errors import DeniedError, SecretError, SqlError
+from lading.service.security.listeners import listener_hosts
 from lading.testing.marked import secret
 from tests.service.listener_rig import CSV, IDLE, ClockedDesk
 from tests.service.routine_fakes import Desk, bench
@@ -29,6 +30,8 @@ def plain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ClockedDe
 WRITTEN = secret("written")
 MARKED = "'watermark.column'='at', 'partition.mark_done_mode'='watermark', 'listener.m.type'='success_file'"
 TEXTS = f"{MARKED}, 'partition.time_interval'='1 day'"
+TAG = f"{IDLE}, 'listener.t.type'='tag'"
+FAR = "'partition.idle_time_to_done'='900000 days'"
 HOOK = "'listener.h.type'='http', 'listener.h.url'='https://93.184.216.34/x'"
 
 
@@ -52,6 +55,10 @@ HOOK = "'listener.h.type'='http', 'listener.h.url'='https://93.184.216.34/x'"
         (f"{MARKED}, 'partition.timestamp_formatter'='yyyy-MM-dd'", "partition.time_interval is missing"),
         (f"{TEXTS}, 'partition.timestamp_formatter'='YYYY'", "has other letters than yyyy, MM, dd, HH, mm and ss"),
         (f"{TEXTS}, 'partition.timestamp_pattern'='$nosuch'", "names nosuch that the table is partitioned by"),
+        (f"{TEXTS}, 'partition.timestamp_formatter'='yyyy-yyyy'", "'yyyy-yyyy', and no time can be read by it"),
+        (f"{TAG}, 'listener.t.retain'='900000 days'", "listener.t.retain should be up to 100 years"),
+        (f"{FAR}, 'listener.m.type'='success_file'", "partition.idle_time_to_done should be up to 100 years"),
+        (f"{MARKED}, 'partition.time_interval'='900000 days'", "partition.time_interval should be up to 100 years"),
         (HOOK, "A job with listeners needs partition.idle_time_to_done"),
         (IDLE, "the job has no listener that is told"),
         (f"{HOOK}, 'partition.mark_done_mode'='watermark'", "the job has no watermark"),
@@ -79,6 +86,26 @@ def test_partitions_of_sessions_cannot_go_by_the_watermark(plain: ClockedDesk) -
             "INSERT INTO r SELECT cast(window_start AS DATE), count(*) "
             f"FROM FILE('uri'='{plain.inbox}/*.csv', {CSV}) GROUP BY session_window(at, '5 minutes')"
         )
+
+
+def test_a_job_that_ends_before_its_last_windows_has_no_listeners(plain: ClockedDesk) -> None:
+    plain.sql("CREATE TABLE r (d DATETIME, n BIGINT) USING delta")
+    create = (
+        "CREATE JOB j PROPERTIES('s3.ingestion_mode'='{mode}', 'watermark.column'='at', "
+        f"{IDLE}, 'listener.m.type'='success_file') ON STREAMING DO INSERT INTO r SELECT window_start, count(*) "
+        f"FROM FILE('uri'='{plain.inbox}/*.csv', {CSV}) GROUP BY window(at, '1 minute')"
+    )
+    with pytest.raises(SqlError, match=r"s3\.ingestion_mode is ONCE, the job has windows, and it has listeners"):
+        plain.sql(create.format(mode="ONCE"))
+    plain.sql(create.format(mode="CONTINUOUS"))
+
+
+@pytest.mark.parametrize("rest", ["/x?ids=1,169.254.169.254", "?ids=1,2", "/x?mail=a@b.example"])
+def test_a_url_names_one_host_whatever_is_in_its_query(plain: ClockedDesk, rest: str) -> None:
+    url = f"https://93.184.216.34{rest}"
+    plain.create_job(f"{IDLE}, 'listener.h.type'='http', 'listener.h.url'='{url}'")
+    assert ("listener h", f"http {url}") in plain.sql("EXPLAIN JOB j")
+    assert [(each.host, each.port) for each in listener_hosts({"listener.h.url": url})] == [("93.184.216.34", "https:")]
 
 
 def test_a_command_that_the_owner_did_not_name_is_refused_also_for_administrators(plain: ClockedDesk) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from lading.commit.partitions import is_time, names_in, python_form
 from lading.errors import SqlError
@@ -18,6 +20,13 @@ def listen_rule(load: LoadSpec, fields: Sequence[PartitionField]) -> ListenRule 
     spec = load.listening
     if spec is None:
         return None
+    if load.window is not None and load.intake.ingestion_mode == "ONCE":
+        msg = (
+            "s3.ingestion_mode is ONCE, the job has windows, and it has listeners: it ends with its source, before the "
+            "last windows are written, so that nobody could be told of their partitions"
+        )
+        todo = "Leave the listeners out, or load continuously."
+        raise SqlError(msg, property="s3.ingestion_mode", todo=todo)
     return ListenRule(
         listeners=tuple(listener.name for listener in spec.listeners),
         fields=tuple(fields),
@@ -60,7 +69,17 @@ def _time_of_texts(spec: ListeningSpec, fields: Sequence[PartitionField], zone: 
     if form is None:
         msg = f"{_FORMATTER} is {spec.formatter!r}, and has other letters than yyyy, MM, dd, HH, mm and ss"
         raise SqlError(msg, property=_FORMATTER, todo="Write for example yyyy-MM-dd.")
+    _check_form(spec.formatter, form)
     if spec.interval_s <= 0:
         msg = "partition.time_interval is missing: texts do not say how long a partition is"
         raise SqlError(msg, property="partition.time_interval", todo='Add it, for example "1 day".')
     return PartitionTime(pattern=pattern, form=form, interval_us=round(spec.interval_s * _MICROS), zone=zone)
+
+
+def _check_form(formatter: str, form: str) -> None:
+    """Read one time by it: a part that is there twice, for example, would fail in each batch."""
+    try:
+        datetime.strptime(datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC).strftime(form), form).replace(tzinfo=UTC)
+    except (ValueError, re.error) as error:
+        msg = f"{_FORMATTER} is {formatter!r}, and no time can be read by it"
+        raise SqlError(msg, property=_FORMATTER, todo="Name each part once: for example yyyy-MM-dd.") from error

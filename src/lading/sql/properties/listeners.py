@@ -24,13 +24,25 @@ _NEEDED = {"http": "url", "command": "command"}
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _MOST = 16
 _MOST_WAIT_S = 60.0
+_LONGEST_S = 100 * 366 * 86400
+"""A length of time that can be added to any time of a row, or taken away."""
 PROCESS_TIME, WATERMARK = "process-time", "watermark"
+
+
+def _length(name: str, text: str) -> float:
+    seconds = duration(name, text)
+    if seconds > _LONGEST_S:
+        msg = f"{name} should be up to 100 years, and it is {text!r}"
+        raise refuse(msg, property=name, value=text, todo="Write a shorter time.")
+    return float(seconds)
+
+
 _RULES = (
     Rule(name="partition.mark_done_mode", field="mode", read=word(PROCESS_TIME, WATERMARK)),
-    Rule(name="partition.idle_time_to_done", field="idle_s", read=duration),
+    Rule(name="partition.idle_time_to_done", field="idle_s", read=_length),
     Rule(name="partition.timestamp_pattern", field="pattern", read=needed),
     Rule(name="partition.timestamp_formatter", field="formatter", read=needed),
-    Rule(name="partition.time_interval", field="interval_s", read=duration),
+    Rule(name="partition.time_interval", field="interval_s", read=_length),
     Rule(name="partition.time_zone", field="time_zone", read=timezone),
 )
 LISTENER_PROPERTY_NAMES = frozenset(rule.name for rule in _RULES)
@@ -121,11 +133,11 @@ def _timeout(name: str, text: str) -> float:
 
 
 def _retain(name: str, text: str) -> float:
-    seconds = duration(name, text)
+    seconds = _length(name, text)
     if seconds <= 0:
         msg = f"{name} should be more than 0"
         raise refuse(msg, property=name, value=text, todo="Say how long tags are kept.")
-    return float(seconds)
+    return seconds
 
 
 def _check_url(name: str, text: str) -> None:
