@@ -52,6 +52,23 @@ def tags(rig: Rig) -> dict[str, int]:
     return {f"lading-clicks-{name.replace('/', ',') or 'table'}": facts["seq"] for name, facts in told.items()}
 
 
+def whose(rig: Rig) -> str:
+    """The job whose commit the tag of dt=1 leads to."""
+    name = "lading-clicks-dt=1"
+    if isinstance(rig, IcebergRig):
+        metadata = rig.stranger("t").metadata
+        snapshot = metadata.snapshot_by_id(metadata.refs[name].snapshot_id)
+        assert snapshot is not None
+        assert snapshot.summary is not None
+        return str(snapshot.summary.additional_properties["lading.job"])
+    if isinstance(rig, PaimonRig):
+        tagged = rig.stranger("t").tag_manager().get_or_throw(name).trim_to_snapshot()
+        return str(tagged.commit_user).removeprefix("lading/")
+    location = cast("LakeTable", rig.reopen("t")).location
+    configuration = deltalake.DeltaTable(location).metadata().configuration
+    return str(json.loads(configuration["lading.done.clicks"])["dt=1"]["job_id"])
+
+
 def test_a_tag_names_the_commit_and_the_job_goes_on(local_lake: Rig) -> None:
     table, made, job_id = started(local_lake)
     for _ in range(2):
@@ -70,6 +87,27 @@ def test_a_tag_names_the_commit_and_the_job_goes_on(local_lake: Rig) -> None:
     assert tags(local_lake) == {"lading-clicks-dt=1,hh=2": 3, "lading-clicks-table": 2}
     assert local_lake.reopen("t").read_head(job_id) == bill.head
     assert len(ids(local_lake, cast("RigTable", table))) == bill.totals.rows.loaded
+
+
+def test_a_process_that_was_stopped_for_long_does_not_move_a_tag_back(local_lake: Rig) -> None:
+    table, made, job_id = started(local_lake)
+    for _ in range(3):
+        made.run_batch()
+    for seq in (3, 2, 1):
+        table.tag(done(job_id, "dt=1", seq))
+        assert tags(local_lake) == {"lading-clicks-dt=1": 3}
+
+
+def test_a_new_job_of_the_same_name_has_tags_of_its_own(local_lake: Rig) -> None:
+    table, made, job_id = started(local_lake)
+    made.run_batch()
+    table.tag(done(job_id, "dt=1", 1))
+    later = new_job()
+    second = driver(local_lake, cast("RigTable", table), later)
+    second.start()
+    second.run_batch()
+    table.tag(done(later.job_id, "dt=1", 1))
+    assert whose(local_lake) == later.job_id
 
 
 def test_old_tags_of_lading_go_and_those_of_others_stay(local_lake: Rig) -> None:

@@ -1,7 +1,7 @@
 """What a Delta table says of complete partitions: its property `lading.done.<job>`, because Delta has no tags.
 
-The value is JSON: partition → the seq of the commit, the version of the table as of which the partition is complete,
-and when it was done. Only the newest are kept: every version of the metadata has all of them.
+The value is JSON: partition → the job and the seq of the commit, the version of the table as of which the partition is
+complete, and when it was done. Only the newest are kept: every version of the metadata has all of them.
 """
 
 from __future__ import annotations
@@ -31,10 +31,15 @@ def set_property(storage: ObjectStore, options: S3Access, done: DoneTag) -> None
     """
     table, name = load_table(storage, options), property_name(done.job_name)
     known: dict[str, Mapping[str, object]] = json.loads(table.metadata().configuration.get(name) or "{}")
-    if (known.get(done.partition) or {}).get("seq") == done.seq:
+    if _is_said(known.get(done.partition), done):
         return
     known.pop(done.partition, None)
-    known[done.partition] = {"seq": done.seq, "version": table.version(), "done_at": done.at.isoformat()}
+    known[done.partition] = {
+        "job_id": done.job_id,
+        "seq": done.seq,
+        "version": table.version(),
+        "done_at": done.at.isoformat(),
+    }
     newest = dict(list(known.items())[-MOST:])
     with translated(storage):
         table.alter.set_table_properties(
@@ -43,3 +48,11 @@ def set_property(storage: ObjectStore, options: S3Access, done: DoneTag) -> None
             # Checkpoints and the history of the log are looked after elsewhere, by rules of Lading's own.
             post_commithook_properties=PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False),
         )
+
+
+def _is_said(known: Mapping[str, object] | None, done: DoneTag) -> bool:
+    """Whether this job said it already, or that of a later commit: jobs of one name count from 0 each."""
+    if known is None or known.get("job_id") != done.job_id:
+        return False
+    seq = known.get("seq")
+    return isinstance(seq, int) and seq >= done.seq

@@ -33,6 +33,8 @@ def tag_snapshot(handle: Handle, done: DoneTag) -> None:
         known = table.metadata.refs.get(done.name)
         if snapshot_id is None or (known is not None and known.snapshot_id == snapshot_id):
             return  # A table that was emptied since has nothing to be tagged.
+        if known is not None and _is_newer(table.metadata, known.snapshot_id, done):
+            return
         updates, requirements = _change(table.metadata, done, snapshot_id)
         with translated(handle.what):
             try:
@@ -56,6 +58,14 @@ def _snapshot_of(metadata: TableMetadata, done: DoneTag) -> int | None:
         if wanted.items() <= summary_of(snapshot).items():
             return snapshot.snapshot_id
     return metadata.current_snapshot_id
+
+
+def _is_newer(metadata: TableMetadata, snapshot_id: int, done: DoneTag) -> bool:
+    """Whether a snapshot is a later commit of the job: a process that was stopped for long does not move a tag back."""
+    snapshot = metadata.snapshot_by_id(snapshot_id)
+    summary = summary_of(snapshot) if snapshot is not None else {}
+    seq = summary.get(SUMMARY_SEQ, "")
+    return summary.get(SUMMARY_JOB) == done.job_id and seq.isdigit() and int(seq) > done.seq
 
 
 def _change(

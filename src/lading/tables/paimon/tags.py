@@ -18,9 +18,11 @@ def tag_snapshot(storage: ObjectStore, line: SnapshotLine, done: DoneTag) -> Non
     key = f"{FOLDER}tag-{done.name}"
     if snapshot is None:
         return  # A table that was emptied since has nothing to be tagged.
-    if not storage.put_if_absent(key, snapshot.content) and storage.get(key) != snapshot.content:
-        storage.delete([key])
-        storage.put_if_absent(key, snapshot.content)
+    if not storage.put_if_absent(key, snapshot.content):
+        known = storage.get(key)
+        if known != snapshot.content and not _is_newer(known, done, where=f"{storage.uri}/{key}"):
+            storage.delete([key])
+            storage.put_if_absent(key, snapshot.content)
     oldest = done.at - done.keep
     tagged = own_tags(storage)
     storage.delete(
@@ -47,6 +49,12 @@ def _snapshot_of(line: SnapshotLine, done: DoneTag) -> Snapshot | None:
         if seq <= done.seq:
             return snapshot if seq == done.seq else line.newest
     return line.newest
+
+
+def _is_newer(known: bytes | None, done: DoneTag, *, where: str) -> bool:
+    """Whether a tag is of a later commit of the job: a process that was stopped for long does not move it back."""
+    seq = _seq(parse_tagged(known, where=where), done.job_id) if known else None
+    return seq is not None and seq > done.seq
 
 
 def _seq(snapshot: Snapshot, job_id: JobId) -> int | None:
