@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -47,6 +48,19 @@ def test_bills_do_not_grow_with_the_number_of_partitions() -> None:
     for seq in range(30, 40):
         known = after(RULE, known, seq, told={notice.key for notice in known.notices})
     assert (known.open, known.notices, known.marked) == ({}, (), MOST_OPEN)
+
+
+def test_bills_do_not_grow_with_the_length_of_values() -> None:
+    known = after(RULE, None, 1, *(file(f"{number:05}{'x' * 10_000}") for number in range(20)), file("y"))
+    assert len(known.open) == 21
+    assert max(len(name) for name in known.open) <= 200
+    assert len({partition_name(FIELDS, {"p": "\u4e2d" * length}) for length in range(100)}) == 100
+    cut = partition_name(FIELDS, {"p": "\u4e2d" * 30})
+    # No value can be written so that its partition is taken for this one: signs like these are quoted.
+    assert cut.startswith("p=%E4%B8%AD%E4")
+    assert "!" in cut
+    assert "!" not in partition_name(FIELDS, {"p": "!"})
+    assert not re.search(r"%(?![0-9A-F]{2})", cut)
 
 
 def test_a_listener_that_was_taken_away_leaves_no_notice_behind() -> None:

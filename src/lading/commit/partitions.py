@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -12,6 +13,8 @@ from zoneinfo import ZoneInfo
 from lading.model.notices import PartitionField, PartitionTime
 
 NULL_NAME = "__HIVE_DEFAULT_PARTITION__"
+_LONGEST, _BEGIN = 200, 100
+"""Letters of a name, and how many are left of a longer one."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FINEST = ("hour", "day", "days", "date", "month", "year")
 """Fields that are times by themselves; the finest one says when a partition ends."""
@@ -19,10 +22,18 @@ _JAVA = {"yyyy": "%Y", "MM": "%m", "dd": "%d", "HH": "%H", "mm": "%M", "ss": "%S
 
 
 def partition_name(fields: Sequence[PartitionField], values: Mapping[str, str | None]) -> str:
-    """`dt=2026-01-01/hh=03`, as folders are named; empty for a table without partitions."""
-    return "/".join(
+    """`dt=2026-01-01/hh=03`, as folders are named; empty for a table without partitions.
+
+    A value can be any text, and the name is in bills, keys and the names of files: a long one is cut, and has a digest
+    instead, behind a `!` that no other name has.
+    """
+    name = "/".join(
         f"{quote(field.name, safe='')}={_quoted(_shown(field, values.get(field.name)))}" for field in fields
     )
+    if len(name) <= _LONGEST:
+        return name
+    begin = re.sub(r"%[0-9A-F]?$", "", name[:_BEGIN])
+    return f"{begin}!{hashlib.sha256(name.encode()).hexdigest()[:32]}"
 
 
 def _quoted(text: str | None) -> str:

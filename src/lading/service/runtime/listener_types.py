@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -85,8 +85,8 @@ class SuccessFile:
 
     def tell(self, bill: Bill, notice: Notice) -> None:
         folder = partition_folder(notice)
-        content = json.dumps(facts_of(bill, notice, self._target)).encode() + b"\n"
-        replace_object(self._table, f"{folder}/{SUCCESS}" if folder else SUCCESS, content)
+        facts = facts_of(bill, notice, self._target)
+        replace_facts(self._table, f"{folder}/{SUCCESS}" if folder else SUCCESS, facts)
 
 
 class DonePartition:
@@ -100,8 +100,8 @@ class DonePartition:
         self._table = table
 
     def tell(self, bill: Bill, notice: Notice) -> None:
-        content = json.dumps(facts_of(bill, notice, self._target)).encode() + b"\n"
-        replace_object(self._table, f"{DONE}/{notice.partition or TABLE}.done", content)
+        facts = facts_of(bill, notice, self._target)
+        replace_facts(self._table, f"{DONE}/{notice.partition or TABLE}.done", facts)
 
 
 class TagListener:
@@ -124,16 +124,31 @@ class TagListener:
         )
 
 
-def replace_object(table: LakeTable, key: str, content: bytes) -> None:
-    """Put a small file beside the data, durably, in the place of an older one."""
-    storage = table.bills.storage
-    if storage.put_if_absent(key, content) or storage.get(key) == content:
+def replace_facts(table: LakeTable, key: str, facts: Mapping[str, object]) -> None:
+    """Put a small file beside the data, durably, in the place of an older one. A newer one of the job stays."""
+    storage, content = table.bills.storage, json.dumps(facts).encode() + b"\n"
+    if storage.put_if_absent(key, content):
+        return
+    known = storage.get(key)
+    if known == content or _is_newer(known, facts):
         return
     # Dies after this: there is none, and the notice is still pending, so that it is written again.
     storage.delete([key])
     if not storage.put_if_absent(key, content):
         msg = f"{storage.uri}/{key} is written by somebody else at the same time"
         raise UnavailableError(msg, left="It was not touched.", todo="Use one job for each partition.")
+
+
+def _is_newer(known: bytes | None, facts: Mapping[str, object]) -> bool:
+    """Whether the same job wrote this after a later commit: a process that was stopped for long does not know."""
+    try:
+        found = json.loads(known or b"")
+    except ValueError:
+        return False
+    if not isinstance(found, dict) or found.get("job_id") != facts["job_id"]:
+        return False
+    there, ours = found.get("seq"), facts["seq"]
+    return isinstance(there, int) and isinstance(ours, int) and there > ours
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,56 +40,81 @@ class _Trouble:
     next_s: float
 
 
+@dataclass(frozen=True, slots=True)
+class _Silence:
+    """How often a listener failed since it last took something, and when it is tried again."""
+
+    tries: int
+    next_s: float
+
+
 class JobListeners:
-    """See `lading.commit.protocols.Listeners`."""
+    """See `lading.commit.protocols.Listeners`.
+
+    A listener that fails is left alone for a while, with all of its notices. The notice that failed is then tried after
+    the others: one that can never be told does not keep the others back.
+    """
 
     def __init__(self, listeners: Mapping[str, Listener], clock: Clock) -> None:
         self._listeners = listeners
         self._clock = clock
-        self._troubles: dict[str, _Trouble] = {}
+        self._troubles: dict[tuple[str, str], _Trouble] = {}
+        """By listener and partition."""
+        self._silences: dict[str, _Silence] = {}
 
     @property
     def failures(self) -> tuple[ListenerFailure, ...]:
-        """Those that could not be told when they were last tried."""
-        return tuple(each.failure for _, each in sorted(self._troubles.items()))
+        """Those that could not be told when they were last tried: for each listener what failed last."""
+        newest: dict[str, ListenerFailure] = {}
+        for each in sorted((each.failure for each in self._troubles.values()), key=lambda failure: failure.at):
+            newest[each.listener] = each
+        return tuple(each for _, each in sorted(newest.items()))
 
     def is_due(self, notices: Sequence[Notice]) -> bool:
         """Whether one of these can be told now."""
         now_s = self._clock.monotonic_s()
-        return any(self._may_be_tried(notice.listener, now_s) for notice in notices)
+        return any(self._may_be_tried(notice, now_s) for notice in notices)
 
     def tell(self, bill: Bill, notices: Sequence[Notice]) -> Collection[NoticeKey]:
         """Tell what can be told, and say what was taken."""
         taken, begun_s = list[NoticeKey](), self._clock.monotonic_s()
-        for notice in notices:
+        pending = {_place(notice) for notice in notices}
+        self._troubles = {place: each for place, each in self._troubles.items() if place in pending}
+        for notice in sorted(notices, key=self._tries):
             now_s = self._clock.monotonic_s()
             if now_s - begun_s >= ROUND_S:
                 break
-            if self._may_be_tried(notice.listener, now_s) and self._is_told(bill, notice):
+            if self._may_be_tried(notice, now_s) and self._is_told(bill, notice):
                 taken.append(notice.key)
         return taken
 
-    def _may_be_tried(self, name: str, now_s: float) -> bool:
-        trouble = self._troubles.get(name)
-        return trouble is None or now_s >= trouble.next_s
+    def _tries(self, notice: Notice) -> int:
+        trouble = self._troubles.get(_place(notice))
+        return trouble.failure.tries if trouble is not None else 0
+
+    def _may_be_tried(self, notice: Notice, now_s: float) -> bool:
+        waits = (self._troubles.get(_place(notice)), self._silences.get(notice.listener))
+        return all(each is None or now_s >= each.next_s for each in waits)
 
     def _is_told(self, bill: Bill, notice: Notice) -> bool:
-        name = notice.listener
         try:
-            self._listeners[name].tell(bill, notice)
+            self._listeners[notice.listener].tell(bill, notice)
         except Exception as error:  # noqa: BLE001 - told in the record; nothing of a load depends on it
             self._note(bill, notice, error)
             return False
-        self._troubles.pop(name, None)
+        self._troubles.pop(_place(notice), None)
+        self._silences.pop(notice.listener, None)
         return True
 
     def _note(self, bill: Bill, notice: Notice, error: Exception) -> None:
-        name, known = notice.listener, self._troubles.get(notice.listener)
+        name, silence = notice.listener, self._silences.get(notice.listener)
         why = redact(error.what if isinstance(error, LadingError) else f"{type(error).__name__}: {error}")
-        tries = known.failure.tries + 1 if known is not None else 1
+        in_a_row = silence.tries + 1 if silence is not None else 1
+        tries = max(self._tries(notice) + 1, in_a_row)
         failure = ListenerFailure(listener=name, tries=tries, error=why, at=self._clock.now())
-        wait_s = min(LONGEST_WAIT_S, FIRST_WAIT_S * 2.0 ** min(tries - 1, 10))
-        self._troubles[name] = _Trouble(failure, self._clock.monotonic_s() + wait_s)
+        now_s, wait_s = self._clock.monotonic_s(), _wait_s(tries)
+        self._troubles[_place(notice)] = _Trouble(failure, now_s + wait_s)
+        self._silences[name] = _Silence(in_a_row, now_s + _wait_s(in_a_row))
         _log.warning(
             "listener %s could not be told of partition %r, trying again in %g s: %s",
             name,
@@ -98,3 +123,11 @@ class JobListeners:
             why,
             extra={"job": bill.job_name},
         )
+
+
+def _place(notice: Notice) -> tuple[str, str]:
+    return notice.listener, notice.partition
+
+
+def _wait_s(tries: int) -> float:
+    return min(LONGEST_WAIT_S, FIRST_WAIT_S * 2.0 ** min(tries - 1, 10))
