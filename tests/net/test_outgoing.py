@@ -15,6 +15,7 @@ import pytest
 from lading.errors import UnavailableError
 from lading.net.addresses import EVERY_PRIVATE, AddressRules
 from lading.net.outgoing import Outgoing
+from lading.testing.clock import ManualClock
 from lading.testing.marked import secret
 from tests.support.certificates import self_signed
 
@@ -117,3 +118,54 @@ def test_a_certificate_that_nobody_vouches_for_is_refused(tmp_path: Path) -> Non
         with pytest.raises(UnavailableError, match="CERTIFICATE_VERIFY_FAILED"):
             Outgoing(rules=EVERY_PRIVATE, timeout_s=30.0).post(url, b"{}", {})
         thread.join()
+
+
+class HurryingClock(ManualClock):
+    """Four seconds pass between any two looks at it."""
+
+    def monotonic_s(self) -> float:
+        self.sleep(4)
+        return super().monotonic_s()
+
+
+def test_all_addresses_of_a_name_share_one_time() -> None:
+    with socket.create_server(("127.0.0.3", 0)) as listener:  # At the first two nobody listens.
+        url = f"http://many.example:{listener.getsockname()[1]}/"
+        outgoing = Outgoing(
+            rules=EVERY_PRIVATE,
+            timeout_s=10.0,
+            resolver=lambda host: ("127.0.0.1", "127.0.0.2", "127.0.0.3"),
+            clock=HurryingClock(),
+        )
+        with pytest.raises(UnavailableError, match="no answer within 10 seconds"):
+            outgoing.post(url, b"{}", {})
+        listener.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            listener.accept()
+
+
+def test_a_name_with_many_addresses_is_given_up_after_the_first_ones() -> None:
+    with socket.create_server(("127.0.0.5", 0)) as listener:
+        url = f"http://many.example:{listener.getsockname()[1]}/"
+        addresses = tuple(f"127.0.0.{number}" for number in range(1, 6))
+        with pytest.raises(UnavailableError, match="ConnectionRefusedError"):
+            Outgoing(rules=EVERY_PRIVATE, timeout_s=10.0, resolver=lambda host: addresses).post(url, b"{}", {})
+
+
+def test_little_of_what_a_server_says_is_kept() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def answer() -> None:
+            client, _ = listener.accept()
+            with client:
+                client.recv(65536)
+                client.sendall(b"x" * 20_000 + b"\r\n\r\n")
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        with pytest.raises(UnavailableError, match="BadStatusLine: xxx") as caught:
+            Outgoing(rules=EVERY_PRIVATE, timeout_s=30.0).post(
+                f"http://127.0.0.1:{listener.getsockname()[1]}/", b"{}", {}
+            )
+        thread.join()
+    assert len(caught.value.what) < 300
