@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 
-from bench import commit, extremes, files, kafka, kinesis, many
+from bench import commit, extremes, files, kafka, kinesis, many, state
 
 SECTIONS: dict[str, Callable[[], None]] = {
     "commit": commit.run,
@@ -18,8 +18,9 @@ SECTIONS: dict[str, Callable[[], None]] = {
     "many": many.run,
     "kinesis": kinesis.run,
     "kafka": kafka.run,
+    "state": state.run,
 }
-USUAL = ("commit", "files", "many", "kinesis", "kafka")
+USUAL = ("commit", "files", "many", "kinesis", "kafka", "state")
 
 
 def main(names: list[str]) -> int:

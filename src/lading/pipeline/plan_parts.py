@@ -19,7 +19,7 @@ _SEPARATOR = "\0"
 
 
 def parts_of(jvm: Any, plan: Any, views: Collection[str] = ()) -> list[Part]:
-    """All parts of a plan or an expression, but for what stands behind the given views.
+    """All parts of a plan or an expression, but for what is behind the given views.
 
     Java cannot write down the name of a table together with its options, nor anything that holds one. Such a part is
     named here, and each of its own parts is looked at. What cannot be opened either is a part that nobody allows.

@@ -109,7 +109,7 @@ class Planner:
         return known, gaps
 
     def _skip_gap(self, positions: Positions, error: TrimmedError) -> tuple[Positions, Gap]:
-        """Go on behind the gap. A lost partition ends where it stands."""
+        """Go on behind the gap. A lost partition ends where it is."""
         partition, horizon = error.facts["partition"], error.facts["horizon"]
         start = positions.partitions[partition].at
         gap = Gap(partition=partition, start=start, end=horizon or GONE, reason=error.what, at=self._clock.now())

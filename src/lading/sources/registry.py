@@ -62,7 +62,7 @@ def check_load(statement: CreateJob | CreateRoutineLoad) -> None:
 
 
 def _written(source: SourceFunction) -> str:
-    """Its name, in the letters of the statement."""
+    """Its name, as the statement writes it."""
     return source.span.text[source.span.start : source.span.end].partition("(")[0].strip() or source.name
 
 

@@ -31,7 +31,7 @@ class Filter:
     rule: str = ""
     with_dn: bool = False
     values: tuple[str, ...] = ()
-    """As they were written; of a filter with stars, what stands between them."""
+    """As they were written; of a filter with stars, what is between them."""
 
     def encode(self, given: Mapping[str, str]) -> bytes:
         """Its bytes, with these values for `user` and `dn`."""

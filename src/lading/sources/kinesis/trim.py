@@ -29,7 +29,7 @@ class TrimSight:
     """What arrived before it may be gone. Later than `now - retention` after a lower retention was seen."""
     peek_oldest: Callable[[str], Peek]
     peek_record: Callable[[str, int], Peek]
-    """The record with a number, or what stands there in its place."""
+    """The record with a number, or what is there in its place."""
     open_at_horizon: Callable[[], set[str]]
 
 
@@ -159,7 +159,7 @@ def _ask_oldest(standing: Standing, sight: TrimSight, why: str) -> Way:
 
 
 def _is_kept(position: Position, oldest: Peek) -> bool:
-    """Whether what stands before the position is still there, so that nothing behind it can be gone."""
+    """Whether what is before the position is still there, so that nothing behind it can be gone."""
     if position.has_sequence:
         return oldest.sequence is not None and oldest.sequence <= position.sequence
     return position.time is not None and oldest.arrival is not None and oldest.arrival <= position.time

@@ -117,7 +117,7 @@ class _Coercion:
         self._note(node, self._visited(node))
 
     def truth(self, node: exp.Expr | None) -> None:
-        """Make a condition of what stands where one is needed."""
+        """Make a condition of what is where one is needed."""
         if node is not None and (self.type_of(node).kind is Kind.TEXT or self.type_of(node).is_number):
             self._read(node, BOOLEAN)
 

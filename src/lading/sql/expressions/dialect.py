@@ -49,7 +49,7 @@ class LadingDoris(Doris):
 
 
 def parse_expression_tree(text: str, span: Span) -> exp.Expr:
-    """The tree of one expression, with an alias when there is one. `span` is where it stands, for the message."""
+    """The tree of one expression, with an alias when there is one. `span` is where it is, for the message."""
     tree = _parse(f"{_SELECT}{text}", span, shift=len(_SELECT))
     written = {name for name, part in tree.args.items() if part}
     if not isinstance(tree, exp.Select) or written != {"expressions"} or len(tree.expressions) != 1:
@@ -75,7 +75,7 @@ def parse_query_tree(text: str, span: Span) -> exp.Expr:
 def place_of(node: exp.Expr, span: Span, *, shift: int = len(_SELECT)) -> Span:
     """Where a node of an expression's tree stands in the statement; the whole expression when nobody knows.
 
-    `shift` is what stands before the text in its tree: nothing, when it is a query.
+    `shift` is what is before the text in its tree: nothing, when it is a query.
     """
     places = [part.meta for part in node.walk() if "start" in part.meta]
     if not places:
@@ -142,7 +142,7 @@ def is_unit(node: exp.Expr) -> bool:
 
 
 def unknown_unit(written: str, known: frozenset[str], place: Span) -> SqlError:
-    """The error for what stands in the place of a unit and is none."""
+    """The error for what is in the place of a unit and is none."""
     msg = f"mismatched input {_short(written)!r}, expected a unit of time"
     return SqlError(msg, place=place, hint="expected a unit", todo=f"Units are: {', '.join(sorted(known))}.")
 

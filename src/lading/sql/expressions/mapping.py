@@ -146,7 +146,7 @@ def column_expression(name: str) -> SparkExpression:
 
 
 def spark_tree(tree: exp.Expr, origin: Origin) -> exp.Expr:
-    """A tree of Doris in Spark's words; the origin says where it stands and how its casts are meant."""
+    """A tree of Doris in Spark's words; the origin says where it is and how its casts are meant."""
     try:
         return _Translator(origin.span, origin.strict_cast, origin.source_alias).run(tree)
     except RecursionError as error:

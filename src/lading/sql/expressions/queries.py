@@ -162,7 +162,7 @@ def _name(table: exp.Table, name: str) -> None:
 
 
 def _cte_of(table: exp.Table) -> exp.CTE | None:
-    """The common table expression that a name means where it stands; None: it means a table of the catalog.
+    """The common table expression that a name means where it is; None: it means a table of the catalog.
 
     A WITH counts for the query it belongs to, and, within itself, for the expressions behind each; for an expression
     itself only when it is recursive. The innermost one counts.

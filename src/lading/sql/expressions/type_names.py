@@ -50,7 +50,7 @@ class TypeName:
 
 
 def parse_type(text: str, place: Span | None = None) -> TypeName:
-    """Read the name of a type. `place` is where it stands, for the message."""
+    """Read the name of a type. `place` is where it is, for the message."""
     try:
         cursor = Cursor(text)
         found = read_type(cursor)

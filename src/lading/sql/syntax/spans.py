@@ -1,4 +1,4 @@
-"""Parts of a text: where something stands, and how to show it without its secrets."""
+"""Parts of a text: where something is, and how to show it without its secrets."""
 
 from __future__ import annotations
 
