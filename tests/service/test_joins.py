@@ -77,6 +77,8 @@ def test_a_row_with_one_bad_result_is_a_bad_row_of_which_nothing_is_written(desk
     assert sorted((str(row[1]).rpartition("/")[2], row[2]) for row in shown) == [("a.csv", 2), ("a.csv", 3)]
     assert any("cannot read 'thirteen' as int" in str(row[3]) for row in shown)
     assert any('"s.page":"2"' in str(row[4]) for row in shown)
+    # Who may see bad rows of the job may not SELECT from the table that it joins with.
+    assert not any("d.title" in str(row[4]) for row in shown)
 
 
 def test_bad_results_count_for_the_error_budget_before_anything_is_committed(desk: Desk) -> None:

@@ -93,6 +93,8 @@ class Altered:
     kept: StateRef | None = None
     joined: tuple[JoinedTable, ...] = ()
     """Those of the commit that moved the position."""
+    is_said_again: bool = False
+    """It is meant also when nothing changes."""
     at: datetime
 
 

@@ -166,7 +166,7 @@ def _alter(record: JobRecord, event: Altered) -> Change:
         joined=event.joined if event.moved else record.joined,
         current_offset=record.current_offset if event.current_offset is None else event.current_offset,
     )
-    if changed == record:
+    if changed == record and not event.is_said_again:
         msg = f"No properties or sql changed for job {record.full_name}"
         raise JobStateError(msg, left="Nothing was changed.", todo="Name what should change.", job_id=record.job_id)
     return changed, ()

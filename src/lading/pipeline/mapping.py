@@ -79,9 +79,14 @@ def reserved_names(names: Iterable[str]) -> list[str]:
 
 
 def select_lists(
-    mapping: RowMapping, source_columns: tuple[str, ...], carried: tuple[str, ...] = ()
+    mapping: RowMapping,
+    source_columns: tuple[str, ...],
+    carried: tuple[str, ...] = (),
+    *,
+    hidden: tuple[str, ...] = (),
 ) -> tuple[list[str], ...]:
-    """SELECT lists, each over the one before and the first over the source. `carried` are columns that come along.
+    """SELECT lists, each over the one before and the first over the source. `carried` are columns that come along,
+    `hidden` those of the source that the record of a bad row does not show.
 
     What is used twice gets a list of its own, because Spark then computes it once: values, casts, reasons, notes. The
     record as JSON is used in one place only, behind a condition: it is not computed for good rows.
@@ -119,7 +124,7 @@ def select_lists(
     is_settled = f"{NOTE} IS NOT NULL OR (NOT __selected{is_judged})"
     reason = f"CASE WHEN {is_settled} THEN NULL {' '.join(checks)} END" if checks else "CAST(NULL AS string)"
     reasons = [*kept, *(_cast(n) for n in numbers), "__selected", f"{reason} AS __reason", NOTE]
-    shown = ", ".join(f"'{_text(name)}', {_source(n)}" for n, name in enumerate(source_columns))
+    shown = ", ".join(f"'{_text(name)}', {_source(n)}" for n, name in enumerate(source_columns) if name not in hidden)
     record = f"to_json(named_struct({shown}))" if shown else "''"
     size = f"lpad(octet_length(__reason), {SIZE_DIGITS}, '0')"
     time = _micros(event, _cast(numbers[-1])) if event is not None else ""

@@ -105,7 +105,8 @@ class JoinMerger:
             note = f"CASE WHEN {_MATCHED} IS NULL THEN CAST('{UNSELECTED}' AS binary) END"
         both, carried = (*rule.source, *rule.names), (FILE, LINE, ROW)
         joined = joined.selectExpr(*map(quoted, both), *carried, f"{note} AS {NOTE}")
-        mapped = CheckedSelect()(joined, select_lists(rule.mapping, both, carried))
+        # Who may see bad rows of a job may not SELECT from each table that it joins with.
+        mapped = CheckedSelect()(joined, select_lists(rule.mapping, both, carried, hidden=rule.names))
         tools = JoinTools(
             open_writer=self._stage.open_table,
             open_quarantine=rule.open_quarantine,

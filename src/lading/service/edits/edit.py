@@ -45,7 +45,7 @@ from lading.service.runtime.interrupted import drop_begun
 from lading.service.security.job_owner import owned_by
 from lading.service.session import Session
 from lading.service.telemetry.recent import forget_lag
-from lading.sql.statements.jobs import Statement
+from lading.sql.statements.jobs import AlterJob, AlterRoutineLoad, Statement
 from lading.sql.statements.load_specs import load_spec
 from lading.sql.syntax.masking import without_secrets
 from lading.sql.syntax.render import render
@@ -142,10 +142,23 @@ def commit_edit(session: Session, edit: Edit) -> EditPlan:
     lading, job_id = session.lading, edit.record.job_id
     old, new = load_spec(edit.old), load_spec(edit.new)
     # Who writes what is read of another table is asked for the right to do so from then on.
-    is_rewritten = new.join is not None and (old.mapping, old.join) != (new.mapping, new.join)
+    is_written = isinstance(edit.statement, AlterJob) and edit.statement.insert is not None
+    is_changed = (old.mapping, old.join) != (new.mapping, new.join)
+    is_rewritten = new.join is not None and (is_written or is_changed)
     owned = owned_by(lading.store, job_id, session.identity) if is_rewritten else nullcontext()
     with lading.job_locks.hold(job_id), owned:
         return _commit_in_turn(session, edit)
+
+
+def _is_said_again(session: Session, edit: Edit) -> bool:
+    """The same text from another user can be meant: a join is theirs then, and hosts are those that an admin named."""
+    match edit.statement:
+        case AlterJob(insert=insert) if insert is not None:
+            return insert.join is not None or session.is_admin
+        case AlterRoutineLoad(source=source) if source is not None:
+            return session.is_admin
+        case _:
+            return False
 
 
 def _commit_in_turn(session: Session, edit: Edit) -> EditPlan:
@@ -159,6 +172,7 @@ def _commit_in_turn(session: Session, edit: Edit) -> EditPlan:
         is_undo=edit.action == UNDO,
         window=window_of(spec),
         secrets_slot=_slot(edit, record),
+        is_said_again=_is_said_again(session, edit),
         at=lading.clock.now(),
     )
     changed = _with(record, event)

@@ -304,6 +304,7 @@ class JobLoop(Generic[J]):
                     steps.close()
                     return
                 task_id = record.task.task_id if record.task else 0
+                is_sent = False  # What was sent before this was a commit without rows, and is settled.
             if name == "commit.before" and self._ports.is_halted() and not is_sent:
                 # Nothing was sent: the bill that was written is read by nobody, the files are orphans.
                 steps.close()

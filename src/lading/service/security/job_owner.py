@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from typing import Any
 
 from lading.errors import DeniedError, UnknownOutcomeError
 from lading.ids import JobId
@@ -14,20 +15,14 @@ from lading.service.security.users import Access
 from lading.store.protocols import MetadataStore
 
 _PREFIX = "owner/"
+_LEFT = "Nothing was read or committed."
+_TODO = "Somebody who may SELECT from the table can write the join again with ALTER, which is theirs then."
 _UNKNOWN_TODO = "RESUME it: it reads for you from then on, with your rights."
-_TODO = "Somebody who may SELECT from the table can ALTER the join, which is theirs then; or create the job again."
 
 
 def keep_owner(store: MetadataStore, job_id: JobId, identity: Identity) -> None:
     """Remember who wrote the join of a job."""
-    kept = {
-        "is_root": identity.is_root,
-        "user": identity.user,
-        "created_at": identity.created_at.isoformat() if identity.created_at else None,
-        "roles": identity.roles,
-        "is_from_directory": identity.is_from_directory,
-    }
-    store.write_setting(_PREFIX + job_id, json.dumps(kept))
+    store.write_setting(_PREFIX + job_id, json.dumps(_kept(identity)))
 
 
 def keep_first_owner(store: MetadataStore, job_id: JobId, identity: Identity) -> None:
@@ -40,7 +35,7 @@ def keep_first_owner(store: MetadataStore, job_id: JobId, identity: Identity) ->
 def owned_by(store: MetadataStore, job_id: JobId, identity: Identity) -> Iterator[None]:
     """Within this a join is changed, which is the user's from then on; when that fails it stays whose it was.
 
-    Dies within: the old join may be the new user's. If they may not read its table the job stops and says so.
+    Dies within: the old join may be the new user's, who is asked from then on.
     """
     before = store.read_setting(_PREFIX + job_id)
     keep_owner(store, job_id, identity)
@@ -59,18 +54,24 @@ def owner_rights(store: MetadataStore, access: Access, job_id: JobId) -> Rights 
     if not kept:
         # In a store that was recovered from its tables, until somebody resumes the job: it must not read for nobody.
         msg = "The job joins with a table, and it is not known for which user"
-        raise DeniedError(msg, left="Nothing was read or committed.", todo=_UNKNOWN_TODO, user="")
+        raise DeniedError(msg, left=_LEFT, todo=_UNKNOWN_TODO, user="")
     body = json.loads(kept)
     if body["is_root"]:
         return None
     created_at = datetime.fromisoformat(body["created_at"]) if body["created_at"] else None
-    identity = Identity(
-        user=body["user"],
-        created_at=created_at,
-        roles=tuple(body["roles"]),
-        is_from_directory=body["is_from_directory"],
-    )
+    identity = Identity(user=body["user"], created_at=created_at, is_from_directory=body["is_from_directory"])
     if (created_at is not None or identity.is_from_directory) and not access.is_current(identity):
         msg = f"The job joins with a table for user '{identity.user}', who was dropped"
-        raise DeniedError(msg, left="Nothing was read or committed.", todo=_TODO, user=identity.user)
+        raise DeniedError(msg, left=_LEFT, todo=_TODO, user=identity.user)
     return access.rights(identity)
+
+
+def _kept(identity: Identity) -> dict[str, Any]:
+    """Without the roles that an identity provider gave at the login: it is not there to be asked whether it still does.
+    A directory is asked again."""
+    return {
+        "is_root": identity.is_root,
+        "user": identity.user,
+        "created_at": identity.created_at.isoformat() if identity.created_at else None,
+        "is_from_directory": identity.is_from_directory,
+    }

@@ -13,7 +13,7 @@ from lading.service.result import Result, done, table
 from lading.service.session import Session
 from lading.service.statements.inspect import explain_job, show_load
 from lading.service.statements.loads import control, create, find_any, operable, prepare_alter
-from lading.service.statements.reach import allow_hosts, allow_table_hosts, check_source, check_table
+from lading.service.statements.reach import allow_altered_hosts, allow_table_hosts, check_source, check_table
 from lading.service.statements.select import run_query
 from lading.service.statements.shows import show_create_job, show_create_routine, show_routine, show_routine_tasks
 from lading.service.statements.users import execute_user_statement
@@ -136,7 +136,7 @@ def _prepare_undo(session: Session, statement: UndoAlter) -> Edit:
 
 
 def _alter(session: Session, edit: Edit) -> Result:
-    allow_hosts(session, edit.record.job_id, source_of(edit.new), edit.new.properties)
+    allow_altered_hosts(session, edit)
     commit_edit(session, edit)
     after_change(session, edit.record)
     warnings = [f"; warning: {move.remark}" for move in edit.moves if move.unit == "files" and move.remark]

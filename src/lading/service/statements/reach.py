@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from lading.errors import DeniedError
 from lading.ids import JobId
 from lading.model.load import SourceSpec
+from lading.service.compile.sourced import source_of
+from lading.service.edits.edit import Edit
 from lading.service.security.endpoints import job_subject, table_subject
 from lading.service.security.identity import (
     KnownTable,
@@ -26,6 +28,7 @@ from lading.sources.files.kind import reaches_with_identity
 from lading.sources.files.properties import is_s3_uri
 from lading.sources.registry import kind_of
 from lading.sql.properties.listeners import PREFIX
+from lading.sql.statements.jobs import AlterJob, AlterRoutineLoad, Statement
 from lading.sql.statements.load_specs import source_spec
 from lading.sql.statements.parts import SourceFunction
 from lading.sql.statements.tables import CreateTable
@@ -96,7 +99,8 @@ def check_listeners(session: Session, asked: Mapping[str, str], old: Mapping[str
     What stays as it is was checked when it was made. Raises SqlError, DeniedError or SecretError.
     """
     check_commands(session.lading.commands, {name: to for name, to in asked.items() if (old or {}).get(name) != to})
-    known = listener_hosts(old or {})
+    # Another path of a host that somebody with ADMIN named is another thing to reach.
+    known = listener_hosts({name: value for name, value in (old or {}).items() if asked.get(name) == value})
     named = [each for each in listener_hosts(asked) if each not in known]
     session.lading.endpoints.check_named(named, user=session.user, is_admin=session.is_admin)
     tokens = {name: value for name, value in asked.items() if name.startswith(PREFIX) and is_secret(name)}
@@ -113,6 +117,27 @@ def allow_hosts(session: Session, job_id: JobId, source: SourceFunction, propert
     if session.is_admin:
         named = (*hosts_of(source_spec(source)), *listener_hosts(properties))
         session.lading.endpoints.allow(job_subject(job_id), named)
+
+
+def allow_altered_hosts(session: Session, edit: Edit) -> None:
+    """The same for an ALTER, and only for hosts that its own text names: others were named by somebody else."""
+    if not session.is_admin:
+        return
+    written = {name.lower() for name in _written(edit.statement)}
+    hosts = (*hosts_of(source_spec(source_of(edit.new))), *listener_hosts(edit.new.properties))
+    session.lading.endpoints.allow(
+        job_subject(edit.record.job_id), [each for each in hosts if each.property.lower() in written]
+    )
+
+
+def _written(statement: Statement | None) -> tuple[str, ...]:
+    match statement:
+        case AlterJob():
+            return (*statement.properties, *(statement.insert.source.properties if statement.insert else ()))
+        case AlterRoutineLoad():
+            return (*statement.properties, *(statement.source.properties if statement.source else ()))
+        case _:
+            return ()  # UNDO brings back what was written before.
 
 
 def allow_table_hosts(session: Session, statement: CreateTable, database: str) -> None:

@@ -46,7 +46,9 @@ def alter_streaming_job(
         _check_insert(old.insert, alter.insert, current_db, fixed)
     check_listener_tokens(old.properties, alter.properties)
     new = replace(old, properties={**old.properties, **alter.properties}, insert=insert)
-    if new == old and "offset" not in alter.properties:  # the same offset again is a move back to it
+    # The same offset again is a move back to it, and the same join again is that of the user who writes it.
+    is_meant = "offset" in alter.properties or (alter.insert is not None and alter.insert.join is not None)
+    if new == old and not is_meant:
         msg = "No properties or sql changed"
         raise SqlError(msg, code="Alter", todo="Say what is to be different.")
     read_job_properties(new.properties)
