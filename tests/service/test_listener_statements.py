@@ -90,14 +90,22 @@ def test_partitions_of_sessions_cannot_go_by_the_watermark(plain: ClockedDesk) -
 
 def test_a_job_that_ends_before_its_last_windows_has_no_listeners(plain: ClockedDesk) -> None:
     plain.sql("CREATE TABLE r (d DATETIME, n BIGINT) USING delta")
-    create = (
-        "CREATE JOB j PROPERTIES('s3.ingestion_mode'='{mode}', 'watermark.column'='at', "
-        f"{IDLE}, 'listener.m.type'='success_file') ON STREAMING DO INSERT INTO r SELECT window_start, count(*) "
-        f"FROM FILE('uri'='{plain.inbox}/*.csv', {CSV}) GROUP BY window(at, '1 minute')"
-    )
-    with pytest.raises(SqlError, match=r"s3\.ingestion_mode is ONCE, the job has windows, and it has listeners"):
-        plain.sql(create.format(mode="ONCE"))
-    plain.sql(create.format(mode="CONTINUOUS"))
+    listener, refusal = f"{IDLE}, 'listener.m.type'='success_file'", r"s3\.ingestion_mode is ONCE, the job has windows"
+
+    def create(name: str, properties: str) -> None:
+        plain.sql(
+            f"CREATE JOB {name} PROPERTIES('watermark.column'='at', {properties}) ON STREAMING DO INSERT INTO r "
+            f"SELECT window_start, count(*) FROM FILE('uri'='{plain.inbox}/*.csv', {CSV}) "
+            "GROUP BY window(at, '1 minute')"
+        )
+
+    with pytest.raises(SqlError, match=refusal):
+        create("j", f"'s3.ingestion_mode'='ONCE', {listener}")
+    create("often", listener)
+    create("once", "'s3.ingestion_mode'='ONCE'")
+    plain.sql("PAUSE JOB WHERE jobName = 'once'")
+    with pytest.raises(SqlError, match=refusal):
+        plain.sql(f"ALTER JOB once PROPERTIES({listener})")
 
 
 @pytest.mark.parametrize("rest", ["/x?ids=1,169.254.169.254", "?ids=1,2", "/x?mail=a@b.example"])
