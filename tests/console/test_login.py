@@ -159,6 +159,19 @@ def test_an_open_page_ends_with_a_new_password_and_with_its_user(context: Browse
         assert page.request.get(service.url, max_redirects=0).status == 303
 
 
+def test_what_was_written_before_the_page_was_connected_counts(context: BrowserContext, service: Service) -> None:
+    page = context.new_page()
+    page.goto(service.url)
+    expect(page.get_by_label("Password")).to_be_visible()
+    # What is sent now reaches nobody.
+    page.evaluate("() => { window.kept = window.socket.emit; window.socket.emit = () => window.socket }")
+    page.get_by_label("User").fill("root")
+    page.get_by_label("Password").fill(secret("root"))
+    page.evaluate("() => { window.socket.emit = window.kept }")
+    page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("link", name="Audit")).to_be_visible()
+
+
 def test_the_audit_page_shows_who_did_what_and_to_others_their_own(
     context: BrowserContext, service: Service, shots: Path
 ) -> None:

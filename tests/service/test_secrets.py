@@ -13,6 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lading.errors import ConfigError, SecretError, SqlError
+from lading.service.security import vault as vault_module
+from lading.service.security.redaction import Redactor
 from lading.service.security.vault import (
     KEY_FILE,
     KEY_VARIABLE,
@@ -48,7 +50,10 @@ def test_what_is_sealed_can_be_opened(text: str) -> None:
 @settings(deadline=None)
 def test_secrets_of_a_job_come_back(secrets: dict[str, str]) -> None:
     vault = Vault([OLD])
-    assert open_secrets(vault, seal_secrets(vault, secrets)) == secrets
+    with pytest.MonkeyPatch.context() as patched:
+        # Any word may be among them, and would be masked in the texts of all tests that follow.
+        patched.setattr(vault_module, "HIDDEN", Redactor())
+        assert open_secrets(vault, seal_secrets(vault, secrets)) == secrets
 
 
 @pytest.mark.parametrize("kept", [None, "", "{}"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from nicegui import app, ui
+from nicegui.events import GenericEventArguments
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
@@ -44,6 +45,13 @@ def inside(path: str) -> str:
     return path if is_ours and not path.startswith("/login") else "/"
 
 
+_WRITTEN = """(event) => {
+    const fields = event.target.closest('form').elements
+    emit({user: fields.user.value, password: fields.password.value})
+}"""
+"""What is in the fields now. What somebody, or their browser, wrote before the page was connected reached nobody."""
+
+
 def _form(console: Console, page: Page, back: str, problem: LadingError | None) -> None:
     with box("form", "ld-panel ld-login") as form:
         text("h1", "Log in")
@@ -56,17 +64,17 @@ def _form(console: Console, page: Page, back: str, problem: LadingError | None) 
         user = field("User").props('autocomplete="username" autofocus name=user')
         password = field("Password", is_password=True).props('autocomplete="current-password" name=password')
 
-        async def submit() -> None:
+        async def submit(event: GenericEventArguments) -> None:
             enter.disable()
             request = page.request
             peer = request.client.host if request.client else ""
             try:
-                given = str(password.value or "")
+                given = str(event.args["password"] or "")
                 if not given:
                     refused.show("Give a password", tone="bad")
                     page.announce("Give a password")
                     return
-                identity = await console.prove(str(user.value or ""), given, peer)
+                identity = await console.prove(str(event.args["user"] or ""), given, peer)
             except LadingError as error:
                 refused.show(error.what, error.todo, "bad")
                 page.announce(error.what)
@@ -77,9 +85,9 @@ def _form(console: Console, page: Page, back: str, problem: LadingError | None) 
             ticket = console.visits.issue_ticket(identity, request.session.get("id", ""))
             ui.navigate.to(f"{ENTER}?ticket={ticket}&next={_quoted(back)}")
 
-        enter = button("Log in", submit, is_main=True)
+        enter = button("Log in", None, is_main=True).on("click", submit, js_handler=_WRITTEN)
         for given in (user, password):
-            given.on("keydown.enter", submit)
+            given.on("keydown.enter", submit, js_handler=_WRITTEN)
     form.on("submit", js_handler="(event) => event.preventDefault()")
 
 
