@@ -42,6 +42,7 @@ from lading.service.edits.plan import EditPlan
 from lading.service.installation import Installation
 from lading.service.result import Result, table
 from lading.service.runtime.interrupted import drop_begun
+from lading.service.security.endpoints import endpoints_of
 from lading.service.security.job_owner import owned_by
 from lading.service.session import Session
 from lading.service.telemetry.recent import forget_lag
@@ -154,9 +155,9 @@ def _is_said_again(session: Session, edit: Edit) -> bool:
     """The same text from another user can be meant: a join is theirs then, and hosts are those that an admin named."""
     match edit.statement:
         case AlterJob(insert=insert) if insert is not None:
-            return insert.join is not None or session.is_admin
+            return insert.join is not None
         case AlterRoutineLoad(source=source) if source is not None:
-            return session.is_admin
+            return session.is_admin and bool(endpoints_of(source.properties))
         case _:
             return False
 
