@@ -67,6 +67,7 @@ def _edit_4(body: dict[str, Any]) -> dict[str, Any]:
             **event,
             "watermark_us": None,
             "kept": None,
+            "is_said_again": False,
             "joined": [],
             "spec": _with_watermark(event.get("spec")),
         },
