@@ -138,7 +138,7 @@ def test_the_broker_dies_in_the_middle_of_a_batch(broker: KafkaBroker, tmp_path:
 def wait_until_staging(home: Path) -> None:
     """Until a data file is being written."""
     pause = threading.Event()
-    for _ in range(600):
+    for _ in range(3600):
         if any((home / "warehouse" / "events").rglob("*.parquet")):
             return
         pause.wait(0.05)

@@ -113,7 +113,7 @@ def test_a_line_without_end_is_cut_and_no_half_of_a_secret_is_shown(caplog: pyte
     thread = log_lines(reading, logging.getLogger("lading.test_lines"))
     with os.fdopen(writing, "wb") as stream:
         stream.write((key * 6000).encode() + b"\nnext\n")
-    thread.join(5)
+    thread.join(60)
     long, after = caplog.records
     assert after.getMessage() == "next"
     for form in (JsonLines(), TextLines()):

@@ -23,6 +23,8 @@ from lading.pipeline.child_output import LONGEST, MARGIN, log_lines
 from lading.service.security.redaction import redact
 
 CRASH_FILE = "crash.txt"
+_LAST_LINES_S = 5.0
+"""So long the end of a process waits for its last lines, when something else has its standard error open."""
 _CRASH_CHARACTERS = 20_000
 _CUT = " … (cut)"
 _log = logging.getLogger("lading.uncaught")
@@ -150,7 +152,7 @@ def _let_go(reader: threading.Thread) -> None:
         if descriptor == 2 or os.fstat(1).st_ino == os.fstat(2).st_ino:
             os.dup2(nowhere, descriptor)
     os.close(nowhere)
-    reader.join(1.0)
+    reader.join(_LAST_LINES_S)
 
 
 def keep_crashes(home: Path) -> None:
