@@ -110,6 +110,7 @@ def test_a_line_without_end_is_cut_and_no_half_of_a_secret_is_shown(caplog: pyte
     key = secret("cut-in-half")
     HIDDEN.learn([key])
     reading, writing = os.pipe()
+    pipe = os.fstat(reading).st_ino
     thread = log_lines(reading, logging.getLogger("lading.test_lines"))
     with os.fdopen(writing, "wb") as stream:
         stream.write((key * 6000).encode() + b"\nnext\n")
@@ -120,8 +121,12 @@ def test_a_line_without_end_is_cut_and_no_half_of_a_secret_is_shown(caplog: pyte
         shown = form.format(long)
         assert len(shown) < LONGEST + 200
         assert MARK[:4] not in shown
-    with pytest.raises(OSError, match="Bad file descriptor"):
-        os.fstat(reading)
+    try:
+        # Its number may be that of a file which another thread has opened since.
+        is_open = os.fstat(reading).st_ino == pipe
+    except OSError:
+        is_open = False
+    assert not is_open
 
 
 def test_what_java_writes_is_redacted_also_for_programs_with_logs_of_their_own(
