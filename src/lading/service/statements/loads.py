@@ -14,8 +14,10 @@ from lading.jobs.events import Created, Event, PausedByUser, Resumed, Stopped
 from lading.jobs.record import JobName, JobRecord, JobState
 from lading.jobs.transition import create_record
 from lading.model.bill import Head
+from lading.model.load import LoadSpec
 from lading.model.moves import PartitionMove
 from lading.model.positions import Positions, is_replaced
+from lading.service.catalog.joined import CatalogJoin
 from lading.service.compile.compiler import open_source, window_of
 from lading.service.compile.sourced import AnyJob, dialect_of, source_of, with_source
 from lading.service.edits.audit import apply, audit
@@ -138,6 +140,7 @@ def create(session: Session, statement: AnyJob) -> Result:
     _check_room(session, dialect, name)
     statement = _located(session, statement)
     kept, spec = without_secrets(statement), load_spec(statement)
+    _check_joined(session, spec)
     event = Created(
         job_id=new_job_id(),
         name=name.name,
@@ -312,7 +315,14 @@ def _altered_job(session: Session, old: CreateJob, statement: AlterJob) -> Creat
     fixed = (kind.subject, *kind.start_properties)
     new = alter_streaming_job(old, statement, current_db=session.database, fixed=fixed)
     check_load(new)
+    _check_joined(session, load_spec(new))
     return new
+
+
+def _check_joined(session: Session, spec: LoadSpec) -> None:
+    """Refuse a join with a table that is not there, also before the source has anything to learn its columns from."""
+    if spec.join is not None:
+        CatalogJoin(session.lading.catalog, spec.join.table, lambda: None).schema()
 
 
 def _changed_routine(
