@@ -1,7 +1,7 @@
 """Paimon on the JVM, from Maven: it reads what Lading wrote, and its clean-up leaves a job what it needs.
 
-No release of Paimon for Spark 4 was found on Maven, so its streaming sink is not run here. What a sink that writes each
-micro-batch with a commit user of its own does with a replay is shown with the same JVM library: it doubles it.
+What a sink that writes each micro-batch with a commit user of its own does with a replay is shown with the same JVM
+library: it doubles it. Spark's own sink is in test_paimon_sink.py.
 """
 
 from __future__ import annotations
