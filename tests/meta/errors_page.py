@@ -10,6 +10,7 @@ from pathlib import Path
 
 from lading import errors
 from lading.errors import FACES, Face, LadingError
+from tests.meta.trees import nodes_of
 
 ROOT = Path(__file__).parent.parent.parent
 SOURCE = ROOT / "src" / "lading"
@@ -53,7 +54,7 @@ class Made:
 def all_made() -> Iterator[Made]:
     """Every call of a class of `lading.errors`."""
     for path in sorted(SOURCE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes_of(path):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in CLASSES:
                 yield Made(
                     where=f"{path.relative_to(ROOT)}:{node.lineno}",

@@ -9,6 +9,7 @@ from typing import get_args
 import pytest
 
 from lading.jobs import events
+from tests.meta.trees import nodes_of
 
 SRC = Path(__file__).parent.parent.parent / "src" / "lading"
 LOOP = SRC / "service" / "runtime" / "job_loop.py"
@@ -22,7 +23,7 @@ def classes_named(node: ast.AST) -> set[str]:
 
 def executed() -> set[str]:
     """The actions that `JobLoop.execute` has a case for."""
-    functions = [node for node in ast.walk(ast.parse(LOOP.read_text())) if isinstance(node, ast.FunctionDef)]
+    functions = [node for node in nodes_of(LOOP) if isinstance(node, ast.FunctionDef)]
     (execute,) = (node for node in functions if node.name == "execute")
     return set[str]().union(
         *(classes_named(case.pattern) for case in ast.walk(execute) if isinstance(case, ast.match_case))
@@ -42,5 +43,5 @@ def test_every_action_is_returned_by_transition(action: str) -> None:
 
 def test_the_loop_does_not_look_at_the_state_of_a_job() -> None:
     """A state is looked at by those who decide."""
-    names = {node.attr for node in ast.walk(ast.parse(LOOP.read_text())) if isinstance(node, ast.Attribute)}
+    names = {node.attr for node in nodes_of(LOOP) if isinstance(node, ast.Attribute)}
     assert not names & {"state", "is_final", "is_waiting", "pace", "failures", "auto_resume", "reason"}

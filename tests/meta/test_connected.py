@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.meta.trees import nodes_of, tree_of
+
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "lading"
 PROPERTIES = (
@@ -47,7 +49,7 @@ def readers() -> dict[str, frozenset[Path]]:
     for path in SOURCE.rglob("*.py"):
         if path.relative_to(SOURCE).parts[0] == "testing":
             continue
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes_of(path):
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
                 found.setdefault(node.attr, set()).add(path)
     return {name: frozenset(paths) for name, paths in found.items()}
@@ -62,7 +64,7 @@ def read_elsewhere(name: str, room: str) -> set[Path]:
 
 
 def classes(path: Path) -> Iterator[ast.ClassDef]:
-    yield from (node for node in ast.parse(path.read_text()).body if isinstance(node, ast.ClassDef))
+    yield from (node for node in tree_of(path).body if isinstance(node, ast.ClassDef))
 
 
 def fields(each: ast.ClassDef) -> Iterator[str]:

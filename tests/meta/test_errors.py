@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from lading.errors import FACES, LadingError
 from tests.meta.errors_page import CLASSES, PAGE, SOURCE, Made, all_made, render
+from tests.meta.trees import tree_of
 
 MOST_CLASSES = 30
 INSIDE = {
@@ -19,7 +20,7 @@ INSIDE = {
     "NotS3Error": "storage/s3_client.py",
 }
 """Exceptions that end a step within one room and are never shown to anybody."""
-TREES = {str(path.relative_to(SOURCE)): ast.parse(path.read_text()) for path in SOURCE.rglob("*.py")}
+TREES = {str(path.relative_to(SOURCE)): tree_of(path) for path in SOURCE.rglob("*.py")}
 
 
 def exceptions() -> Iterator[tuple[str, str]]:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.meta.trees import nodes_of
+
 SRC = Path(__file__).parent.parent.parent / "src" / "lading"
 
 FLOORS: list[set[str]] = [
@@ -72,7 +74,7 @@ def floor_of(room: str) -> int:
 
 def rooms_imported(path: Path) -> set[str]:
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes_of(path):
         names = []
         if isinstance(node, ast.ImportFrom) and node.module:
             names = [node.module] + [f"{node.module}.{alias.name}" for alias in node.names]
@@ -83,23 +85,27 @@ def rooms_imported(path: Path) -> set[str]:
     return {room for room in found if (SRC / room).is_dir() or (SRC / f"{room}.py").exists()}
 
 
-@pytest.mark.parametrize("path", files(), ids=lambda path: str(path.relative_to(SRC)))
-def test_a_file_imports_only_from_floors_below_its_own(path: Path) -> None:
-    room = room_of(path)
-    if room in ("__init__", "testing"):
-        return
-    for other in rooms_imported(path) - {room}:
-        if other == "testing":
-            assert str(path.relative_to(SRC)) in MAY_IMPORT_TESTING
-            continue
-        same_ground = floor_of(room) == floor_of(other) == 0
-        assert floor_of(other) < floor_of(room) or same_ground, f"{room} must not import {other}"
+def test_a_file_imports_only_from_floors_below_its_own() -> None:
+    wrong = [
+        f"{path.relative_to(SRC)} must not import {other}"
+        for path in files()
+        if (room := room_of(path)) not in ("__init__", "testing")
+        for other in rooms_imported(path) - {room}
+        if not may_import(path, room, other)
+    ]
+    assert wrong == []
+
+
+def may_import(path: Path, room: str, other: str) -> bool:
+    if other == "testing":
+        return str(path.relative_to(SRC)) in MAY_IMPORT_TESTING
+    return floor_of(other) < floor_of(room) or floor_of(room) == floor_of(other) == 0
 
 
 def service_rooms_imported(path: Path) -> set[str]:
     """Also by functions, and for types alone."""
     imported: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes_of(path):
         if isinstance(node, ast.ImportFrom) and node.module == "lading.service":
             imported |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("lading.service."):
@@ -111,13 +117,15 @@ def service_floor(room: str) -> int:
     return next(number for number, rooms in enumerate(SERVICE) if room in rooms)
 
 
-@pytest.mark.parametrize("path", sorted((SRC / "service").rglob("*.py")), ids=lambda path: str(path.relative_to(SRC)))
-def test_rooms_of_the_service_import_only_rooms_below(path: Path) -> None:
-    room = path.relative_to(SRC / "service").parts[0].removesuffix(".py")
-    if room == "__init__":
-        return
-    above = [other for other in service_rooms_imported(path) - {room} if service_floor(other) >= service_floor(room)]
-    assert not above, f"{room} must not import {above}"
+def test_rooms_of_the_service_import_only_rooms_below() -> None:
+    wrong = [
+        f"{path.relative_to(SRC)} must not import {other}"
+        for path in sorted((SRC / "service").rglob("*.py"))
+        if (room := path.relative_to(SRC / "service").parts[0].removesuffix(".py")) != "__init__"
+        for other in service_rooms_imported(path) - {room}
+        if service_floor(other) >= service_floor(room)
+    ]
+    assert wrong == []
 
 
 WITHOUT_SQL = ("installation", "runtime", "compile", "telemetry", "scheduling", "views")
@@ -147,12 +155,14 @@ def test_a_question_after_the_source_would_be_found(line: str) -> None:
     assert NAMES_A_SOURCE.search(line)
 
 
-@pytest.mark.parametrize("path", files(), ids=lambda path: str(path.relative_to(SRC)))
-def test_nobody_asks_which_source_it_is_but_the_source_itself(path: Path) -> None:
-    if path.is_relative_to(SRC / "sources"):
-        return
-    found = NAMES_A_SOURCE.search(path.read_text())
-    assert found is None, f"{found[0]!r}: ask the kind, see sources/kind.py"
+def test_nobody_asks_which_source_it_is_but_the_source_itself() -> None:
+    outside = [path for path in files() if not path.is_relative_to(SRC / "sources")]
+    assert found_in(outside, NAMES_A_SOURCE) == [], "ask the kind, see sources/kind.py"
+
+
+def found_in(paths: list[Path], pattern: re.Pattern[str]) -> list[str]:
+    matches = ((path, pattern.search(path.read_text())) for path in paths)
+    return [f"{path.relative_to(SRC)}: {match[0]!r}" for path, match in matches if match]
 
 
 NAMES_A_DIALECT = re.compile(r"""(?:[!=]=|\bis(?: not)?|\bin)\s*\(?(?:JobKind\.|"(?:streaming|routine)")""")
@@ -163,10 +173,8 @@ def test_a_question_after_the_dialect_would_be_found(line: str) -> None:
     assert NAMES_A_DIALECT.search(line)
 
 
-@pytest.mark.parametrize("path", files(), ids=lambda path: str(path.relative_to(SRC)))
-def test_nobody_asks_which_statement_made_a_job(path: Path) -> None:
-    found = NAMES_A_DIALECT.search(path.read_text())
-    assert found is None, f"{found[0]!r}: what differs is in jobs/dialects.py"
+def test_nobody_asks_which_statement_made_a_job() -> None:
+    assert found_in(files(), NAMES_A_DIALECT) == [], "what differs is in jobs/dialects.py"
 
 
 @pytest.mark.parametrize("face", ["http", "mysql", "console"])
@@ -175,11 +183,9 @@ def test_faces_come_in_by_the_door(face: str) -> None:
     assert used <= DOOR
 
 
-@pytest.mark.parametrize("path", files(), ids=lambda path: str(path.relative_to(SRC)))
-def test_only_the_clock_asks_for_the_time(path: Path) -> None:
-    text = path.read_text()
-    for word in ("import time\n", "datetime.now(", "datetime.utcnow("):
-        assert word not in text or path.name == "clock.py", f"{path.name} uses {word!r}; take a Clock"
+def test_only_the_clock_asks_for_the_time() -> None:
+    asks = re.compile(r"import time\n|datetime\.now\(|datetime\.utcnow\(")
+    assert found_in([path for path in files() if path.name != "clock.py"], asks) == [], "take a Clock"
 
 
 def test_the_package_has_no_module_that_only_tests_use() -> None:
@@ -207,9 +213,8 @@ def test_only_the_settings_read_the_environment() -> None:
     assert {path.name for path in files() if reads.search(path.read_text())} == {"settings.py"}
 
 
-@pytest.mark.parametrize("path", files(), ids=lambda path: str(path.relative_to(SRC)))
-def test_files_stay_small(path: Path) -> None:
-    assert len(path.read_text().splitlines()) <= 400
+def test_files_stay_small() -> None:
+    assert [str(path.relative_to(SRC)) for path in files() if len(path.read_text().splitlines()) > 400] == []
 
 
 def test_importing_lading_is_quick_silent_and_pulls_nothing_heavy() -> None:

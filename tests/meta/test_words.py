@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.meta.trees import tree_of
+
 ROOT = Path(__file__).parent.parent.parent
 EVERYWHERE = re.compile(r"\b(whoever|anew|mend(s|ed|ing)?|who is asking|needs a person)\b", re.IGNORECASE)
 SHOWN = re.compile(r"\bstands?\b|\b(was|were) put back\b|\blies at\b|\bthink who\b", re.IGNORECASE)
@@ -38,7 +40,7 @@ def test_messages_are_plain() -> None:
     found = [
         f"{path.relative_to(ROOT)}:{node.lineno}: {node.value[:120]}"
         for path in (ROOT / "src").rglob("*.py")
-        for node in _shown(ast.parse(path.read_text()))
+        for node in _shown(tree_of(path))
         if isinstance(node.value, str) and SHOWN.search(node.value)
     ]
     assert found == []

@@ -8,6 +8,7 @@ import sys
 import typer
 from rich.console import Console
 
+from lading.cli.clean import clean
 from lading.cli.demo import demo
 from lading.cli.doctor import doctor, failpoints
 from lading.cli.recover import recover
@@ -25,7 +26,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (sql, run, serve, verify, recover, demo, doctor, failpoints, simulate):
+for command in (sql, run, serve, verify, recover, clean, demo, doctor, failpoints, simulate):
     app.command()(command)
 
 

@@ -88,6 +88,7 @@ def serve(
         from lading.mysql.protocol.options import MysqlOptions
         from lading.service.facade import Lading
         from lading.service.oidc_open import open_oidc
+        from lading.service.scheduling.cleaner import CleaningRounds
         from lading.service.scheduling.lag_poller import LagRounds
         from lading.service.scheduling.scheduler import Scheduler
         from lading.service.security.root_password import ensure_root_password
@@ -114,6 +115,9 @@ def serve(
         rounds = LagRounds(lading, told)
         rounds.start()
         stack.callback(rounds.close)
+        cleaning = CleaningRounds(lading)
+        cleaning.start()
+        stack.callback(cleaning.close)
         console = f"{'https' if tls else 'http'}://{_shown(host)}:{http}"
         _light(stack, home, access, console, mysql)
         log.info("ready: mysql -h %s -P %d -u root -p; console %s", _shown(host), mysql, console)

@@ -175,6 +175,14 @@ class LakeTable(Table, Protocol):
         """Who took these files out of the table, as far as its history tells. For checking: it may read much."""
         ...
 
+    def kept_files(self) -> Collection[str]:
+        """Paths of the data files that are none of Lading's business to delete, relative to the table.
+
+        Those of every state that the table can be read at or put back to, and those that were taken out and wait for
+        the clean-up of their format. Raises TableError when that cannot be told. For clean-up: it reads much.
+        """
+        ...
+
     def tag(self, done: DoneTag) -> None:
         """Say that a partition is complete. The same again changes nothing; no head, position or row is touched.
 

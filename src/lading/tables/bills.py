@@ -141,24 +141,32 @@ class StoredBills:
         return len(doomed)
 
     def _prune_state(self, job_id: JobId, newest: Head, older_than: datetime) -> None:
-        """Delete what no bill needs of the state, and what attempts left that were not committed.
+        """Delete what no bill needs of the state, once it is worth a look. Dies in here: some of it is gone."""
+        if len(self._old_state(job_id, older_than)) >= _MANY_FILES:
+            self._storage.delete(self.unneeded_state(job_id, newest, older_than))
 
-        Young files stay: somebody may be about to commit a bill that names them. Dies in here: some are gone that
-        nobody needs. A manifest that cannot be read keeps everything.
+    def unneeded_state(self, job_id: JobId, newest: Head, older_than: datetime) -> list[str]:
+        """Files that no bill needs of the state, and what attempts left that were not committed.
+
+        Young files stay: somebody may be about to commit a bill that names them. A manifest that cannot be read keeps
+        everything. Reads all bills.
         """
-        prefix, needed = f"{state_folder(job_id)}/", set[str]()
-        old = [key for key in self._storage.keys(prefix) if key.removeprefix(prefix) < stamp_of(older_than)]
-        if len(old) < _MANY_FILES:
-            return  # Finding out which of them are needed reads all bills.
+        old, needed = self._old_state(job_id, older_than), set[str]()
+        if not old:
+            return []
         for head in {newest, *self.heads(job_id)}:  # The file of the newest bill may be gone, and its copy is not.
             state = self.read(job_id, head).state
             if state is None or state.manifest in needed:
                 continue
             content = self._storage.get(state.manifest)
             if content is None:
-                return
+                return []
             needed |= {state.manifest, *(file.path for file in parse_manifest(content, where=state.manifest).files)}
-        self._storage.delete([key for key in old if key not in needed])
+        return [key for key in old if key not in needed]
+
+    def _old_state(self, job_id: JobId, older_than: datetime) -> list[str]:
+        prefix = f"{state_folder(job_id)}/"
+        return [key for key in self._storage.keys(prefix) if key.removeprefix(prefix) < stamp_of(older_than)]
 
 
 def bill_key(job_id: JobId, head: Head) -> str:

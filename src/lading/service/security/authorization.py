@@ -9,6 +9,7 @@ from lading.service.security.privileges import Rights, denied
 from lading.sources.files.properties import is_s3_uri
 from lading.sources.registry import kind_of
 from lading.sql.expressions.queries import is_about_jobs, literal_row, read_query
+from lading.sql.statements.clean import CleanOrphans
 from lading.sql.statements.jobs import (
     AlterJob,
     CreateJob,
@@ -96,6 +97,9 @@ def _check_catalog(database: str, rights: Rights, statement: Statement) -> None:
             rights.require(Privilege.ADMIN, *_target(database, statement.name))
         case CreateDatabase():
             rights.require(Privilege.ADMIN)
+        case CleanOrphans():
+            # Paths and sizes of all tables are told, and files deleted.
+            rights.require(Privilege.ADMIN, *(_target(database, statement.table) if statement.table else ()))
         case DropDatabase():
             rights.require(Privilege.ADMIN, statement.name)
         case UseDatabase():

@@ -11,6 +11,7 @@ from lading.service.edits.edit import Edit, commit_edit, plan_of, show_plan
 from lading.service.edits.undo import prepare_undo
 from lading.service.result import Result, done, table
 from lading.service.session import Session
+from lading.service.statements.clean import execute_clean
 from lading.service.statements.inspect import explain_job, show_load
 from lading.service.statements.loads import control, create, find_any, operable, prepare_alter
 from lading.service.statements.reach import allow_altered_hosts, allow_table_hosts, check_source, check_table
@@ -20,6 +21,7 @@ from lading.service.statements.users import execute_user_statement
 from lading.service.views.audit_log import show_audit
 from lading.service.views.loads import after_change
 from lading.sql.statements.audit import ShowAudit
+from lading.sql.statements.clean import CleanOrphans
 from lading.sql.statements.jobs import (
     AcceptRollback,
     AlterJob,
@@ -66,6 +68,8 @@ def execute(session: Session, statement: Statement) -> Result:
             return _alter(session, _prepare_undo(session, statement))
         case AcceptRollback():
             return _accept_rollback(session, statement)
+        case CleanOrphans():
+            return execute_clean(session, statement)
         case ControlJob() | ControlRoutineLoad():
             return control(session, statement)
         case Query():

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from lading.sql.statements.audit import ShowAudit
+from lading.sql.statements.clean import CleanOrphans
 from lading.sql.statements.parts import NO_CLAUSES, InsertSelect, LoadClauses, MergeType, QualifiedName, SourceFunction
 from lading.sql.statements.tables import (
     CreateDatabase,
@@ -215,5 +216,6 @@ Statement = (
     | ShowTables
     | DescribeTable
     | ShowAudit
+    | CleanOrphans
     | UserStatement
 )

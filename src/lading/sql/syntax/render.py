@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from functools import singledispatch
 
 from lading.model.table import PartitionField
 from lading.sql.statements.audit import ShowAudit, audit_text
+from lading.sql.statements.clean import CleanOrphans
 from lading.sql.statements.jobs import (
     AcceptRollback,
     AlterJob,
@@ -269,6 +271,16 @@ def _(it: DescribeTable) -> str:
 @_text.register
 def _(it: ShowAudit) -> str:
     return audit_text(it)
+
+
+@_text.register
+def _(it: CleanOrphans) -> str:
+    parts = ["ADMIN CLEAN ORPHANS"]
+    if it.table is not None:
+        parts.append(f"FROM {name_text(it.table)}")
+    if it.older_than is not None:
+        parts.append(f"OLDER THAN {it.older_than // timedelta(hours=1)} HOURS")
+    return " ".join([*parts, *(["DRY RUN"] if it.dry_run else [])])
 
 
 @_text.register

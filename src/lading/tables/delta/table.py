@@ -20,6 +20,7 @@ from lading.tables.bills import StoredBills
 from lading.tables.delta.actions import entry_key, render_entry
 from lading.tables.delta.features import check_appendable
 from lading.tables.delta.heads import check_accepted, check_not_restored, end_of, head_of
+from lading.tables.delta.kept import kept_files
 from lading.tables.delta.library import load_table
 from lading.tables.delta.log import LogTail
 from lading.tables.delta.maintenance import look_after_log
@@ -157,6 +158,9 @@ class DeltaLakeTable:
     def removals(self, paths: Collection[str]) -> Removals:
         self._tail.refresh()
         return find_removals(self.storage, self._tail.version, paths)
+
+    def kept_files(self) -> Collection[str]:
+        return kept_files(self.storage)
 
     def tag(self, done: DoneTag) -> None:
         set_property(self.storage, self._options, done)

@@ -28,6 +28,7 @@ from lading.tables.iceberg.errors import translated
 from lading.tables.iceberg.guard import check_new_properties
 from lading.tables.iceberg.handle import FORMAT_VERSION, Handle, version_of
 from lading.tables.iceberg.heads import end_of, find_anchor, has_token, is_astray, rolled_back
+from lading.tables.iceberg.kept import kept_files
 from lading.tables.iceberg.maintenance import expire_snapshots, oldest_snapshot
 from lading.tables.iceberg.moved import Place, bring_bills, location_of
 from lading.tables.iceberg.place import open_place, relative_path
@@ -176,6 +177,11 @@ class IcebergTable:
         table = self._load()
         with translated(self._handle.what):
             return find_removals(table, self._location, paths)
+
+    def kept_files(self) -> Collection[str]:
+        table = self._load()
+        with translated(self._handle.what):
+            return kept_files(table, self._location, self._storage)
 
     def tag(self, done: DoneTag) -> None:
         tag_snapshot(self._handle, done)

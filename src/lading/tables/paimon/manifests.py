@@ -112,6 +112,16 @@ class Manifests:
             entries = [entry for meta in self._metas(snapshot.delta_list) for entry in self._files.read(meta.file_name)]
             return [self._data_file(entry).path for entry in entries if entry.kind != ADD]
 
+    def named(self, snapshot: Snapshot, read: set[str]) -> set[str]:
+        """Paths of all files that the manifests of a snapshot name, but for manifests that were `read` before."""
+        found = set[str]()
+        with translated(self._storage.uri):
+            for meta in (*self._metas(snapshot.base_list), *self._metas(snapshot.delta_list)):
+                if meta.file_name not in read:
+                    found.update(self._data_file(entry).path for entry in self._files.read(meta.file_name))
+                    read.add(meta.file_name)
+        return found
+
     def names(self, snapshot: Snapshot) -> Iterator[str]:
         """Keys of all lists and manifests of a snapshot."""
         with translated(self._storage.uri):

@@ -21,6 +21,7 @@ from lading.tables.folders import column_fields
 from lading.tables.maintenance import CarePolicy, CareReport, told_astray
 from lading.tables.paimon.commit import Committer
 from lading.tables.paimon.heads import Heads
+from lading.tables.paimon.kept import kept_files
 from lading.tables.paimon.library import require_library
 from lading.tables.paimon.maintenance import bills_kept, expire_own
 from lading.tables.paimon.manifests import DataFile, Manifests
@@ -147,6 +148,10 @@ class PaimonTable:
                     by = f"{snapshot.kind} in snapshot {snapshot.id}"
                     found[path] = Removal(by=by, is_rewrite=snapshot.kind == _REWRITE)
         return Removals(found=found, is_complete=lowest <= 1)
+
+    def kept_files(self) -> Collection[str]:
+        self._heads.refresh()
+        return kept_files(self.storage, self._line, self._manifests())
 
     def tag(self, done: DoneTag) -> None:
         tag_snapshot(self.storage, self._line, done)

@@ -1,0 +1,106 @@
+"""Removing what failed and killed attempts left: files beside tables, and bad rows of batches that never were."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from lading.errors import ConfigError, LadingError
+from lading.ids import JobId
+from lading.service.installation import Installation
+from lading.service.result import Result, table
+from lading.service.session import Session
+from lading.sql.statements.clean import CleanOrphans
+from lading.store.records import TableEntry
+from lading.tables.base import LakeTable
+from lading.tables.bills import StoredBills
+from lading.tables.orphans import Orphan, find_orphans, remove_orphans
+
+SAFE_AGE = timedelta(days=3)
+"""Files of a batch that is being staged are younger than that."""
+LEAST_AGE = timedelta(hours=1)
+QUARANTINE = "bad rows"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cleaned:
+    """What was found beside one table."""
+
+    table: str
+    found: tuple[Orphan, ...] = ()
+    remark: str = ""
+    """Why nothing was looked at."""
+
+
+def execute_clean(session: Session, statement: CleanOrphans) -> Result:
+    """ADMIN CLEAN ORPHANS."""
+    age = SAFE_AGE if statement.older_than is None else statement.older_than
+    if age < LEAST_AGE:
+        msg = f"Orphans are at least an hour old, not {age}"
+        todo = "Files of a batch that is being staged are named by nothing yet. Ask for 1 HOURS or more."
+        raise ConfigError(msg, left="Nothing was deleted.", todo=todo)
+    entries = session.lading.store.list_tables()
+    if statement.table is not None:
+        database = statement.table.db if statement.table.db is not None else session.database
+        entries = [session.lading.catalog.entry(database, statement.table.name)]
+    rows: list[tuple[object, ...]] = []
+    for entry in entries:
+        cleaned = clean_table(session.lading, entry, age=age, dry_run=statement.dry_run)
+        rows += [(cleaned.table, each.what, each.path, each.size or None, "") for each in cleaned.found]
+        rows += [(cleaned.table, None, None, None, cleaned.remark)] if cleaned.remark else []
+    return table(("Table", "Kind", "Path", "Bytes", "Remark"), rows)
+
+
+def clean_table(lading: Installation, entry: TableEntry, *, age: timedelta, dry_run: bool) -> Cleaned:
+    """Remove the orphans of one table. What cannot be looked at is told and stays."""
+    name = f"{entry.database}.{entry.name}"
+    older_than = lading.clock.now() - age
+    try:
+        # A batch of this store that runs for longer than the limit has files that are older.
+        begun = [
+            stored.record.task.created_at
+            for stored in lading.store.list_jobs()
+            if stored.record.target == name and stored.record.task is not None
+        ]
+        older_than = min((older_than, *begun))
+        lake = lading.catalog.open_table(entry.database, entry.name)
+        found = find_orphans(lake, older_than=older_than)
+        bad_rows = list(_bad_rows(lading, lake, older_than))
+        if not dry_run:
+            remove_orphans(lake, found)
+            for orphan in bad_rows:
+                (lading.home.path / orphan.path).unlink(missing_ok=True)
+    except LadingError as error:
+        return Cleaned(table=name, remark=error.what)
+    return Cleaned(table=name, found=(*found, *bad_rows))
+
+
+def _bad_rows(lading: Installation, lake: LakeTable, older_than: datetime) -> Iterator[Orphan]:
+    """Quarantine files of attempts that were not committed.
+
+    A bill names those of its batch. Bills are kept for a while only: older files are of batches that nobody can tell
+    from failed attempts any more, and stay.
+    """
+    for job_id in sorted(lake.job_ids()):
+        folder = Path(lading.home.quarantine(job_id))
+        files = [path for path in sorted(folder.glob("*.jsonl")) if _modified(path) < older_than]
+        if not files:
+            continue
+        named, oldest = _named(lake.bills, job_id)
+        for path in files:
+            if str(path) not in named and oldest is not None and _modified(path) > oldest:
+                shown = str(path.relative_to(lading.home.path))
+                yield Orphan(path=shown, what=QUARANTINE, size=path.stat().st_size)
+
+
+def _named(bills: StoredBills, job_id: JobId) -> tuple[set[str], datetime | None]:
+    """The quarantine files that all kept bills name, and when the oldest of these was written."""
+    kept = [bills.read(job_id, head) for head in bills.heads(job_id)]
+    oldest = min((bill.billed_at for bill in kept), default=None)
+    return {path for bill in kept for path in bill.quarantine}, oldest
+
+
+def _modified(path: Path) -> datetime:
+    return datetime.fromtimestamp(path.stat().st_mtime, UTC)

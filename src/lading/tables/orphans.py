@@ -1,0 +1,116 @@
+"""Files of Lading beside a table that nothing needs: what attempts left that failed or were killed.
+
+Only files that Lading named are looked at, and only those that are older than a limit: a batch that is being staged, by
+this service or by another one, has files that nothing names yet. Were one taken all the same, its commit would be
+refused, because a commit looks whether its files are there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from lading.errors import HeadLostError
+from lading.ids import JobId
+from lading.model.bill import Head
+from lading.storage.store import ObjectInfo
+from lading.tables.base import LakeTable
+from lading.tables.bills import FOLDER, StoredBills, bill_key
+from lading.tables.registry import all_kinds
+
+DATA, BILL, STATE = "data file", "bill", "state"
+_OWN_NAME = re.compile(r"(?:data-)?[0-9a-f]{16}(?:-\d+){1,4}-[0-9a-f]{16}\.parquet")
+"""As `parquet.ParquetWriter` names files: batch, attempt, number, and a random part."""
+_MOST_BILLS = 2000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Orphan:
+    """A file that can go."""
+
+    path: str
+    """Relative to the table."""
+    what: str
+    """For people: data file, bill, state."""
+    size: int = 0
+    """In bytes; 0: not known."""
+
+
+def find_orphans(table: LakeTable, *, older_than: datetime) -> list[Orphan]:
+    """What can go. Changes nothing.
+
+    Raises RolledBackError while somebody has to say what a rollback means, and every error of a table that cannot be
+    read: what is not known to be unneeded stays.
+    """
+    heads = {job_id: head for job_id in sorted(table.job_ids()) if (head := table.read_head(job_id)) is not None}
+    # The files first: what is committed after that is among what the table keeps.
+    files = list(_own_files(table, older_than))
+    kept = table.kept_files() if files else set[str]()
+    promised = {path for job_id, head in heads.items() for path in _promised(table.bills, job_id, head)}
+    found = [
+        Orphan(path=info.key, what=DATA, size=info.size)
+        for info in files
+        if info.key not in kept and info.key not in promised
+    ]
+    for job_id, head in heads.items():
+        found += [Orphan(path=path, what=BILL) for path in _unlanded(table.bills, job_id, head, older_than)]
+        state = table.bills.unneeded_state(job_id, head, older_than)
+        found += [Orphan(path=path, what=STATE) for path in state]
+    return found
+
+
+def remove_orphans(table: LakeTable, orphans: Iterable[Orphan]) -> None:
+    """Delete them. Dies in here: the rest is found the next time."""
+    table.bills.storage.delete([orphan.path for orphan in orphans])
+
+
+def _own_files(table: LakeTable, older_than: datetime) -> Iterator[ObjectInfo]:
+    """Old files that Lading named, but for those of tables that lie inside the place of this one."""
+    listed = list(table.bills.storage.list(""))
+    others = {root for info in listed if (root := _root_of_another(info.key)) is not None}
+    for info in listed:
+        folder, _, name = info.key.rpartition("/")
+        if info.modified >= older_than or not _OWN_NAME.fullmatch(name):
+            continue
+        if folder.partition("/")[0] != FOLDER and not any(f"{folder}/".startswith(root) for root in others):
+            yield info
+
+
+def _root_of_another(key: str) -> str | None:
+    """`sub/` when the key says that there is a table in the folder `sub`."""
+    for marker in (FOLDER, *(kind.folder for kind in all_kinds())):
+        root, found, _ = key.partition(f"/{marker}/")
+        if found and not root.startswith(FOLDER):
+            return f"{root}/"
+    return None
+
+
+def _promised(bills: StoredBills, job_id: JobId, head: Head) -> Iterator[str]:
+    """Files of commits whose outcome may not be known yet."""
+    for newer in bills.heads(job_id):
+        if newer.seq > head.seq:
+            yield from (file.path for file in bills.read(job_id, newer).files)
+
+
+def _unlanded(bills: StoredBills, job_id: JobId, head: Head, older_than: datetime) -> Iterator[str]:
+    """Bills that the head does not go back to. None of them can land any more: the head they expect is gone.
+
+    Not all bills are read, which may be very many: retention takes the others.
+    """
+    landed, at = set[Head](), head
+    for _ in range(_MOST_BILLS):
+        landed.add(at)
+        try:
+            before = bills.read(job_id, at).replaces
+        except HeadLostError:
+            break  # Older than the retention.
+        if before is None:
+            break
+        at = before
+    lowest = min(each.seq for each in landed)
+    for other in bills.heads(job_id):
+        is_passed = lowest <= other.seq <= head.seq and other not in landed
+        if is_passed and bills.read(job_id, other).billed_at < older_than:
+            yield bill_key(job_id, other)

@@ -1,0 +1,189 @@
+"""What attempts left that failed or were killed goes; nothing that anybody may still need does."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from lading.errors import RolledBackError, StorageError, TableError
+from lading.model.bill import Bill
+from lading.model.job import Job
+from lading.model.outcome import Landed
+from lading.tables.base import LakeTable
+from lading.tables.bills import bill_key, state_folder
+from lading.tables.orphans import BILL, DATA, STATE, find_orphans, remove_orphans
+from tests.tables.drive import SPEC, driver, ids, load, new_job, opening, put_and_commit, some_rows
+from tests.tables.rig import Rig, RigTable
+
+ATTEMPT = "0123456789abcdef-7-1"
+"""As tasks name their attempts."""
+LIVES = 8
+
+
+def opened(table: RigTable) -> Bill:
+    first = opening(new_job())
+    assert isinstance(put_and_commit(table, first), Landed)
+    return first
+
+
+def job_of(bill: Bill) -> Job:
+    return Job(job_id=bill.job_id, name=bill.job_name)
+
+
+def orphans(table: RigTable, older_than: datetime | None = None) -> dict[str, str]:
+    """What is found, path → what it is; without a limit, as if everything were old."""
+    limit = older_than or datetime.now(UTC) + timedelta(hours=1)
+    return {each.path: each.what for each in find_orphans(cast("LakeTable", table), older_than=limit)}
+
+
+def test_what_a_killed_attempt_left_goes_and_what_was_committed_stays(lake: Rig) -> None:
+    table = lake.create("clicks", SPEC)
+    first = opened(table)
+    bill = load(job_of(first), first, lake.stage(table, some_rows(0, 3), ATTEMPT))
+    assert isinstance(put_and_commit(table, bill), Landed)
+    # One died before its bill, one between bill and commit; a later commit was faster than that.
+    left = lake.stage(table, some_rows(0, 3), ATTEMPT)
+    lost = load(job_of(first), first, lake.stage(table, some_rows(3, 3), ATTEMPT))
+    table.bills.put(lost)
+    young = datetime.now(UTC) - timedelta(hours=1)
+    assert orphans(table, young).keys() <= {bill_key(lost.job_id, lost.head)}
+    expected = {left[0].path: DATA, lost.files[0].path: DATA, bill_key(lost.job_id, lost.head): BILL}
+    assert orphans(table) == expected
+    found = find_orphans(cast("LakeTable", table), older_than=datetime.now(UTC) + timedelta(hours=1))
+    remove_orphans(cast("LakeTable", table), found)
+    assert orphans(table) == {}
+    assert ids(lake, table) == [0, 1, 2]
+    again = driver(lake, lake.reopen("clicks"), job_of(first))
+    again.start()
+    again.run_batch()
+    assert ids(lake, table) == [*range(6)]
+
+
+def test_a_commit_that_may_still_land_keeps_its_files(local_lake: Rig) -> None:
+    table = local_lake.create("clicks", SPEC)
+    first = opened(table)
+    pending = load(job_of(first), first, local_lake.stage(table, some_rows(0, 3), ATTEMPT))
+    table.bills.put(pending)  # The process is stopped here, and goes on after the clean-up.
+    assert orphans(table) == {}
+    assert isinstance(table.commit(pending.replaces, pending.files, pending), Landed)
+
+
+def test_a_staged_file_that_is_gone_is_never_committed(local_lake: Rig) -> None:
+    table = local_lake.create("clicks", SPEC)
+    first = opened(table)
+    staged = local_lake.stage(table, some_rows(0, 3), ATTEMPT)
+    found = find_orphans(cast("LakeTable", table), older_than=datetime.now(UTC) + timedelta(hours=1))
+    remove_orphans(cast("LakeTable", table), found)  # By somebody whose limit was too short.
+    with pytest.raises(TableError, match="is gone"):
+        put_and_commit(table, load(job_of(first), first, staged))
+    assert ids(local_lake, table) == []
+
+
+def test_files_of_older_states_stay_as_long_as_the_table_keeps_them(lake: Rig) -> None:
+    table = lake.create("clicks", SPEC)
+    bill = opened(table)
+    for at in range(3):
+        bill = load(job_of(bill), bill, lake.stage(table, some_rows(at, 1), ATTEMPT))
+        assert isinstance(put_and_commit(table, bill), Landed)
+    lake.restore_older("clicks", 1)
+    with pytest.raises(RolledBackError):
+        orphans(lake.reopen("clicks"))  # The newest file is in no current state, and somebody may go back to it.
+
+
+def test_others_maintenance_leaves_no_live_file_among_them(lake: Rig) -> None:
+    table = lake.create("clicks", SPEC)
+    bill = opened(table)
+    for at in range(3):
+        bill = load(job_of(bill), bill, lake.stage(table, some_rows(at, 1), ATTEMPT))
+        assert isinstance(put_and_commit(table, bill), Landed)
+    lake.others_maintain("clicks")
+    fresh = lake.reopen("clicks")
+    found = find_orphans(cast("LakeTable", fresh), older_than=datetime.now(UTC) + timedelta(hours=1))
+    remove_orphans(cast("LakeTable", fresh), found)
+    assert ids(lake, lake.reopen("clicks")) == [0, 1, 2]
+
+
+def test_a_table_inside_the_place_of_another_is_left_alone(local_lake: Rig) -> None:
+    outer, inner = local_lake.create("clicks", SPEC), local_lake.create("clicks/inner", SPEC)
+    opened(outer)
+    first = opened(inner)
+    bill = load(job_of(first), first, local_lake.stage(inner, some_rows(0, 3), ATTEMPT))
+    assert isinstance(put_and_commit(inner, bill), Landed)
+    left = local_lake.stage(inner, some_rows(0, 3), ATTEMPT)
+    assert orphans(outer) == {}
+    assert orphans(inner) == {left[0].path: DATA}
+
+
+def test_files_that_lading_did_not_name_are_somebody_s(local_lake: Rig) -> None:
+    table = local_lake.create("clicks", SPEC)
+    first = opened(table)
+    storage = cast("LakeTable", table).bills.storage
+    storage.put_if_absent("notes/part-00000-0123456789abcdef.parquet", b"mine")
+    storage.put_if_absent(f"_lading/{first.job_id}/notes.txt", b"mine")
+    storage.put_if_absent(f"{state_folder(first.job_id)}/20200101T000000000000-a.parquet", b"of an attempt")
+    assert orphans(table) == {f"{state_folder(first.job_id)}/20200101T000000000000-a.parquet": STATE}
+
+
+def test_a_log_that_cannot_be_read_as_a_whole_keeps_everything(tmp_path_factory: pytest.TempPathFactory) -> None:
+    from tests.tables.rig_delta import delta_local
+
+    rig = delta_local(tmp_path_factory.mktemp("lake"), None)
+    table = rig.create("clicks", SPEC)
+    bill = opened(table)
+    for at in range(3):
+        bill = load(job_of(bill), bill, rig.stage(table, some_rows(at, 1), ATTEMPT))
+        put_and_commit(table, bill)
+    storage = cast("LakeTable", table).bills.storage
+    content = storage.get("_delta_log/00000000000000000002.json")
+    assert content is not None
+    storage.delete(["_delta_log/00000000000000000002.json"])
+    with pytest.raises(TableError, match="entry 2 of its log is missing"):
+        orphans(table)
+
+
+def test_it_runs_beside_loads_and_kills(local_lake: Rig) -> None:
+    table, job = local_lake.create("clicks", SPEC), new_job()
+    ended, all_gone, wrong, gone = threading.Event(), threading.Event(), list[Exception](), set[str]()
+
+    def clean() -> None:
+        mine = cast("LakeTable", local_lake.reopen("clicks"))
+        while not ended.is_set():
+            try:
+                found = find_orphans(mine, older_than=datetime.now(UTC) - timedelta(minutes=30))
+                remove_orphans(mine, found)
+                gone.update(each.path for each in found if each.what == DATA)
+            except StorageError:
+                continue  # A file was gone between a listing and a look: the next round.
+            except Exception as error:  # noqa: BLE001 - told by the test
+                wrong.append(error)
+                all_gone.set()
+                return
+            if len(gone) == LIVES:
+                all_gone.set()
+
+    cleaner = threading.Thread(target=clean)
+    cleaner.start()
+    committed = 0
+    for life in range(LIVES):
+        mine = local_lake.reopen("clicks")
+        loader = driver(local_lake, mine, job)
+        loader.start()
+        # What a life before it left, an hour ago.
+        for file in local_lake.stage(mine, some_rows(0, 2), ATTEMPT):
+            place = Path(cast("LakeTable", mine).location.removeprefix("file://")) / file.path
+            os.utime(place, (time.time() - 3600,) * 2)
+        for _ in range(1 + life % 3):
+            assert loader.run_batch() is not None
+            committed += 3
+    assert all_gone.wait(60)
+    ended.set()
+    cleaner.join()
+    assert wrong == []
+    assert ids(local_lake, local_lake.reopen("clicks")) == [*range(committed)]
+    assert not gone & set(cast("LakeTable", table).kept_files())
