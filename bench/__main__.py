@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 
 from bench import commit, extremes, files, kafka, kinesis, many, state
+from bench.state_cases import CASES
 
 SECTIONS: dict[str, Callable[[], None]] = {
     "commit": commit.run,
@@ -19,8 +20,12 @@ SECTIONS: dict[str, Callable[[], None]] = {
     "kinesis": kinesis.run,
     "kafka": kafka.run,
     "state": state.run,
+    "state-windows": partial(state.run, tuple(name for name in CASES if name.startswith("windows"))),
+    "state-deduplication": partial(state.run, tuple(name for name in CASES if name.startswith("dedup"))),
+    "state-joins": partial(state.run, tuple(name for name in CASES if name.startswith("join"))),
+    "state-back": state.run_back,
 }
-USUAL = ("commit", "files", "many", "kinesis", "kafka", "state")
+USUAL = ("commit", "files", "many", "kinesis", "kafka", "state", "state-back")
 
 
 def main(names: list[str]) -> int:
