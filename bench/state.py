@@ -9,13 +9,15 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
 from rich.console import Console
 from rich.table import Table
 
+from bench.memory import tree_cpu_s
 from bench.state_back import come_back
 from bench.state_cases import CASES, FILES, PER_BATCH, ROCKS, SCALE, Case, check, lading, streaming, write_rows
 from lading.pipeline.java import find_java
@@ -27,9 +29,18 @@ CONTENDERS = {"lading": lading, "streaming": streaming}
 WARM_UP = 0.01
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """What one load took."""
+
+    seconds: float
+    cpu_s: float
+    """Of all processes, all that the load set up among it."""
+
+
 def run(names: Sequence[str] = tuple(CASES)) -> None:
     """Measure and print, each figure as soon as it is known."""
-    shown = Table("case", "rows", "Lading, rows/s", "Structured Streaming, rows/s", "ratio", "ratios of the rounds")
+    shown = Table("case", "rows", "Lading, rows/s", "Structured Streaming, rows/s", "ratio", "ratio of processor time")
     for name in names:
         folder = Path(tempfile.mkdtemp(prefix="lading-bench-"))
         try:
@@ -47,24 +58,34 @@ def run(names: Sequence[str] = tuple(CASES)) -> None:
 def _measured(folder: Path, case: Case) -> list[str]:
     write_rows(folder / "small", case, WARM_UP * SCALE)
     rows = write_rows(folder / "data", case)
-    seconds = _seconds(folder, case)
-    ratios = [b / a for a, b in zip(seconds["lading"], seconds["streaming"], strict=True)]
-    rates = [f"{rows / median(seconds[who]):,.0f}" for who in CONTENDERS]
-    return [f"{rows:,}", *rates, f"{median(ratios):.2f}", ", ".join(f"{ratio:.2f}" for ratio in ratios)]
+    taken = _taken(folder, case)
+    rates = [f"{rows / median(one.seconds for one in taken[who]):,.0f}" for who in CONTENDERS]
+    return [f"{rows:,}", *rates, _ratio(taken, lambda one: one.seconds), _ratio(taken, lambda one: one.cpu_s)]
 
 
-def _seconds(folder: Path, case: Case) -> dict[str, list[float]]:
+def _ratio(taken: dict[str, list[Taken]], figure: Callable[[Taken], float]) -> str:
+    """The median, and that of each round."""
+    pairs = zip(taken["lading"], taken["streaming"], strict=True)
+    ratios = [figure(theirs) / figure(ours) for ours, theirs in pairs]
+    return f"{median(ratios):.2f} ({', '.join(f'{ratio:.2f}' for ratio in ratios)})"
+
+
+def _taken(folder: Path, case: Case) -> dict[str, list[Taken]]:
     spark = open_session(ROCKS, find_java(os.environ, folder), folder)
-    taken: dict[str, list[float]] = {who: [] for who in CONTENDERS}
+    taken: dict[str, list[Taken]] = {who: [] for who in CONTENDERS}
     try:
         for who, load in CONTENDERS.items():
             load(spark, folder / f"{who}-small", folder / "small", case)
         for number in range(ROUNDS):
             for who, load in CONTENDERS.items():
                 home = folder / f"{who}-{number}"
-                taken[who].append(load(spark, home, folder / "data", case))
+                before_s = tree_cpu_s(os.getpid())
+                seconds = load(spark, home, folder / "data", case)
+                one = Taken(seconds=seconds, cpu_s=tree_cpu_s(os.getpid()) - before_s)
+                taken[who].append(one)
                 written = check(home, folder / "data", case, who)
-                CONSOLE.print(f"{who}, round {number}: {taken[who][-1]:.1f} s, {written:,} rows written")
+                told = f"{one.seconds:.1f} s, {one.cpu_s:.1f} s of processor time, {written:,} rows written"
+                CONSOLE.print(f"{who}, round {number}: {told}")
                 shutil.rmtree(home)
     finally:
         spark.stop()

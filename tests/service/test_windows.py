@@ -116,6 +116,32 @@ def test_counts_per_minute_are_those_of_the_whole_input(desk: Desk) -> None:
     assert "one that merges it with the state" in plan["path"]
 
 
+def test_what_the_reading_tasks_add_up_is_that_of_the_whole_input(desk: Desk) -> None:
+    create(
+        desk,
+        "at DATETIME, city STRING, n BIGINT, huge DECIMAL(38,0), middle DOUBLE, least DECIMAL(10,2), last STRING, "
+        "yes BOOLEAN",
+        "window_start, city, count(*), sum(cast(cast(amount AS BIGINT) * 90000000000000000 AS BIGINT)), "
+        "avg(cast(amount AS INT)), min(cast(amount AS DECIMAL(10,2))), max(amount), "
+        "bool_and(cast(amount AS DOUBLE) > 10)",
+        "GROUP BY window(at, '1 minute'), city",
+    )
+    files = story(3, 3, 40)
+    load_all(desk, files)
+    expected = whole(
+        [row for rows in files for row in rows],
+        "SELECT date_trunc('minute', happened::TIMESTAMP), city, count(*), "
+        "sum(trunc(amount::DOUBLE)::HUGEINT * 90000000000000000), avg(trunc(amount::DOUBLE)), "
+        "min(amount::DECIMAL(10,2)), max(amount), bool_and(amount::DOUBLE > 10) FROM rows GROUP BY ALL",
+    )
+    got = rows_of(desk)
+    assert max(row[3] for row in got) > 2**63
+    assert [(*row[:4], *row[5:]) for row in got] == [(*row[:4], *row[5:]) for row in expected]
+    assert [row[4] for row in got] == [pytest.approx(row[4]) for row in expected]
+    plan = {str(what): str(how) for what, how in desk.sql("EXPLAIN JOB j")}
+    assert "a stage that adds partial results to the state" in plan["path"]
+
+
 def test_windows_that_overlap_and_other_aggregates(desk: Desk) -> None:
     create(
         desk,

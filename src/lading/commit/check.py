@@ -33,7 +33,7 @@ def check_reports(plan: BatchPlan, reports: Sequence[Report]) -> tuple[Report, .
 
 def _check_one(plan: BatchPlan, report: Report) -> None:
     split = next(split for split in plan.splits if split.number == report.split)
-    held = sum(file.rows for file in report.files) + sum(file.rows for file in report.spool)
+    held = sum(file.rows for file in report.files) + sum(file.of_rows or file.rows for file in report.spool)
     flaws = {
         "is for another range": (report.partition, report.start) != (split.partition, split.start),
         "does not reach the planned end": not (split.end is None or split.may_end_early or report.end == split.end),

@@ -94,6 +94,8 @@ class StateFile:
     min_us: int
     """The smallest and the largest time of its rows: when what they are about ends."""
     max_us: int
+    of_rows: int = 0
+    """Its rows are sums of so many rows of the source. 0: they are not sums."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

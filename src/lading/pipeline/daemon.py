@@ -22,6 +22,8 @@ _NEEDED = (
     "lading.pipeline.stager",
     "lading.pipeline.remote",
     "lading.pipeline.quarantine",
+    "lading.pipeline.state.joins",
+    "lading.pipeline.state.partials",
     "lading.sources.files.reader",
     "lading.tables.parquet",
 )

@@ -19,8 +19,25 @@ ORDER = "struct<t:bigint,r:bigint>"
 _NUMERIC = frozenset(("sum", "avg", "var_samp", "var_pop", "stddev_samp", "stddev_pop"))
 _BOOLEAN = frozenset(("bool_and", "bool_or"))
 _DOUBLE = frozenset(("approx_percentile",))
+_IN_ARROW = {"min": "min", "max": "max", "bool_and": "all", "bool_or": "any"}
+DIGITS, DIGIT_MASK = (42, 21, 0), (1 << 21) - 1
+"""The bits at which the digits of a whole number begin; the first has all that is above, and the sign."""
+_SAFE_DIGITS = 28
+"""Ten thousand million values of so many digits have a sum of 38."""
 _SKETCH_SIZE = 400
 """The k of a KLL sketch: the rank of what it tells is off by 0.7 % of the values, in 99 of 100 cases."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InTasks:
+    """How the tasks that read compute a value themselves, with Arrow."""
+
+    function: str
+    """count, sum, min, max, all or any."""
+    column: str
+    """Of the spool; `*`: of rows."""
+    shift: int = 0
+    """For a sum of whole numbers: of the digit that begins at this bit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +49,8 @@ class Part:
     merge: str
     """Over such values; `{}` is the column that has them."""
     type: str
+    in_tasks: InTasks | None = None
+    """None: only Spark can."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,17 +79,18 @@ def aggregate_of(
 ) -> Aggregate:
     """An aggregate over columns of rows, each with its type. `order` says which of two rows is first."""
     value, kind = inputs[0] if inputs else ("*", "bigint")
-    total = _total(kind)
     match function:
         case "count":
-            return _same(f"count({value})", "sum", "bigint")
+            return _same(f"count({value})", "sum", "bigint", InTasks(function="count", column=value))
         case "sum":
-            return _same(f"sum({value})", "sum", total)
+            return _sum(value, kind)
         case "min" | "max" | "bool_and" | "bool_or":
-            return _same(f"{function}({value})", function, kind)
+            return _same(f"{function}({value})", function, kind, _in_tasks(_IN_ARROW[function], value, kind))
         case "avg":
-            parts = (*_same(f"sum({value})", "sum", total).parts, *_same(f"count({value})", "sum", "bigint").parts)
-            return Aggregate(parts=parts, result="{0} / {1}", type=_average(kind))
+            counted = _same(f"count({value})", "sum", "bigint", InTasks(function="count", column=value))
+            summed = _sum(value, kind)
+            result = f"({summed.result}) / {{{len(summed.parts)}}}"
+            return Aggregate(parts=(*summed.parts, *counted.parts), result=result, type=_average(kind))
         case "var_samp" | "var_pop" | "stddev_samp" | "stddev_pop":
             return _deviation(function, value)
         case "min_by" | "max_by":
@@ -91,16 +111,47 @@ def aggregate_of(
     raise ValueError(msg)
 
 
-def _same(partial: str, merge: str, kind: str) -> Aggregate:
-    part = Part(partial=f"CAST({partial} AS {kind})", merge=f"CAST({merge}({{}}) AS {kind})", type=kind)
+def _same(partial: str, merge: str, kind: str, in_tasks: InTasks | None) -> Aggregate:
+    part = Part(
+        partial=f"CAST({partial} AS {kind})", merge=f"CAST({merge}({{}}) AS {kind})", type=kind, in_tasks=in_tasks
+    )
     return Aggregate(parts=(part,), result="{0}", type=kind)
 
 
-def _total(kind: str) -> str:
-    """What a sum is kept as. Integers are kept as decimals: a sum of many may be too large for one of them."""
-    if found := _DECIMAL.fullmatch(kind):
-        return f"decimal(38,{found[2]})"
-    return "decimal(38,0)" if kind in _INTEGERS else "double"
+def _in_tasks(function: str, value: str, kind: str) -> InTasks | None:
+    """Only where Arrow computes what Spark would: it orders NaN otherwise, and a sum of long decimals may be too large
+    for it."""
+    found = _DECIMAL.fullmatch(kind)
+    if function == "sum":
+        is_same = int(found[1]) <= _SAFE_DIGITS if found else kind in (*_INTEGERS, "float", "double")
+    else:
+        is_same = found is not None or kind in (*_INTEGERS, "boolean", "string", "date", "timestamp", "timestamp_ntz")
+    return InTasks(function=function, column=value) if is_same else None
+
+
+def _sum(value: str, kind: str) -> Aggregate:
+    if kind in _INTEGERS:
+        return _whole_sum(value)
+    found = _DECIMAL.fullmatch(kind)
+    total = f"decimal(38,{found[2]})" if found else "double"
+    return _same(f"sum({value})", "sum", total, _in_tasks("sum", value, kind))
+
+
+def _whole_sum(value: str) -> Aggregate:
+    """A sum of integers may be too large for one of them, and Spark is slow with decimals: it is kept as three sums of
+    digits, which hold two million million rows, and put together at the end."""
+    parts: list[Part] = []
+    for shift in DIGITS:
+        digit = f"shiftright(cast({value} AS bigint), {shift})" + ("" if shift == DIGITS[0] else f" & {DIGIT_MASK}")
+        summed = _same(f"sum({digit})", "sum", "bigint", InTasks(function="sum", column=value, shift=shift))
+        parts += summed.parts
+    high, middle = (1 << shift for shift in DIGITS[:2])
+    # Most are small enough for longs.
+    is_small = f"abs({{0}}) < {1 << 20} AND {{1}} < {1 << 40} AND {{2}} < {1 << 61}"
+    short = f"CAST({{0}} * {high} + {{1}} * {middle} + {{2}} AS decimal(38,0))"
+    long = f"CAST({{0}} AS decimal(38,0)) * {high} + CAST({{1}} AS decimal(38,0)) * {middle} + {{2}}"
+    result = f"CASE WHEN {is_small} THEN {short} ELSE CAST({long} AS decimal(38,0)) END"
+    return Aggregate(parts=tuple(parts), result=result, type="decimal(38,0)")
 
 
 def _average(kind: str) -> str:

@@ -19,10 +19,14 @@ from lading.model.batch import BatchPlan, Report, StateFile
 from lading.model.state import StateChange, StateManifest, StateRef
 from lading.pipeline.mapping import BUCKET
 from lading.pipeline.state.files import ROW, TIME
-from lading.pipeline.state.jobs import FATE, LEFT, NOTHING, TABLE, Merged, MergeTools, Ranked, StateJobs
+from lading.pipeline.state.jobs import FATE, LEFT, NOTHING, TABLE, Merged, MergeTools, StateJobs
 from lading.pipeline.state.manifests import drop_files, read_manifest, write_manifest
 from lading.pipeline.state.packing import pack
 from lading.pipeline.state.rules import DedupRule, StateStage
+from lading.pipeline.state.selected import Among, Ranked
+
+_THERE = -1
+"""The place of rows that were there before."""
 
 
 class DedupMerger:
@@ -82,24 +86,30 @@ class DedupMerger:
         keys = [names[name] for name in self._rule.keys]
         state = [Ranked(file=file) for file in known if file.buckets & touched]
         if state:
-            there = jobs.read(state, self._state_schema(), key, buckets=touched)
-            near = f"abs(rows.{TIME} - there.{TIME}) < {self._rule.horizon_us}"
-            same = [f"rows.{short} <=> there.k{n}" for n, short in enumerate(keys)]
-            match = " AND ".join([f"rows.{BUCKET} = there.{BUCKET}", *same, near])
-            rows = rows.alias("rows").join(there.alias("there"), on=expr(match), how="left_anti")
+            among = Among.of(spool, {f"k{n}": short for n, short in enumerate(keys)})
+            there = jobs.read(state, self._state_schema(), key, buckets=touched, among=among)
+            rows = self._without(rows, there, keys) if is_last else _before(rows, there, keys)
         judged = self._all_firsts(rows, keys) if is_last else self._firsts(rows, keys)
         judged = judged.selectExpr(*names.values(), TIME, BUCKET, ROW, FATE).where(f"{FATE} <> {NOTHING}")
         return jobs.write(judged, self._tools(jobs, names, keys), key)
 
+    def _without(self, rows: DataFrame, there: DataFrame, keys: Sequence[str]) -> DataFrame:
+        """Rows that nothing is near which was there before."""
+        near = f"abs(rows.{TIME} - there.{TIME}) < {self._rule.horizon_us}"
+        same = [f"rows.{short} <=> there.k{n}" for n, short in enumerate(keys)]
+        match = " AND ".join([f"rows.{BUCKET} = there.{BUCKET}", *same, near])
+        return rows.alias("rows").join(there.alias("there").hint("merge"), on=expr(match), how="left_anti")
+
     def _firsts(self, rows: DataFrame, keys: Sequence[str]) -> DataFrame:
-        """The first row of each key; those that are far from it are left to another round."""
+        """The first row of each key, or one that was there before; those that are far from it are left to another
+        round."""
         order = f"(PARTITION BY {', '.join([BUCKET, *keys])} ORDER BY {ROW})"
         judged = rows.selectExpr(
             "*", f"row_number() OVER {order} AS __n", f"first_value({TIME}) OVER {order} AS __first"
         )
         fate = (
-            f"CASE WHEN __n = 1 THEN {TABLE} WHEN abs({TIME} - __first) < {self._rule.horizon_us} THEN {NOTHING} "
-            f"ELSE {LEFT} END AS {FATE}"
+            f"CASE WHEN {ROW} = {_THERE} THEN {NOTHING} WHEN __n = 1 THEN {TABLE} "
+            f"WHEN abs({TIME} - __first) < {self._rule.horizon_us} THEN {NOTHING} ELSE {LEFT} END AS {FATE}"
         )
         return judged.selectExpr("*", fate)
 
@@ -129,6 +139,12 @@ class DedupMerger:
     def _state_schema(self) -> pa.Schema:
         keys = [pa.field(f"k{n}", self._schema.field(name).type) for n, name in enumerate(self._rule.keys)]
         return pa.schema([*keys, pa.field(TIME, pa.int64()), pa.field(BUCKET, pa.int32())])
+
+
+def _before(rows: DataFrame, there: DataFrame, keys: Sequence[str]) -> DataFrame:
+    """What was there as rows before all others: Spark then sorts once what it would sort twice to join it."""
+    named = [*(f"k{n} AS {short}" for n, short in enumerate(keys)), TIME, BUCKET, f"CAST({_THERE} AS bigint) AS {ROW}"]
+    return rows.unionByName(there.selectExpr(*named), allowMissingColumns=True)
 
 
 def spool_schema(columns: pa.Schema) -> pa.Schema:

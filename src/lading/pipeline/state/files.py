@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -30,6 +31,7 @@ the place of the row among the others of its file or batch."""
 TARGET_BYTES = 64 * 1024 * 1024
 """A file is closed when it has so much: it is written and read as a whole."""
 _GROUP_ROWS = 256 * 1024
+_SPOOL_SUFFIX = ".arrows"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,16 +55,18 @@ class StateWriter:
         self._rows = 0
         self._waiting: list[pa.RecordBatch] = []
         self._waiting_bytes = 0
+        self._waiting_for = 0
         self._done: list[StateFile] = []
 
-    def write(self, batch: pa.RecordBatch) -> None:
-        """Take rows in. In a spool each has its place, and columns are called by theirs: c0, c1, …, time, bucket."""
+    def write(self, batch: pa.RecordBatch, *, of_rows: int = 0) -> None:
+        """Take rows in, which may be sums of so many others. In a spool each has its place."""
         if self._spools:
-            batch = batch.rename_columns([*(f"c{n}" for n in range(batch.num_columns - 2)), TIME, BUCKET])
-            places = pa.array(range(self._rows, self._rows + batch.num_rows), pa.int64())
+            batch = spool_columns(batch)
+            places = pa.array(np.arange(self._rows, self._rows + batch.num_rows, dtype=np.int64))
             batch = batch.append_column(ROW, places)
         self._rows += batch.num_rows
         self._waiting.append(batch)
+        self._waiting_for += of_rows
         self._waiting_bytes += batch.nbytes
         if self._waiting_bytes >= TARGET_BYTES:
             self._finish()
@@ -81,11 +85,10 @@ class StateWriter:
         if not self._waiting:
             return
         table = pa.Table.from_batches(self._waiting)
-        self._waiting, self._waiting_bytes = [], 0
-        sink = pa.BufferOutputStream()
-        pq.write_table(table, sink, compression="zstd", row_group_size=_GROUP_ROWS, store_schema=True)
-        content = sink.getvalue().to_pybytes()
-        path = f"{self._prefix}-{len(self._done)}-{secrets.token_hex(4)}.parquet"
+        of_rows, self._waiting, self._waiting_bytes, self._waiting_for = self._waiting_for, [], 0, 0
+        content = _spooled(table) if self._spools else _kept(table)
+        suffix = _SPOOL_SUFFIX if self._spools else ".parquet"
+        path = f"{self._prefix}-{len(self._done)}-{secrets.token_hex(4)}{suffix}"
         times = pc.min_max(table.column(TIME)).as_py()
         self._objects.put_if_absent(path, content)
         self._done.append(
@@ -97,8 +100,14 @@ class StateWriter:
                 buckets=sum(1 << bucket for bucket in pc.unique(table.column(BUCKET)).to_pylist()),
                 min_us=times["min"],
                 max_us=times["max"],
+                of_rows=of_rows,
             )
         )
+
+
+def spool_columns(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Columns of a row on its way to the state are called by their places: c0, c1, …, time, bucket."""
+    return batch.rename_columns([*(f"c{n}" for n in range(batch.num_columns - 2)), TIME, BUCKET])
 
 
 def read_state_file(place: StatePlace, file: StateFile) -> pa.Table:
@@ -112,7 +121,26 @@ def read_state_file(place: StatePlace, file: StateFile) -> pa.Table:
             'is there, or with "state" = "RESET".'
         )
         raise SourceError(msg, left="Nothing was committed; the position is unchanged.", todo=todo)
+    if file.path.endswith(_SPOOL_SUFFIX):
+        with pa.ipc.open_stream(content) as stream:
+            return stream.read_all()
     return pq.read_table(pa.BufferReader(content))
+
+
+def _kept(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd", row_group_size=_GROUP_ROWS, store_schema=True)
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
+def _spooled(table: pa.Table) -> bytes:
+    """What is read once and soon is written in the quickest way that there is."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as stream:
+        stream.write_table(table)
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
 
 
 def _is_whole(content: bytes, file: StateFile) -> bool:

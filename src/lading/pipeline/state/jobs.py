@@ -23,31 +23,22 @@ from pyspark.taskcontext import TaskContext
 from lading.errors import SourceError
 from lading.model.batch import StagedFile, StateFile
 from lading.model.codec import decode, encode
-from lading.pipeline.mapping import BUCKET, NOTE
+from lading.pipeline.mapping import NOTE
 from lading.pipeline.notes import binaries, parse_bad
 from lading.pipeline.sealing import Sealed, new_key, with_key
 from lading.pipeline.session import DEFAULTS
 from lading.pipeline.stager import failed_batch
-from lading.pipeline.state.files import ROW, StatePlace, StateWriter, read_state_file
+from lading.pipeline.state.files import StatePlace, StateWriter
+from lading.pipeline.state.selected import ALL_TIMES, Among, Ranked, Times, Wanted, read_rows
 from lading.pipeline.tasks import Writer
 from lading.settings import lent_variables
 
-RANK_BITS = 40
-"""The place of a row in a batch: that of its split, and in so many bits its place in it."""
 TABLE, STATE, LEFT, NOTHING, BAD_RESULT = 0, 1, 2, 3, 4
 MOST_TASKS = 64
 """As many as there are buckets of keys."""
 _TASKS = "spark.sql.shuffle.partitions"
 FATE = "__fate"
 """What a merging task does with a row: write it to the table and remember it, only remember it, or decide later."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ranked:
-    """A file to read, and its place among others of the batch."""
-
-    file: StateFile
-    rank: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,12 +80,22 @@ class StateJobs:
     pool: str
     identity: dict[str, str] = field(default_factory=dict, repr=False)
 
-    def read(self, files: Sequence[Ranked], schema: pa.Schema, key: str, *, buckets: int = -1) -> DataFrame:
-        """The rows of files, those of some buckets only. Nothing is read before a job runs."""
+    def read(
+        self,
+        files: Sequence[Ranked],
+        schema: pa.Schema,
+        key: str,
+        *,
+        buckets: int = -1,
+        times: Times = ALL_TIMES,
+        among: Among | None = None,
+    ) -> DataFrame:
+        """The rows of files, those of some buckets, times and keys only. Nothing is read before a job runs."""
         session = self.spark
         tasks = max(1, min(len(files), 2 * session.sparkContext.defaultParallelism))
         numbers = session.range(0, len(files), 1, tasks)
-        sealed = Sealed.of((self.place, tuple(files), schema, buckets, self.identity), key)
+        wanted = Wanted(schema=schema, buckets=buckets, times=times, among=among)
+        sealed = Sealed.of((self.place, tuple(files), wanted, self.identity), key)
         return numbers.mapInArrow(partial(_read, sealed), from_arrow_schema(schema))
 
     def write(self, rows: DataFrame, tools: MergeTools, key: str) -> list[Merged]:
@@ -120,22 +121,10 @@ class StateJobs:
 
 
 def _read(sealed: Sealed, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    place, files, schema, buckets, lent = sealed.open()
+    place, files, wanted, lent = sealed.open()
     with lent_variables(lent):
-        for batch in numbers:
-            for number in batch.column(0).to_pylist():
-                ranked: Ranked = files[number]
-                yield from _rows_of(read_state_file(place, ranked.file), ranked.rank, schema, buckets)
-
-
-def _rows_of(table: pa.Table, rank: int, schema: pa.Schema, buckets: int) -> Iterator[pa.RecordBatch]:
-    if buckets != -1:
-        wanted = pa.array([bucket for bucket in range(64) if buckets >> bucket & 1], pa.int32())
-        table = table.filter(pc.is_in(table.column(BUCKET), wanted))
-    if ROW in schema.names and rank:
-        place = table.schema.get_field_index(ROW)
-        table = table.set_column(place, ROW, pc.add(table.column(ROW), pa.scalar(rank << RANK_BITS, pa.int64())))
-    yield from table.select(schema.names).cast(schema).to_batches(max_chunksize=64 * 1024)
+        ranked = [files[number] for batch in numbers for number in batch.column(0).to_pylist()]
+        yield from read_rows(place, ranked, wanted)
 
 
 def _write(sealed: Sealed, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

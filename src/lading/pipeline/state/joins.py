@@ -31,9 +31,10 @@ from lading.pipeline.remote import empty_frame, remote_frame
 from lading.pipeline.sealing import Sealed
 from lading.pipeline.session import is_local
 from lading.pipeline.state.files import ROW
-from lading.pipeline.state.jobs import Ranked, StateJobs
+from lading.pipeline.state.jobs import StateJobs
 from lading.pipeline.state.manifests import drop_files
 from lading.pipeline.state.rules import JoinRule, StateStage
+from lading.pipeline.state.selected import Ranked
 from lading.pipeline.tasks import Quarantine, Writer
 from lading.settings import lent_variables
 

@@ -10,7 +10,8 @@ from pyspark.sql import DataFrame
 from lading.ids import NewToken
 from lading.model.batch import StateFile
 from lading.pipeline.state.files import TARGET_BYTES
-from lading.pipeline.state.jobs import FATE, STATE, MergeTools, Ranked, StateJobs
+from lading.pipeline.state.jobs import FATE, STATE, MergeTools, StateJobs
+from lading.pipeline.state.selected import ALL_TIMES, Ranked, Times
 from lading.pipeline.tasks import Writer
 
 MOST_FILES = 64
@@ -25,13 +26,15 @@ def pack(
     merge: Callable[[DataFrame], DataFrame] = lambda rows: rows,
     *,
     most: int | None = None,
+    times: Times = ALL_TIMES,
 ) -> list[StateFile]:
-    """The files, or fewer ones with the same content. Those that they replace stay until no bill names them."""
+    """The files, or fewer ones with the same content of these times. Those that they replace stay until no bill names
+    them."""
     small = [file for file in files if file.size_bytes < TARGET_BYTES // 2]
     if len(small) < (MOST_FILES if most is None else most):
         return list(files)
     key = jobs.new_key()
-    rows = merge(jobs.read([Ranked(file=file) for file in small], schema, key))
+    rows = merge(jobs.read([Ranked(file=file) for file in small], schema, key, times=times))
     rows = rows.selectExpr(*schema.names, f"{STATE} AS {FATE}")
     rows = rows.repartitionByRange(max(1, sum(file.size_bytes for file in small) // TARGET_BYTES + 1), "__bucket")
     tools = MergeTools(

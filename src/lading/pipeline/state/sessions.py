@@ -19,8 +19,9 @@ from lading.model.batch import StagedFile, StateFile
 from lading.model.state import StateManifest
 from lading.pipeline.mapping import BUCKET
 from lading.pipeline.state.files import TIME
-from lading.pipeline.state.jobs import Merged, Ranked
+from lading.pipeline.state.jobs import Merged
 from lading.pipeline.state.rules import START
+from lading.pipeline.state.selected import Ranked
 from lading.pipeline.state.windows import WindowMerger
 
 _END, _NUMBER = "__end", "__number"
@@ -42,10 +43,14 @@ class SessionMerger(WindowMerger):
             return []
         return list(manifest.files)
 
+    def _first_end(self, closed: int | None) -> int | None:
+        """Sessions end at any time."""
+        return None if closed is None else closed + 1
+
     def _results(self, files: Sequence[StateFile], closed: int | None, watermark: int) -> tuple[StagedFile, ...]:
         key = self._jobs.new_key()
         rows = self._jobs.read([Ranked(file=file) for file in files], self._rule.state_schema, key)
-        return self._written_results(self._merged_parts(None, rows).where(f"{TIME} <= {watermark}"), key)
+        return self._written_results(self._merged_parts(rows).where(f"{TIME} <= {watermark}"), key)
 
     def _still_open(
         self, before: StateManifest, closing: Sequence[StateFile], closed: int | None
@@ -54,10 +59,10 @@ class SessionMerger(WindowMerger):
             return before.files
         key = self._jobs.new_key()
         rows = self._jobs.read([Ranked(file=file) for file in closing], self._rule.state_schema, key)
-        is_open = self._merged_parts(None, rows).where(f"{TIME} > {closed}")
+        is_open = self._merged_parts(rows).where(f"{TIME} > {closed}")
         return [file for part in self._kept(is_open, key) for file in part.state]
 
-    def _merged_parts(self, closed: int | None, rows: DataFrame) -> DataFrame:
+    def _merged_parts(self, rows: DataFrame) -> DataFrame:
         """Partial sessions that touch as one. Those that ended are among them, unless something was closed since."""
         merges = [part.merge.format(f"p{n}") for n, part in enumerate(self._rule.parts)]
         return self._sessions(rows.selectExpr("*", f"{TIME} AS {_END}"), merges)

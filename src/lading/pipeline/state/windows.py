@@ -1,14 +1,14 @@
 """GROUP BY window(…): rows are added up by time and keys, and a result is written once, when its window has closed.
 
-The state is a log of partial aggregates. A batch appends those of its rows and reads nothing of what is open. A
-window closes when the watermark of the bill before has reached its end; then its parts are merged, once. Rows for
-windows that have closed are late and do not come here.
+The state is a log of partial aggregates. A batch appends those of its rows and reads nothing of what is open. Where
+Arrow can compute them the tasks that read have done so, and their spool is what is appended; see `partials`. A window
+closes when the watermark of the bill before has reached its end; then its parts are merged, once. Rows for windows that
+have closed are late and do not come here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr
@@ -19,10 +19,12 @@ from lading.model.state import StateChange, StateManifest, StateRef
 from lading.pipeline.checked import CheckedSelect
 from lading.pipeline.mapping import BUCKET, NOTE, UNSELECTED, quoted, select_lists
 from lading.pipeline.state.files import TIME
-from lading.pipeline.state.jobs import BAD_RESULT, FATE, NOTHING, STATE, TABLE, Merged, MergeTools, Ranked, StateJobs
+from lading.pipeline.state.jobs import BAD_RESULT, FATE, NOTHING, STATE, TABLE, Merged, MergeTools, StateJobs
 from lading.pipeline.state.manifests import drop_files, read_manifest, write_manifest
 from lading.pipeline.state.packing import pack
+from lading.pipeline.state.partials import partials_of
 from lading.pipeline.state.rules import RESULT_END, RESULT_START, START, StateStage, WindowRule
+from lading.pipeline.state.selected import Ranked, Times
 
 
 class WindowMerger:
@@ -34,30 +36,38 @@ class WindowMerger:
         self._jobs = jobs
         self._new_token = new_token
         self._select = CheckedSelect()
+        self._is_summed = partials_of(rule) is not None
 
     def merge(self, plan: BatchPlan, reports: Sequence[Report], state: StateRef | None) -> StateChange:
         jobs, watermark = self._jobs, plan.positions.watermark_us
         before = read_manifest(jobs.place, state, self._rule.shape)
-        spool = [Ranked(file=file, rank=report.split) for report in reports for file in report.spool]
-        new = [file for part in self._appended(spool, watermark) for file in part.state] if spool else []
+        new = self._added(reports, watermark)
         closing = self._closing(before, watermark)
         files = self._results(closing, before.closed_us, watermark) if closing and watermark is not None else ()
-        drop_files(jobs.place, [ranked.file for ranked in spool])
         if not new and not closing:
             return StateChange(state=state)
         closed = max((time for time in (watermark, before.closed_us) if time is not None), default=None)
         kept = self._still_open(before, closing, closed)
-        again = partial(self._merged_parts, closed)
-        packed = pack(jobs, self._rule.state_schema, [*kept, *new], self._new_token, again)
+        schema, times = self._rule.state_schema, Times(after_us=closed)
+        packed = pack(jobs, schema, [*kept, *new], self._new_token, self._merged_parts, times=times)
         after = StateManifest(shape=before.shape, files=tuple(packed), closed_us=closed)
         name = f"{self._new_token():016x}"
-        return StateChange(state=write_manifest(jobs.place, name, after, _next_end(after)), files=files)
+        return StateChange(state=write_manifest(jobs.place, name, after, self._next_end(after)), files=files)
 
     def _still_open(
         self, before: StateManifest, closing: Sequence[StateFile], closed: int | None
     ) -> Sequence[StateFile]:
         """What is kept of the files of before. Rows of windows that have closed may be in them, and count no more."""
         return [file for file in before.files if closed is None or file.max_us > closed]
+
+    def _added(self, reports: Sequence[Report], watermark: int | None) -> list[StateFile]:
+        """What the batch adds to the log."""
+        spool = [Ranked(file=file, rank=report.split) for report in reports for file in report.spool]
+        if self._is_summed or not spool:
+            return [ranked.file for ranked in spool]
+        added = [file for part in self._appended(spool, watermark) for file in part.state]
+        drop_files(self._jobs.place, [ranked.file for ranked in spool])
+        return added
 
     def _appended(self, spool: Sequence[Ranked], watermark: int | None) -> list[Merged]:
         """Partial aggregates of the rows of a batch, for every window that has not closed."""
@@ -69,14 +79,14 @@ class WindowMerger:
         starts = f"explode(sequence({first} - {(count - 1) * rule.slide_us}, {first}, {rule.slide_us}))"
         rows = rows.selectExpr("*", f"{first if count == 1 else starts} AS {START}")
         ends = f"{START} + {rule.size_us}"
-        is_open = f"{ends} > {TIME}" + (f" AND {ends} > {watermark}" if watermark is not None else "")
+        # The only window of a row has not closed: the row would be late.
+        is_open = f"{ends} > {TIME}" + (f" AND {ends} > {watermark}" if watermark is not None and count > 1 else "")
         rows = rows.where(is_open).selectExpr("*", *keys)
         grouped = self._grouped(rows, [part.partial for part in rule.parts])
         return self._kept(grouped, key)
 
-    def _merged_parts(self, closed: int | None, rows: DataFrame) -> DataFrame:
-        """Partial aggregates of several batches as one, without those of windows that have closed."""
-        rows = rows if closed is None else rows.where(f"{TIME} > {closed}")
+    def _merged_parts(self, rows: DataFrame) -> DataFrame:
+        """Partial aggregates of several batches as one."""
         merges = [part.merge.format(f"p{n}") for n, part in enumerate(self._rule.parts)]
         return self._grouped(rows, merges)
 
@@ -98,16 +108,29 @@ class WindowMerger:
 
     def _closing(self, manifest: StateManifest, watermark: int | None) -> list[StateFile]:
         """Files that have something of windows which close now."""
-        closed = manifest.closed_us
-        if watermark is None or (closed is not None and watermark <= closed):
+        if watermark is None:
             return []
-        return [f for f in manifest.files if f.min_us <= watermark and (closed is None or f.max_us > closed)]
+        first = self._first_end(manifest.closed_us)
+        return [
+            f for f in manifest.files if f.min_us <= watermark and (first is None or first <= min(watermark, f.max_us))
+        ]
+
+    def _first_end(self, closed: int | None) -> int | None:
+        """When the first windows after a time end. Most of the time there are none between two watermarks."""
+        rule = self._rule
+        return None if closed is None else closed + rule.slide_us - (closed - rule.size_us) % rule.slide_us
+
+    def _next_end(self, manifest: StateManifest) -> int | None:
+        """When the next window may close. A file with closed windows, too, does not say which of the others is next."""
+        first = self._first_end(manifest.closed_us)
+        ends = [file.min_us if first is None else max(file.min_us, first) for file in manifest.files]
+        return min(ends, default=None)
 
     def _results(self, files: Sequence[StateFile], closed: int | None, watermark: int) -> tuple[StagedFile, ...]:
         rule, key = self._rule, self._jobs.new_key()
-        rows = self._jobs.read([Ranked(file=file) for file in files], rule.state_schema, key)
-        since = f" AND {TIME} > {closed}" if closed is not None else ""
-        return self._written_results(self._merged_parts(None, rows.where(f"{TIME} <= {watermark}{since}")), key)
+        ranked, times = [Ranked(file=file) for file in files], Times(after_us=closed, until_us=watermark)
+        rows = self._jobs.read(ranked, rule.state_schema, key, times=times)
+        return self._written_results(self._merged_parts(rows), key)
 
     def _written_results(self, merged: DataFrame, key: str) -> tuple[StagedFile, ...]:
         rule = self._rule
@@ -137,10 +160,3 @@ class WindowMerger:
             remembered=remembered,
             identity=self._jobs.identity,
         )
-
-
-def _next_end(manifest: StateManifest) -> int | None:
-    """When the next window may close. A file that has closed windows, too, does not say which of the others is next."""
-    closed = manifest.closed_us
-    ends = [file.min_us if closed is None or file.min_us > closed else closed + 1 for file in manifest.files]
-    return min(ends, default=None)

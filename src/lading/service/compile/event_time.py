@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -13,7 +14,9 @@ from lading.model.load import LoadSpec
 from lading.pipeline.mapping import BUCKET, EVENT, RowMapping, TargetColumn, quoted, reserved_names
 from lading.pipeline.stager import Stage
 from lading.pipeline.state.files import StatePlace, StateWriter
-from lading.pipeline.state.rules import DedupRule, StateRule, StateStage
+from lading.pipeline.state.partials import Partials, PartialsWriter, partials_of
+from lading.pipeline.state.rules import DedupRule, StateRule, StateStage, WindowRule
+from lading.pipeline.tasks import Writer
 from lading.service.compile.mapping import zoned
 from lading.service.compile.source_types import source_type
 from lading.sql.expressions.value_types import TEXT
@@ -106,7 +109,7 @@ def with_state(stage: Stage, rule: StateRule | None, target: pa.Schema, place: S
         return stage
     tools = replace(
         stage.tools,
-        open_writer=partial(_open_spool, place),
+        open_writer=_opener(rule, place),
         spools=True,
         columns=(*stage.tools.columns, EVENT, BUCKET),
     )
@@ -114,6 +117,15 @@ def with_state(stage: Stage, rule: StateRule | None, target: pa.Schema, place: S
     if isinstance(rule, DedupRule):
         stage = replace(stage, mapping=replace(stage.mapping, keys=rule.keys))
     return replace(stage, tools=tools, state=state)
+
+
+def _opener(rule: StateRule, place: StatePlace) -> Callable[[str], Writer]:
+    partials = partials_of(rule) if isinstance(rule, WindowRule) else None
+    return partial(_open_spool, place) if partials is None else partial(_open_partials, place, partials)
+
+
+def _open_partials(place: StatePlace, partials: Partials, attempt: str) -> PartialsWriter:
+    return PartialsWriter(StateWriter(place, attempt), partials)
 
 
 def _open_spool(place: StatePlace, attempt: str) -> StateWriter:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from itertools import islice
 
 from lading.jobs.record import JobRecord
-from lading.pipeline.state.rules import JoinRule
+from lading.pipeline.state.partials import partials_of
+from lading.pipeline.state.rules import JoinRule, StateStage, WindowRule
 from lading.service.compile.compiled import Compiled
 from lading.service.edits.edit import facts_text
 from lading.service.result import Result, table
@@ -31,7 +32,7 @@ def explain_job(session: Session, record: JobRecord) -> Result:
     if compiled.joins is not None:
         stages = "a stage that reads into a spool, and one that joins it with the table"
     elif compiled.stage is not None and compiled.stage.state is not None:
-        stages = "a stage that reads into a spool, and one that merges it with the state"
+        stages = _stages(compiled.stage.state)
     lines = [
         ("path", f"general: Arrow in, Spark SQL, Arrow out, {stages}"),
         ("source", _source(record)),
@@ -47,6 +48,12 @@ def explain_job(session: Session, record: JobRecord) -> Result:
     else:
         lines.append(("source columns", "not known yet: there is no file"))
     return table(("What", "How"), lines + _listeners(record))
+
+
+def _stages(state: StateStage) -> str:
+    if isinstance(state.rule, WindowRule) and partials_of(state.rule) is not None:
+        return "a stage that adds partial results to the state, and one that merges those of windows which close"
+    return "a stage that reads into a spool, and one that merges it with the state"
 
 
 def _source(record: JobRecord) -> str:
