@@ -71,6 +71,7 @@ FULL_BILL = Bill(
         data_files=1,
         data_bytes=99,
         written=7,
+        ahead=5,
         commits=1,
     ),
     totals=Tally(
@@ -81,6 +82,7 @@ FULL_BILL = Bill(
         data_files=11,
         data_bytes=1089,
         written=77,
+        ahead=55,
         commits=11,
     ),
     reason="because",

@@ -66,7 +66,7 @@ def without_state(bill: Bill) -> Bill:
     """As bills were before there were watermarks and state."""
     states = {name: replace(s, event_us=None, read_at=None) for name, s in bill.positions.partitions.items()}
     tally, totals = (
-        replace(each, rows=replace(each.rows, total=sum(_old_fates(each.rows)), late=0, duplicate=0))
+        replace(each, ahead=0, rows=replace(each.rows, total=sum(_old_fates(each.rows)), late=0, duplicate=0))
         for each in (bill.tally, bill.totals)
     )
     positions = replace(bill.positions, partitions=states, watermark_us=None)

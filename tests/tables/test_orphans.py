@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import cast
@@ -12,9 +13,12 @@ from typing import cast
 import pytest
 
 from lading.errors import RolledBackError, StorageError, TableError
+from lading.model.batch import StateFile
 from lading.model.bill import Bill
 from lading.model.job import Job
+from lading.model.manifests import render_manifest
 from lading.model.outcome import Landed
+from lading.model.state import StateManifest, StateRef
 from lading.tables.base import LakeTable
 from lading.tables.bills import bill_key, state_folder
 from lading.tables.orphans import BILL, DATA, STATE, find_orphans, remove_orphans
@@ -187,3 +191,24 @@ def test_it_runs_beside_loads_and_kills(local_lake: Rig) -> None:
     assert wrong == []
     assert ids(local_lake, local_lake.reopen("clicks")) == [*range(committed)]
     assert not gone & set(cast("LakeTable", table).kept_files())
+
+
+def test_state_goes_with_the_job_that_was_dropped(local_lake: Rig) -> None:
+    table = cast("LakeTable", local_lake.create("clicks", SPEC))
+    first = opened(cast("RigTable", table))
+    folder = state_folder(first.job_id)
+    file = StateFile(path=f"{folder}/20200101T000000-a", rows=1, size_bytes=4, digest="", buckets=1, min_us=0, max_us=0)
+    manifest = f"{folder}/20200101T000000-a.manifest.json"
+    table.bills.storage.put_if_absent(file.path, b"rows")
+    table.bills.storage.put_if_absent(manifest, render_manifest(StateManifest(files=(file,))))
+    kept = StateRef(manifest=manifest, digest="", files=1, rows=1, size_bytes=4)
+    bill = replace(load(job_of(first), first, local_lake.stage(table, some_rows(0, 3), ATTEMPT)), state=kept)
+    assert isinstance(put_and_commit(table, bill), Landed)
+    assert (orphans(table), table.ended_jobs(), table.bills.missing_state(first.job_id, kept)) == ({}, set(), "")
+    table.end_job(first.job_id)
+    fresh = cast("LakeTable", local_lake.reopen("clicks"))
+    assert fresh.ended_jobs() == {first.job_id}
+    found = find_orphans(fresh, older_than=datetime.now(UTC))
+    assert {each.path: each.what for each in found} == {file.path: STATE, manifest: STATE}
+    remove_orphans(fresh, found)
+    assert (orphans(fresh), fresh.bills.missing_state(first.job_id, kept)) == ({}, manifest)

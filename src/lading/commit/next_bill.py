@@ -58,11 +58,11 @@ def draft_restart(
 ) -> Bill:
     """Go on after a rollback, above every seq and epoch that was ever used.
 
-    Rows and totals are those of `restored`, which the table has; positions are those of `goes_on`. A table that lost
-    its head as well is opened again.
+    Rows and totals are those of `restored`, which the table has; positions, and the state that accounts for what was
+    read up to them, are those of `goes_on`. A table that lost its head as well is opened again.
     """
     kind = BillKind.OPENING if newest is None else BillKind.EDIT
-    bill = _draft(job, restored, kind, goes_on.positions, stamp, reason=reason)
+    bill = _draft(job, restored, kind, goes_on.positions, stamp, state=goes_on.state, reason=reason)
     return replace(
         bill,
         replaces=newest.head if newest is not None else None,
@@ -140,6 +140,7 @@ def tally_of(reports: Sequence[Report], files: Sequence[StagedFile], change: Sta
         data_files=len(files),
         data_bytes=sum(file.size_bytes for file in files),
         written=sum(file.rows for file in files),
+        ahead=sum(report.ahead for report in reports),
         commits=1,
     )
 

@@ -172,7 +172,8 @@ class _JobView:
     def _show_event_time(self, job: JobView) -> None:
         rows, show = job.totals.rows, self._event_figures.show
         self._event_figures.set_visibility(job.has_event_time)
-        show("watermark", job.watermark or formatting.NOTHING, "" if job.watermark else "no row yet")
+        ahead = f"{formatting.count(job.totals.ahead)} rows too far ahead do not move it" if job.totals.ahead else ""
+        show("watermark", job.watermark or formatting.NOTHING, ahead if job.watermark else "no row yet")
         show("late", formatting.count(rows.late), "behind the watermark", "warn" if rows.late else None)
         show("duplicate", formatting.count(rows.duplicate), "their keys were loaded before")
         show("due", job.state_due or formatting.NOTHING, "" if job.state_due else "no window is open")

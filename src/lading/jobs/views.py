@@ -132,8 +132,10 @@ def event_time_facts(record: JobRecord, totals: Tally | None) -> dict[str, objec
 def _event_times(record: JobRecord, totals: Tally | None) -> dict[str, object]:
     if record.spec is None or record.spec.watermark is None:
         return {}
-    rows, kept = (totals or record.totals or Tally()).rows, record.kept
+    tally, kept = totals or record.totals or Tally(), record.kept
+    rows = tally.rows
     told: dict[str, object] = {"lateRows": rows.late, "watermark": render_event_time(record.watermark_us)}
+    told["futureRows"] = tally.ahead
     if record.spec.dedup is not None:
         told["duplicateRows"] = rows.duplicate
     if record.spec.dedup is not None or record.spec.window is not None:

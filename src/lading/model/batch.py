@@ -118,6 +118,8 @@ class Report:
     lag_ms: int | None = None
     event_us: int | None = None
     """The largest event time of the rows that it loaded, without those that are too far ahead of the clock."""
+    ahead: int = 0
+    """How many are too far ahead."""
     marks: Mapping[str, str] = field(default_factory=dict)
     quarantine: tuple[str, ...] = ()
     """Where the bad rows of this split were put."""

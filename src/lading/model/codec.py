@@ -60,7 +60,7 @@ def _bill_5(body: dict[str, Json]) -> dict[str, Json]:
 def with_all_fates(tally: dict[str, Json]) -> dict[str, Json]:
     """A written Tally of the time when there were no watermarks and no state."""
     rows = tally["rows"]
-    return {**tally, "rows": {**rows, "late": 0, "duplicate": 0}, "written": rows["loaded"]}
+    return {**tally, "rows": {**rows, "late": 0, "duplicate": 0}, "written": rows["loaded"], "ahead": 0}
 
 
 _UPGRADES: dict[int, Callable[[dict[str, Json]], dict[str, Json]]] = {1: _bill_2, 2: _bill_3, 3: _bill_4, 4: _bill_5}

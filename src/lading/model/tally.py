@@ -62,6 +62,8 @@ class Tally(_Sum):
     data_bytes: int = 0
     written: int = 0
     """Rows of the data files. Those that were loaded, but for jobs that write results: these load rows into windows."""
+    ahead: int = 0
+    """Rows that were too far ahead of the clock to move the watermark. They have another fate besides."""
     commits: int = 0
     """Commits that loaded something. Opening, edits and takeovers do not count."""
 

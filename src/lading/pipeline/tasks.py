@@ -99,7 +99,7 @@ class _Writing:
         self._writer: Writer | None = None
         self._quarantine: Quarantine | None = None
         self._first_error = ""
-        self._seen = self._loaded = self._unselected = self._bad = self._late = 0
+        self._seen = self._loaded = self._unselected = self._bad = self._late = self._ahead = 0
         self._event_us: int | None = None
 
     def take(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -162,7 +162,9 @@ class _Writing:
 
     def _note_times(self, times: pa.Array) -> None:
         if self._tools.latest_us is not None:
+            rows = len(times)
             times = times.filter(pc.less_equal(times, pa.scalar(self._tools.latest_us, pa.int64())))
+            self._ahead += rows - len(times)
         latest = pc.max(times).as_py()
         if latest is not None:
             self._event_us = latest if self._event_us is None else max(latest, self._event_us)
@@ -215,6 +217,7 @@ class _Writing:
             marks=told["marks"],
             lag_ms=told["lag_ms"],
             event_us=self._event_us,
+            ahead=self._ahead,
             quarantine=(self._quarantine.close(),) if self._quarantine else (),
             first_error=self._first_error,
         )

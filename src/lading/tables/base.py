@@ -194,6 +194,10 @@ class LakeTable(Table, Protocol):
         """Say in the table that a job was dropped: from now on its head holds nothing up. Its history stays."""
         ...
 
+    def ended_jobs(self) -> Collection[JobId]:
+        """The jobs that were dropped, as far as the table was told. Nobody starts them again."""
+        ...
+
     def look_after(self, job_id: JobId, policy: CarePolicy, now: datetime) -> CareReport:
         """Remove what Lading made and nobody needs any more. Never a head, never other writers' snapshots."""
         ...

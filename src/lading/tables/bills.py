@@ -15,7 +15,7 @@ from lading.ids import JobId, Token
 from lading.model.bill import Bill, Head
 from lading.model.codec import parse_bill, render_bill
 from lading.model.manifests import parse_manifest
-from lading.model.state import stamp_of
+from lading.model.state import StateRef, stamp_of
 from lading.storage.store import ObjectStore
 
 FOLDER = "_lading"
@@ -145,15 +145,16 @@ class StoredBills:
         if len(self._old_state(job_id, older_than)) >= _MANY_FILES:
             self._storage.delete(self.unneeded_state(job_id, newest, older_than))
 
-    def unneeded_state(self, job_id: JobId, newest: Head, older_than: datetime) -> list[str]:
-        """Files that no bill needs of the state, and what attempts left that were not committed.
+    def unneeded_state(self, job_id: JobId, newest: Head | None, older_than: datetime) -> list[str]:
+        """Files that no bill needs of the state, and what attempts left that were not committed. None: the job was
+        dropped, and no bill needs any.
 
         Young files stay: somebody may be about to commit a bill that names them. A manifest that cannot be read keeps
         everything. Reads all bills.
         """
         old, needed = self._old_state(job_id, older_than), set[str]()
-        if not old:
-            return []
+        if not old or newest is None:
+            return old
         for head in {newest, *self.heads(job_id)}:  # The file of the newest bill may be gone, and its copy is not.
             state = self.read(job_id, head).state
             if state is None or state.manifest in needed:
@@ -163,6 +164,15 @@ class StoredBills:
                 return []
             needed |= {state.manifest, *(file.path for file in parse_manifest(content, where=state.manifest).files)}
         return [key for key in old if key not in needed]
+
+    def missing_state(self, job_id: JobId, state: StateRef) -> str:
+        """The first file of a state that is gone; empty when all of them are there. Does not look into them."""
+        there = set(self._storage.keys(f"{state_folder(job_id)}/"))
+        content = self._storage.get(state.manifest) if state.manifest in there else None
+        if content is None:
+            return state.manifest
+        files = parse_manifest(content, where=state.manifest).files
+        return next((file.path for file in files if file.path not in there), "")
 
     def _old_state(self, job_id: JobId, older_than: datetime) -> list[str]:
         prefix = f"{state_folder(job_id)}/"

@@ -54,9 +54,12 @@ def find_orphans(table: LakeTable, *, older_than: datetime) -> list[Orphan]:
         for info in files
         if info.key not in kept and info.key not in promised
     ]
+    ended = table.ended_jobs()
     for job_id, head in heads.items():
         found += [Orphan(path=path, what=BILL) for path in _unlanded(table.bills, job_id, head, older_than)]
-        state = table.bills.unneeded_state(job_id, head, older_than)
+        # A job that was dropped is never started again: nobody reads what it kept.
+        newest = None if job_id in ended else head
+        state = table.bills.unneeded_state(job_id, newest, older_than)
         found += [Orphan(path=path, what=STATE) for path in state]
     return found
 

@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from lading.commit import coordinator
+from lading.commit.coordinator import Coordinator
+from lading.commit.next_bill import draft_restart
+from lading.commit.steps import Steps
+from lading.commit.telling import Teller
 from lading.commit.watermark import advance_watermark
-from lading.model.batch import BatchPlan, Report, Split
-from lading.model.job import WatermarkRule
+from lading.model.batch import BatchPlan, Report, Split, StagedFile
+from lading.model.bill import Bill
+from lading.model.job import Job, WatermarkRule
 from lading.model.positions import Positions
 from lading.model.state import StateChange, StateRef
 from lading.testing.merger import Kept, ScriptedMerger, bucket_of
@@ -171,3 +177,36 @@ def _results_without_their_state(patch: Patch) -> None:
         return replace(change, state=state) if change.files else change
 
     patch(WindowCounter, "merge", behind)
+
+
+@mutant(
+    "rollback-with-another-state", "after a rollback a job goes on with the state of the position that it goes on from"
+)
+def _rollback_with_another_state(patch: Patch) -> None:
+    def mixed(job: Job, restored: Bill | None, newest: Bill | None, *given: Any, **more: Any) -> Bill:
+        return replace(draft_restart(job, restored, newest, *given, **more), state=restored.state if restored else None)
+
+    patch(coordinator, "draft_restart", mixed)
+
+
+@mutant("told-before-the-commit", "listeners are told after the commit")
+def _told_before_the_commit(patch: Patch) -> None:
+    commit = Coordinator._commit
+
+    def eager(self: Coordinator, bill: Bill, staged: Sequence[StagedFile]) -> Steps[None]:
+        self.teller.tell(bill)
+        yield from commit(self, bill, staged)
+
+    patch(Coordinator, "_commit", eager)
+
+
+@mutant("notice-forgotten-by-a-restart", "what is pending in the bill is told after a restart")
+def _notice_forgotten_by_a_restart(patch: Patch) -> None:
+    tell = Teller.tell
+
+    def forgetful(self: Teller, bill: Bill) -> None:
+        if not self._told:
+            self._told = frozenset(each.key for each in self._pending(bill))
+        tell(self, bill)
+
+    patch(Teller, "tell", forgetful)

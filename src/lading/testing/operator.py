@@ -111,7 +111,8 @@ def accept_rollback(world: RunnerWorld, runner: Runner) -> Work:
     goes_on = newest if world.rng.random() < 0.5 and _has_bill(world, newest) else restored
     sight = RollbackSight(head=head, restored=restored, goes_on=goes_on, version=world.table.version())
     reason = f"accept-{world.rng.getrandbits(32):08x}"
-    world.promises.accepted[reason] = world.bills.read(world.job_id, goes_on).positions.partitions
+    known = world.bills.read(world.job_id, goes_on)
+    world.promises.accepted[reason] = (known.positions.partitions, known.state)
     runner.loop.let_go()
     runner.forget()
     coordinator = world.new_coordinator(runner, WatchedStager(world.source, world.table.write_file, world.rng))

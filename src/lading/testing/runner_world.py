@@ -34,12 +34,12 @@ from lading.jobs.transition import create_record
 from lading.model.batch import BatchPlan, Limits
 from lading.model.bill import Bill, BillKind, Head
 from lading.model.codec import encode
-from lading.model.job import Job
 from lading.plan.planner import Planner
 from lading.service.runtime.job_loop import save_event
 from lading.service.runtime.starting import opening_key
 from lading.status.outcomes import Outcome
 from lading.tables.maintenance import CarePolicy, CareReport
+from lading.testing.listeners import ScriptedListeners, Told
 from lading.testing.memory_store import MemoryStore
 from lading.testing.operator import attend
 from lading.testing.simulated_runner import Runner, SimulatedJob, WatchedStager
@@ -82,6 +82,8 @@ class RunnerWorld(World):
     """How often the store was lost."""
     is_quiet: bool = False
     own_files: set[str] = field(default_factory=set)
+    told: list[Told] = field(default_factory=list)
+    """What the listener of the job was told."""
 
     def __post_init__(self) -> None:
         World.__post_init__(self)
@@ -122,15 +124,7 @@ class RunnerWorld(World):
         return SimulatedJob(self.new_coordinator(runner, stager, rows), rows)
 
     def new_coordinator(self, runner: Runner, stager: WatchedStager, rows: int = ROWS) -> Coordinator:
-        job = Job(
-            job_id=self.job_id,
-            name="simulated",
-            start=self.setting.start,
-            limits=Limits(rows=rows),
-            on_data_loss=self.setting.on_data_loss,
-            watermark=self.setting.watermark,
-            keeps_state=self.setting.keeps_state,
-        )
+        job = self.make_job(Limits(rows=rows))
         ports = CoordinatorPorts(
             table=self.table,
             bills=self.bills,
@@ -140,6 +134,7 @@ class RunnerWorld(World):
             clock=self.clock,
             new_token=lambda: Token(self.rng.randrange(1, 2**63)),
             followers=(self.records,),
+            listeners=ScriptedListeners(self.table, self.job_id, self.told) if self.setting.listens else None,
         )
         return Coordinator(job, ports, runner.incarnation)
 
@@ -319,6 +314,7 @@ class RunnerWorld(World):
             horizon=self.setting.horizon,
             window=self.setting.window,
             state_rows=self.objects.rows,
+            told=self.told,
         )
 
     def _drain_quietly(self) -> bool:

@@ -17,6 +17,7 @@ from lading.model.job import WatermarkRule
 from lading.model.positions import BEGINNING, PartitionState
 from lading.model.state import StateRef
 from lading.model.tally import RowCounts, Tally
+from lading.testing.listeners import Told, check_told
 from lading.testing.merger import Kept, keys_of
 from lading.testing.source import Row, ScriptedSource, offset_of
 from lading.testing.verdict import CORRUPT, DUP, LOSS, PROGRESS_MISMATCH, REORDER, STUCK, Findings
@@ -42,8 +43,8 @@ class Promises:
     edits_asked: dict[str, Mapping[str, str | None]] = field(default_factory=dict)
     """By the reason text, which names the request."""
     edits_done: set[str] = field(default_factory=set)
-    accepted: dict[str, Mapping[str, PartitionState]] = field(default_factory=dict)
-    """Where a job was to go on after a rollback, by the reason text."""
+    accepted: dict[str, tuple[Mapping[str, PartitionState], StateRef | None]] = field(default_factory=dict)
+    """Where and with which state a job was to go on after a rollback, by the reason text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +68,7 @@ class Evidence:
     horizon: int | None = None
     window: int | None = None
     state_rows: Callable[[StateRef | None], list[Kept] | None] = lambda state: []
+    told: Sequence[Told] = ()
 
 
 def verify(evidence: Evidence) -> Findings:
@@ -86,8 +88,9 @@ def verify(evidence: Evidence) -> Findings:
     _check_content(evidence, findings, lineage)
     _check_versions(evidence, findings)
     _check_followed(evidence, findings, lineage)
-    totals = evidence.shown_totals
-    findings.expect(totals in (None, lineage[-1].totals), PROGRESS_MISMATCH, "statistics are not those of the head")
+    check_told(evidence.told, lineage, findings)
+    is_shown = evidence.shown_totals in (None, lineage[-1].totals)
+    findings.expect(is_shown, PROGRESS_MISMATCH, "statistics are not those of the head")
     return findings
 
 
@@ -169,7 +172,7 @@ class _Walk:
         self._edits_seen.add(bill.reason)
         if bill.accepts_rollback:
             self._findings.expect(
-                bill.positions.partitions == self._evidence.promises.accepted.get(bill.reason),
+                (bill.positions.partitions, bill.state) == self._evidence.promises.accepted.get(bill.reason),
                 PROGRESS_MISMATCH,
                 f"seq {bill.seq} accepts a rollback and does not go on where the operator said",
             )
@@ -271,8 +274,7 @@ class _Walk:
             error=fates["error"],
             late=fates["late"],
         )
-        told = f"seq {bill.seq} counts {bill.tally.rows}, recounted {counted}"
-        self._findings.expect(bill.tally.rows == counted, PROGRESS_MISMATCH, told)
+        self._findings.expect(bill.tally.rows == counted, PROGRESS_MISMATCH, f"seq {bill.seq} is not {counted}")
 
     def _due(self, before: Bill, bill: Bill, rows: list[Row]) -> list[Row]:
         kept = (self._evidence.state_rows(before.state), self._evidence.state_rows(bill.state))
@@ -380,8 +382,7 @@ def _check_versions(evidence: Evidence, findings: Findings) -> None:
         except LadingError as error:
             findings.add(CORRUPT, f"a bill that was a head cannot be read: {error}")
             continue
-        text = f"seq {now.head.seq} added {len(added)} files and names {len(named)}"
-        findings.expect(added == named, PROGRESS_MISMATCH, text)
+        findings.expect(added == named, PROGRESS_MISMATCH, f"seq {now.head.seq} added {len(added)}, not {len(named)}")
 
 
 def check_all_read(source: ScriptedSource, bill: Bill, findings: Findings) -> None:

@@ -21,6 +21,7 @@ from lading.ids import Incarnation, JobId, Token
 from lading.model.batch import Limits
 from lading.model.bill import Bill, Head
 from lading.model.job import Job, WatermarkRule
+from lading.model.notices import ListenRule
 from lading.model.positions import Positions
 from lading.model.tally import Tally
 from lading.plan.planner import Planner, Source
@@ -100,6 +101,11 @@ class Setting:
     """A second job loads into the same table."""
 
     @property
+    def listens(self) -> bool:
+        """Somebody is told after each commit. Without a draw of its own, so that seeds keep their schedules."""
+        return self.has_neighbour
+
+    @property
     def keeps_state(self) -> bool:
         return self.horizon is not None or self.window is not None
 
@@ -161,6 +167,18 @@ class World:
             merger.size = self.setting.window or 1
         return merger
 
+    def make_job(self, limits: Limits) -> Job:
+        return Job(
+            job_id=self.job_id,
+            name="simulated",
+            start=self.setting.start,
+            limits=limits,
+            on_data_loss=self.setting.on_data_loss,
+            watermark=self.setting.watermark,
+            keeps_state=self.setting.keeps_state,
+            listening=ListenRule(listeners=("hook",), idle_s=0.05) if self.setting.listens else None,
+        )
+
     def make_limits(self) -> Limits:
         """How large batches are."""
         return Limits(rows=8)
@@ -169,15 +187,7 @@ class World:
 
     def spawn(self) -> None:
         """Start an incarnation, whether or not another one is running."""
-        job = Job(
-            job_id=self.job_id,
-            name="simulated",
-            start=self.setting.start,
-            limits=self.make_limits(),
-            on_data_loss=self.setting.on_data_loss,
-            watermark=self.setting.watermark,
-            keeps_state=self.setting.keeps_state,
-        )
+        job = self.make_job(self.make_limits())
         outside = Outside(
             table=self.table,
             bills=self.bills,
@@ -361,7 +371,8 @@ class World:
             return
         sight = RollbackSight(head=head, restored=restored, goes_on=goes_on, version=self.table.version())
         reason = f"accept-{self.rng.getrandbits(32):08x}"
-        self.promises.accepted[reason] = self.bills.read(self.job_id, goes_on).positions.partitions
+        known = self.bills.read(self.job_id, goes_on)
+        self.promises.accepted[reason] = (known.positions.partitions, known.state)
         self._begin(actor, actor.coordinator.accept_rollback(sight, reason=reason), partial(self._note_open, actor))
 
     def _has_bill(self, head: Head) -> bool:

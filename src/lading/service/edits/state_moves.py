@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from lading.errors import SqlError
+from lading.jobs.record import JobRecord
+from lading.model.bill import Bill
 from lading.model.load import LoadSpec
 from lading.service.compile.sourced import source_of
-from lading.service.edits.edit import Edit
+from lading.service.edits.edit import UNDO, Edit
 from lading.service.edits.history import bill_of_commit, moves_back
 from lading.service.session import Session
 from lading.sources.registry import kind_of
@@ -37,6 +39,8 @@ def with_state_word(session: Session, edit: Edit, word: str) -> Edit:
         return replace(edit, resets_state=True, seen=edit.seen or (newest[0].head if newest else None))
     old, new = load_spec(edit.old), load_spec(edit.new)
     bills = session.lading.bills(edit.record, 1)
+    if edit.restored is not None:
+        _check_is_there(session, edit.record, edit.restored)
     if not bills or edit.restored is not None:
         return edit
     if bills[0].state is None:
@@ -50,10 +54,13 @@ def with_state_word(session: Session, edit: Edit, word: str) -> Edit:
     else:
         return edit
     msg = f"Job {edit.record.full_name} keeps state, so {what}"
-    todo = (
-        'Add "state" = "RESET" to PROPERTIES to forget the state, or go back to a commit with its state: '
-        'PROPERTIES ("state" = "COMMIT 17").'
-    )
+    if edit.action == UNDO:
+        todo = 'ALTER the job to the definition that you want, with "state" = "RESET" in PROPERTIES.'
+    else:
+        todo = (
+            'Add "state" = "RESET" to PROPERTIES to forget the state, or go back to a commit with its state: '
+            'PROPERTIES ("state" = "COMMIT 17").'
+        )
     raise SqlError(msg, todo=todo)
 
 
@@ -66,11 +73,21 @@ def _time(load: LoadSpec) -> str | None:
     return load.watermark.column.lower() if load.watermark is not None else None
 
 
+def _check_is_there(session: Session, record: JobRecord, bill: Bill) -> None:
+    """Refuse to go back to state that is gone: the job would stop with its first batch."""
+    gone = session.lading.open_target(record).bills.missing_state(record.job_id, bill.state) if bill.state else ""
+    if gone:
+        msg = f"Job {record.full_name} cannot go back to commit {bill.seq}: its state file {gone} is gone"
+        todo = 'Restore the file, go back to another commit, or forget the state: ALTER with "state" = "RESET".'
+        raise SqlError(msg, todo=todo)
+
+
 def _back_to(session: Session, edit: Edit, seq: int) -> Edit:
     if edit.moves or edit.is_new_source:
         msg = "An ALTER that goes back to a commit cannot move the position elsewhere"
         raise SqlError(msg, todo="Say one of the two.")
     newest, bill = bill_of_commit(session, edit.record, seq)
+    _check_is_there(session, edit.record, bill)
     then, now = spec_of_text(bill.definition), load_spec(edit.new)
     if then is None or _keys(then) != _keys(now) or then.source.kind != now.source.kind:
         msg = f"Commit {seq} was made by another definition of the job, with other keys or windows"

@@ -13,6 +13,7 @@ from lading.service.compile.sourced import AnyJob, source_of
 from lading.service.edits.begun import settled
 from lading.service.edits.edit import UNDO, Edit, check_paused
 from lading.service.edits.history import bill_before, cut_off_edit, last_edit, moves_back, name_of
+from lading.service.edits.state_moves import with_state_word
 from lading.service.edits.written import statement_of
 from lading.service.session import Session
 from lading.sources.registry import kind_of
@@ -43,7 +44,7 @@ def prepare_undo(session: Session, found: JobRecord, *, reason: str = "", statem
     if head := entry.facts.get("head"):
         newest, restored = bill_before(session, record, head, saved)
         seen, moves = newest.head, moves_back(kind_of(source_of(old).name), newest.positions, restored.positions)
-    return Edit(
+    edit = Edit(
         record=record,
         old=old,
         new=new,
@@ -55,6 +56,7 @@ def prepare_undo(session: Session, found: JobRecord, *, reason: str = "", statem
         statement=statement,
         facts={"undoes": f"{entry.action} of {entry.at.isoformat(timespec='seconds')} by {entry.user}"},
     )
+    return with_state_word(session, edit, "")
 
 
 def _statement_before(session: Session, record: JobRecord, facts: Mapping[str, str]) -> AnyJob:
@@ -75,7 +77,7 @@ def _undo_cut_off(
     """Only the position is taken back: the definition was not changed."""
     old = statement_of(session.lading, record)
     newest, restored = bill_before(session, record, name_of(edited), saved)
-    return Edit(
+    edit = Edit(
         record=record,
         old=old,
         new=old,
@@ -87,3 +89,4 @@ def _undo_cut_off(
         statement=statement,
         facts={"undoes": f"{edited.reason}, of {edited.billed_at.isoformat(timespec='seconds')}, which was cut off"},
     )
+    return with_state_word(session, edit, "")

@@ -169,6 +169,9 @@ class DeltaLakeTable:
         if job_id in self._copies.job_ids():
             self._copies.end(job_id)
 
+    def ended_jobs(self) -> set[JobId]:
+        return self._copies.ended()
+
     def look_after(self, job_id: JobId, policy: CarePolicy, now: datetime) -> CareReport:
         astray = self._astray()
         log = look_after_log(self.storage, self._options, policy, now, keeps_all=bool(astray))

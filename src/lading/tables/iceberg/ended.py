@@ -43,9 +43,14 @@ def end_job(handle: Handle, job_id: JobId) -> None:
     raise StorageError(msg, left="The job has ended all the same.", todo="Nothing: old snapshots may be kept longer.")
 
 
+def ended_jobs(metadata: TableMetadata) -> set[JobId]:
+    """The jobs that were dropped."""
+    return {JobId(name.removeprefix(PREFIX)) for name in metadata.properties if name.startswith(PREFIX)}
+
+
 def live_anchors(metadata: TableMetadata) -> dict[JobId, Anchor]:
     """The heads of all jobs that were not dropped."""
-    ended = {name.removeprefix(PREFIX) for name in metadata.properties if name.startswith(PREFIX)}
+    ended = ended_jobs(metadata)
     return {job_id: anchor for job_id, anchor in all_anchors(metadata).items() if job_id not in ended}
 
 

@@ -23,7 +23,7 @@ from lading.tables.base import DoneTag, Removals, Snapshot, WriterSpec
 from lading.tables.bills import StoredBills
 from lading.tables.iceberg.catalog import CatalogSpec, ensure_namespace, make_home, open_catalog
 from lading.tables.iceberg.commit import commit_append
-from lading.tables.iceberg.ended import astray_jobs, end_job
+from lading.tables.iceberg.ended import astray_jobs, end_job, ended_jobs
 from lading.tables.iceberg.errors import translated
 from lading.tables.iceberg.guard import check_new_properties
 from lading.tables.iceberg.handle import FORMAT_VERSION, Handle, version_of
@@ -188,6 +188,9 @@ class IcebergTable:
 
     def end_job(self, job_id: JobId) -> None:
         end_job(self._handle, job_id)
+
+    def ended_jobs(self) -> set[JobId]:
+        return ended_jobs(self._handle.load().metadata)
 
     def look_after(self, job_id: JobId, policy: CarePolicy, now: datetime) -> CareReport:
         """Expire Lading's own old snapshots, delete the manifests nobody names any more, and prune bills."""

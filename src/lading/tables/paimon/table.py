@@ -160,6 +160,9 @@ class PaimonTable:
         if job_id in self._copies.job_ids():
             self._copies.end(job_id)
 
+    def ended_jobs(self) -> set[JobId]:
+        return self._copies.ended()
+
     def look_after(self, job_id: JobId, policy: CarePolicy, now: datetime) -> CareReport:
         if astray := self._astray():
             return CareReport(remark=told_astray(astray))
