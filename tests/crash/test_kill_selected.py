@@ -1,0 +1,94 @@
+"""Jobs with state that select from a stream are killed; DuckDB computes the same from all that was sent."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+
+import pytest
+from confluent_kafka import Producer
+
+from lading.testing.kinesis.server import KinesisServer
+from tests.crash.state_stories import Event, Inbox, Stories
+from tests.crash.test_kill_state import IN_BATCHES, IN_RESTARTS
+from tests.support.kafka_broker import KafkaBroker
+from tests.support.kafka_topics import Topics
+
+NAMES = ("id", "at", "city", "n")
+
+
+class Shards:
+    """An inbox that is a stream of Kinesis. Rows with the same key are in the same shard, in order."""
+
+    limits = ""
+
+    def __init__(self, server: KinesisServer) -> None:
+        self._stream = f"s{uuid.uuid4().hex[:8]}"
+        self._client = server.create_stream(self._stream, 2)
+        given = {
+            "aws.region": server.region,
+            "kinesis_stream": self._stream,
+            "aws.endpoint": server.endpoint,
+            "aws.access_key": server.access_key,
+            "aws.secret_key": server.secret_key,
+            "property.kinesis_default_pos": "TRIM_HORIZON",
+            "format": "json",
+        }
+        self.source = "KINESIS(" + ", ".join(f'"{name}"="{value}"' for name, value in given.items()) + ")"
+
+    def put(self, rows: Sequence[Event]) -> None:
+        for row in rows:
+            record = json.dumps(dict(zip(NAMES, row, strict=True))).encode()
+            self._client.put_record(StreamName=self._stream, Data=record, PartitionKey=str(row[0]))
+
+
+class Partitions:
+    """An inbox that is a topic of Kafka. Rows with the same key are in the same partition, in order."""
+
+    limits = ""
+
+    def __init__(self, broker: KafkaBroker) -> None:
+        self._topic = f"t{uuid.uuid4().hex[:8]}"
+        self._producer = Producer({"bootstrap.servers": broker.bootstrap, "log_level": 0})
+        Topics(broker).create(self._topic, 2)
+        given = {
+            "kafka_broker_list": broker.bootstrap,
+            "kafka_topic": self._topic,
+            "property.kafka_default_offsets": "OFFSET_BEGINNING",
+            "format": "json",
+        }
+        self.source = "KAFKA(" + ", ".join(f'"{name}"="{value}"' for name, value in given.items()) + ")"
+
+    def put(self, rows: Sequence[Event]) -> None:
+        for row in rows:
+            record = json.dumps(dict(zip(NAMES, row, strict=True)))
+            self._producer.produce(self._topic, record, partition=row[0] % 2)
+        assert self._producer.flush(10) == 0
+
+
+def check_kills(path: Path, form: str, inbox: Inbox, steps: Sequence[str]) -> None:
+    """Rows come, and a process is killed, as often as there are steps."""
+    stories = Stories(path, {"shop": form}, Random(7), inbox)
+    for number, step in enumerate(steps):
+        stories.put(1)
+        assert stories.run(1 + number % 3, step)
+    found = stories.end(2)
+    assert found.is_clean, found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("step", IN_BATCHES)
+def test_a_job_over_shards_is_killed_at_each_step_and_again_in_the_restart(
+    kinesis: KinesisServer, tmp_path: Path, step: str
+) -> None:
+    again = IN_RESTARTS[(3 * IN_BATCHES.index(step)) % len(IN_RESTARTS)]
+    check_kills(tmp_path, "delta", Shards(kinesis), [f"{step}=kill:2", f"{again}=kill"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("step", ["stage.after", "merge.after", "commit.before", "commit.after"])
+def test_a_job_over_a_topic_is_killed_and_again_in_the_restart(broker: KafkaBroker, tmp_path: Path, step: str) -> None:
+    check_kills(tmp_path, "iceberg", Partitions(broker), [f"{step}=kill:2", "commit.after=kill"])
