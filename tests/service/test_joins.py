@@ -190,7 +190,7 @@ def test_any_input_is_joined_as_duckdb_joins_all_of_it(desk: Desk, spark: SparkS
 
 def test_the_example_of_the_page_runs(desk: Desk) -> None:
     page = (Path(__file__).parents[2] / "docs" / "joins.md").read_text().replace("/data/clicks", str(desk.inbox))
-    tables, job, change = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
+    tables, job, change, *_ = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
     desk.sql(tables)
     write_deltalake(
         desk.lading.catalog.open_table("shop", "pages").location,

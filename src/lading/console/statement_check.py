@@ -10,9 +10,11 @@ from lading.console.desk import Visitor
 from lading.errors import LadingError, SqlError
 from lading.jobs.dialects import ROUTINE, STREAMING
 from lading.jobs.record import parse_job_name
+from lading.model.pairs import single_sources
 from lading.service.views.build import redacted
 from lading.sources.registry import check_load, kind_of
 from lading.sql.statements.jobs import CreateJob, CreateRoutineLoad, Statement
+from lading.sql.statements.load_specs import source_spec
 from lading.sql.statements.tables import CreateDatabase, CreateTable, UseDatabase
 from lading.sql.syntax.parse import parse_statements
 from lading.sql.syntax.spans import Span
@@ -162,8 +164,9 @@ def _draft(statement: CreateJob | CreateRoutineLoad, database: str) -> tuple[Job
         source = statement.source
         target = (statement.name.db or database, statement.table or "")
         name, what = f"{target[0]}.{statement.name.name}", ROUTINE.noun
-    subject = source.properties.get(kind_of(source.name).subject, "")
-    shown = redacted(f"{source.name} {subject}".strip())
+    singles = single_sources(source_spec(source)).values()
+    told = [f"{each.kind} {each.properties.get(kind_of(each.kind).subject, '')}".strip() for each in singles]
+    shown = redacted(" and ".join(told))
     return JobDraft(name=name, what=what, target=".".join(target), source=shown), target
 
 

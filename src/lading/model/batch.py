@@ -92,10 +92,12 @@ class StateFile:
     buckets: int
     """The key buckets that it has rows of: bit n for bucket n."""
     min_us: int
-    """The smallest and the largest time of its rows: when what they are about ends."""
+    """The smallest and the largest time of its rows: when what they are about ends, or began."""
     max_us: int
     of_rows: int = 0
     """Its rows are sums of so many rows of the source. 0: they are not sums."""
+    side: int = 0
+    """For joins of two streams: which of them its rows are of, 0 or 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

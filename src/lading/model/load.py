@@ -17,7 +17,7 @@ class SourceSpec:
     """Where rows come from: a kind of source and the properties that this kind reads."""
 
     kind: str
-    """S3, FILE, KAFKA or KINESIS."""
+    """S3, FILE, KAFKA or KINESIS; for a join of two streams both of them, as in FILE+KAFKA."""
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
     """As they were written, by name. A stored spec has no secrets: those are sealed apart, and references such as
     `env:NAME` are followed each time the source is opened."""
@@ -226,6 +226,22 @@ class JoinSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StreamJoinSpec:
+    """A join of two streams: rows of both with the same keys, whose event times are near each other."""
+
+    alias: str
+    """What the statement calls the second stream."""
+    on: str
+    is_left: bool = False
+    """Rows of the first stream without a match are written, too, once none can come any more."""
+    times: tuple[str, str] = ("", "")
+    """The columns with the event times of both."""
+    low_us: int = 0
+    """How much later than the first the second may be, at least and at most. Below zero: it may be earlier."""
+    high_us: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LoadSpec:
     """Everything that a job needs to know to run, but for its secrets."""
 
@@ -249,3 +265,5 @@ class LoadSpec:
     listening: ListeningSpec | None = None
     """None: nobody is told when partitions are done."""
     join: JoinSpec | None = None
+    stream_join: StreamJoinSpec | None = None
+    """The source is a pair then."""

@@ -58,13 +58,13 @@ def checked_select(rows: DataFrame, lists: Sequence[Sequence[str]]) -> DataFrame
     return mapped
 
 
-def checked_join(rows: DataFrame, others: DataFrame, on: str) -> DataFrame:
-    """All rows, each beside those of the others that meet the condition, or beside nothing."""
+def checked_join(rows: DataFrame, others: DataFrame, on: str, how: str = "left_outer") -> DataFrame:
+    """Rows beside those of the others that meet the condition. `left_outer`: all of them, beside nothing if need be."""
     rules = mapping_rules(SPARK_FUNCTIONS)
     session: Any = rows.sparkSession._jsparkSession  # noqa: SLF001 - PySpark has no other way to the parser
     jvm: Any = rows.sparkSession._jvm  # noqa: SLF001 - PySpark has no other way to Java
     check_plan(all_parts(jvm, [session.sessionState().sqlParser().parseExpression(on)]), rules)
-    joined = rows.join(others, expr(on), "left_outer")
+    joined = rows.join(others, expr(on), how)
     top = _analysed(joined)
     name = str(top.getClass().getName())
     if name != _JOIN:

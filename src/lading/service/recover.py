@@ -32,9 +32,10 @@ from lading.service.compile.compiler import window_of
 from lading.service.compile.sourced import dialect_of, source_of
 from lading.service.facade import Lading
 from lading.service.security.endpoints import endpoints_of, job_subject, table_subject
+from lading.service.security.reach import hosts_of
 from lading.sources.registry import kind_of
 from lading.sql.statements.jobs import CreateJob, CreateRoutineLoad
-from lading.sql.statements.load_specs import load_spec
+from lading.sql.statements.load_specs import load_spec, source_spec
 from lading.sql.syntax.names import check_object_name
 from lading.sql.syntax.parse import parse_statement
 from lading.sql.syntax.spans import is_reference, is_secret
@@ -333,7 +334,7 @@ def _recover_job(lading: Lading, found: _Found, taken: set[object], *, dry_run: 
         for older in reversed(chain_of_bills):
             lading.store.follow(older)
         entry = AuditEntry(at=lading.clock.now(), user=WHO, action="RECOVER", job_id=record.job_id, subject=name)
-        lading.endpoints.allow(job_subject(record.job_id), endpoints_of(source_of(_statement_of(bill)).properties))
+        lading.endpoints.allow(job_subject(record.job_id), hosts_of(source_spec(source_of(_statement_of(bill)))))
         lading.store.create_job(record, audit=entry)
     return Finding(what="job", name=name, fate="recovered", note="; ".join(notes))
 

@@ -7,7 +7,7 @@ it is: it asks the kind. A new source is a folder with a `kind.py`, a line in th
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -40,6 +40,8 @@ class OpenContext:
     clock: Clock
     addresses: AddressRules
     """Where it may connect to."""
+    side_addresses: Mapping[str, AddressRules] = field(default_factory=dict)
+    """For a pair: the same for each of its sides."""
     settle_s: float = 0.0
     """For how long a file on a disk must not have been modified, where the load does not say it."""
     is_trial: bool = False

@@ -84,9 +84,77 @@ CREATE JOB x ON STREAMING DO INSERT INTO t SELECT * FROM S3("uri"="a"), S3("uri"
 CREATE JOB x ON STREAMING DO INSERT INTO t SELECT * FROM S3("uri"="a") a FULL JOIN b ON a.x = b.x
 --- ! NotSupportedError 1:74 Only support one source in insert streaming job
 
---- a join of two streams
-CREATE JOB x ON STREAMING DO INSERT INTO t SELECT a.x FROM S3("uri"="a") a JOIN S3("uri"="b") b ON a.x = b.x
---- ! NotSupportedError 1:81 A join of two streams is not supported
+--- a join of two streams without a watermark
+CREATE JOB x ON STREAMING DO INSERT INTO t SELECT a.x FROM S3("uri"="a") a JOIN S3("uri"="b") b ON a.x = b.x AND b.ts = a.ts + INTERVAL 1 DAY
+--- ! SqlError 1:100 A join of two streams needs a watermark: it says how long a row has to be kept
+
+--- a join of two streams with the event time of one
+CREATE JOB x PROPERTIES("watermark.column"="a.ts") ON STREAMING DO INSERT INTO t SELECT a.x FROM S3("uri"="a") a JOIN S3("uri"="b") b ON a.x = b.x AND b.ts = a.ts + INTERVAL 1 DAY
+--- ! SqlError 1:25 watermark.column is 'a.ts', and a join of two streams needs the event time of each
+
+--- an event time of a join without its stream
+CREATE JOB x PROPERTIES("watermark.column"="a.ts, ts") ON STREAMING DO INSERT INTO t SELECT a.x FROM S3("uri"="a") a JOIN S3("uri"="b") b ON a.x = b.x AND b.ts = a.ts + INTERVAL 1 DAY
+--- ! SqlError 1:25 watermark.column is 'a.ts, ts', and 'ts' does not say which stream it is of
+
+--- a join of two streams without an interval
+CREATE JOB x PROPERTIES("watermark.column"="a.ts,b.ts") ON STREAMING DO INSERT INTO t SELECT a.x FROM S3("uri"="a") a JOIN S3("uri"="b") b ON a.x = b.x
+--- ! SqlError 1:143 has to say how much later or earlier one may be: rows would be kept for ever
+
+--- a join of two streams with one end of its interval
+CREATE JOB x PROPERTIES("watermark.column"="a.ts,b.ts") ON STREAMING DO INSERT INTO t SELECT a.x FROM S3("uri"="a") a JOIN S3("uri"="b") b ON a.x = b.x AND b.ts >= a.ts
+--- ! SqlError 1:143 has to say both ends of the time between them: rows would be kept for ever
+
+--- an interval of months, which have no length
+CREATE JOB x PROPERTIES("watermark.column"="a.ts,b.ts") ON STREAMING DO INSERT INTO t SELECT a.x FROM S3("uri"="a") a JOIN S3("uri"="b") b ON a.x = b.x AND b.ts BETWEEN a.ts AND a.ts + INTERVAL 1 MONTH
+--- ! SqlError 1:143 has to say both ends of the time between them
+
+--- an interval that nothing is in
+CREATE JOB x PROPERTIES("watermark.column"="a.ts,b.ts") ON STREAMING DO INSERT INTO t SELECT a.x FROM S3("uri"="a") a JOIN S3("uri"="b") b ON a.x = b.x AND b.ts BETWEEN a.ts AND a.ts - INTERVAL 1 HOUR
+--- ! SqlError 1:143 No rows can be joined: b.ts would have to be both before and after a.ts
+
+--- a join of two streams without an equality
+CREATE JOB x PROPERTIES("watermark.column"="a.ts,b.ts") ON STREAMING DO INSERT INTO t SELECT a.x FROM S3("uri"="a") a JOIN S3("uri"="b") b ON b.ts BETWEEN a.ts AND a.ts + INTERVAL 1 HOUR
+--- ! SqlError 1:143 has to ask for something of one that equals something of the other
+
+--- a column of a join of two streams without its side
+CREATE JOB x PROPERTIES("watermark.column"="a.ts,b.ts") ON STREAMING DO INSERT INTO t SELECT x FROM S3("uri"="a") a JOIN S3("uri"="b") b ON a.x = b.x AND b.ts = a.ts + INTERVAL 1 DAY
+--- ! SqlError 1:94 x does not say which side of the join it is of
+
+--- two streams of the same name
+CREATE JOB x ON STREAMING DO INSERT INTO t SELECT a.x FROM S3("uri"="a") a JOIN S3("uri"="b") a ON a.x = a.x
+--- ! SqlError 1:76 In a join, both streams have names of their own
+
+--- a join of two streams without names
+CREATE JOB x ON STREAMING DO INSERT INTO t SELECT a.x FROM S3("uri"="a") a JOIN S3("uri"="b") ON a.x = b.x
+--- ! SqlError 1:76 In a join, both streams have names of their own
+
+--- a FULL JOIN of two streams
+CREATE JOB x ON STREAMING DO INSERT INTO t SELECT a.x FROM S3("uri"="a") a FULL JOIN S3("uri"="b") b ON a.x = b.x
+--- ! NotSupportedError 1:76 a FULL JOIN is not possible
+
+--- a RIGHT JOIN of two streams
+CREATE JOB x ON STREAMING DO INSERT INTO t SELECT a.x FROM S3("uri"="a") a RIGHT JOIN S3("uri"="b") b ON a.x = b.x
+--- ! NotSupportedError 1:76 a RIGHT JOIN is not possible
+
+--- three streams
+CREATE JOB x ON STREAMING DO INSERT INTO t SELECT a.x FROM S3("uri"="a") a JOIN S3("uri"="b") b ON a.x = b.x JOIN S3("uri"="c") c ON a.x = c.x
+--- ! NotSupportedError 1:110 A job joins its source with one table, or with one other stream
+
+--- a join of two streams with windows
+CREATE JOB x PROPERTIES("watermark.column"="a.ts,b.ts") ON STREAMING DO INSERT INTO t SELECT count(*) FROM S3("uri"="a") a JOIN S3("uri"="b") b ON a.x = b.x AND b.ts = a.ts + INTERVAL 1 DAY GROUP BY window(ts, '1 minute')
+--- ! NotSupportedError 1:148 A JOIN together with GROUP BY window(…) is not supported
+
+--- a source that is none in a join
+CREATE JOB x PROPERTIES("watermark.column"="a.ts,b.ts") ON STREAMING DO INSERT INTO t SELECT a.x FROM FILE("uri"="/a", "format"="csv") a JOIN PULSAR("uri"="b") b ON a.x = b.x AND b.ts = a.ts + INTERVAL 1 DAY
+--- ! NotSupportedError 1:143 A stream that is joined must be S3, FILE, KAFKA or KINESIS, not PULSAR
+
+--- an offset that does not say its stream
+CREATE JOB x PROPERTIES("watermark.column"="a.ts,b.ts", "offset"='{"fileName":"a"}') ON STREAMING DO INSERT INTO t SELECT a.x FROM FILE("uri"="/a", "format"="csv") a JOIN FILE("uri"="/b", "format"="csv") b ON a.x = b.x AND b.ts = a.ts + INTERVAL 1 DAY
+--- ! SqlError 1:57 offset cannot be used in a join of two streams
+
+--- a property of the second stream
+CREATE JOB x PROPERTIES("watermark.column"="a.ts,b.ts") ON STREAMING DO INSERT INTO t SELECT a.x FROM FILE("uri"="/a", "format"="csv") a JOIN FILE("uri"="/b", "format"="csvv") b ON a.x = b.x AND b.ts = a.ts + INTERVAL 1 DAY
+--- ! SqlError 1:160 csvv
 
 --- a star in a join
 CREATE JOB x ON STREAMING DO INSERT INTO t SELECT * FROM S3("uri"="a") a LEFT JOIN b ON a.x = b.x

@@ -48,10 +48,12 @@ class StatePlace:
 class StateWriter:
     """Writes the files of one attempt. Names carry the attempt and a random part: no other attempt can have them."""
 
-    def __init__(self, place: StatePlace, attempt: str, *, spools: bool = False) -> None:
+    def __init__(self, place: StatePlace, attempt: str, *, spools: bool = False, keeps: bool = False) -> None:
+        """`spools`: rows are on their way to a merge. `keeps`: and the files become state as they are."""
         self._objects = place.open()
         self._prefix = f"{place.folder}/{stamp_of(SystemClock().now())}-{attempt}"
         self._spools = spools
+        self._is_brief = spools and not keeps
         self._rows = 0
         self._waiting: list[pa.RecordBatch] = []
         self._waiting_bytes = 0
@@ -86,8 +88,8 @@ class StateWriter:
             return
         table = pa.Table.from_batches(self._waiting)
         of_rows, self._waiting, self._waiting_bytes, self._waiting_for = self._waiting_for, [], 0, 0
-        content = _spooled(table) if self._spools else _kept(table)
-        suffix = _SPOOL_SUFFIX if self._spools else ".parquet"
+        content = _spooled(table) if self._is_brief else _kept(table)
+        suffix = _SPOOL_SUFFIX if self._is_brief else ".parquet"
         path = f"{self._prefix}-{len(self._done)}-{secrets.token_hex(4)}{suffix}"
         times = pc.min_max(table.column(TIME)).as_py()
         self._objects.put_if_absent(path, content)

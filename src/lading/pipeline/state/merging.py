@@ -10,12 +10,15 @@ from lading.pipeline.stager import SparkStager, Stage
 from lading.pipeline.state.dedup import DedupMerger
 from lading.pipeline.state.jobs import StateJobs
 from lading.pipeline.state.joins import JoinMerger
-from lading.pipeline.state.rules import JoinRule, WindowRule
+from lading.pipeline.state.rules import JoinRule, StreamJoinRule, WindowRule
 from lading.pipeline.state.sessions import SessionMerger
+from lading.pipeline.state.stream_joins import StreamJoinMerger
 from lading.pipeline.state.windows import WindowMerger
 
+AnyMerger = DedupMerger | WindowMerger | JoinMerger | StreamJoinMerger
 
-def new_merger(stager: SparkStager, stage: Stage, new_token: NewToken) -> DedupMerger | WindowMerger | JoinMerger:
+
+def new_merger(stager: SparkStager, stage: Stage, new_token: NewToken) -> AnyMerger:
     """What merges batches with the state of a load or with a table, in the session of its stager."""
     state = stage.state
     if state is None:
@@ -29,6 +32,8 @@ def new_merger(stager: SparkStager, stage: Stage, new_token: NewToken) -> DedupM
         pool=stage.pool,
         identity=dict(variables) if is_local(stager.spark) else {},
     )
+    if isinstance(state.rule, StreamJoinRule):
+        return StreamJoinMerger(state, state.rule, jobs, new_token)
     if isinstance(state.rule, JoinRule):
         return JoinMerger(state, state.rule, jobs, new_token)
     if isinstance(state.rule, WindowRule):

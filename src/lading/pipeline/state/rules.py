@@ -74,7 +74,41 @@ class JoinRule:
     open_quarantine: Callable[[str], Quarantine]
 
 
-StateRule = DedupRule | WindowRule | JoinRule
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamJoinRule:
+    """Rows of two streams are joined with each other, and kept for as long as one can come that they match."""
+
+    shape: str
+    """What is kept, in words."""
+    spool_schema: pa.Schema
+    """Columns of both streams, keys, and where a row is from. Rows have nothing in those of the other stream."""
+    names: tuple[tuple[str, ...], tuple[str, ...]]
+    """What the columns of both are called behind the join."""
+    types: tuple[tuple[str, ...], tuple[str, ...]]
+    """Their types, as Spark has them."""
+    keys: int
+    low_us: int
+    high_us: int
+    """How much later than the first the second is, at least and at most."""
+    rest: str
+    """What else the condition asks for: Spark SQL over both. Empty: nothing."""
+    is_left: bool
+    """Rows of the first without a match are written, once none can come any more."""
+    mapping: RowMapping
+    """From both to rows of the table."""
+    open_quarantine: Callable[[str], Quarantine]
+
+    @property
+    def keeps_us(self) -> tuple[int, int]:
+        """For how long rows of both are kept behind the watermark.
+
+        Those of the second outlive every row of the first that they may match, where that has to be known at its end.
+        """
+        before, after = max(0, -self.low_us), max(0, self.high_us)
+        return after, before + (after if self.is_left else 0)
+
+
+StateRule = DedupRule | WindowRule | JoinRule | StreamJoinRule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

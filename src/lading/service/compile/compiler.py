@@ -11,7 +11,8 @@ from lading.clock import Clock
 from lading.jobs.record import JobRecord, WindowLimits
 from lading.model.batch import Limits
 from lading.model.job import ErrorBudget, Job
-from lading.model.load import LoadSpec
+from lading.model.load import LoadSpec, SourceSpec
+from lading.model.pairs import single_sources
 from lading.net.addresses import AddressRules
 from lading.pipeline.mapping import RowMapping
 from lading.pipeline.quarantine import QuarantineFile
@@ -26,6 +27,7 @@ from lading.service.compile.joins import JoinSource, join_columns, join_rule, jo
 from lading.service.compile.listening import listen_rule
 from lading.service.compile.mapping import asked_columns, map_rows
 from lading.service.compile.partition_nulls import with_partition_nulls
+from lading.service.compile.stream_joins import map_stream_rows, stream_columns, stream_join_rule
 from lading.service.compile.windows import map_window_rows, row_load, window_rule
 from lading.service.security.endpoints import endpoints_of
 from lading.sources.files.properties import is_s3_uri
@@ -58,8 +60,7 @@ def compile_load(record: JobRecord, load: LoadSpec, target: Target, context: Ope
     """Check a load, with its secrets, against its table and its source, and put its parts together."""
     kind = kind_of(load.source.kind)
     kind.check(load)
-    reads = row_load(load) if load.join is None else joined_source_load(load, load.join)
-    columns, metadata = asked_columns(reads, target.table.schema(), kind.metadata)
+    columns, metadata = _asked(load, target, kind)
     rule = listen_rule(load, target.table.writer_spec().partition_fields) if load.listening is not None else None
     opened = kind.open(load, replace(context, reads_rows=True, columns=columns, metadata=metadata))
     try:
@@ -81,7 +82,7 @@ def compile_load(record: JobRecord, load: LoadSpec, target: Target, context: Ope
             else ErrorBudget(),
             on_data_loss=kind.on_data_loss(load.source.properties),
             watermark=watermark_rule(load),
-            keeps_state=load.dedup is not None or load.window is not None,
+            keeps_state=any(kept is not None for kept in (load.dedup, load.window, load.stream_join)),
             listening=rule,
         ),
         kind=kind,
@@ -93,10 +94,19 @@ def compile_load(record: JobRecord, load: LoadSpec, target: Target, context: Ope
     )
 
 
+def _asked(load: LoadSpec, target: Target, kind: SourceKind) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What is asked of a row, and beside its content."""
+    if load.stream_join is not None:
+        return stream_columns(load, load.stream_join), ()
+    reads = row_load(load) if load.join is None else joined_source_load(load, load.join)
+    return asked_columns(reads, target.table.schema(), kind.metadata)
+
+
 def open_context(record: JobRecord, load: LoadSpec, clock: Clock, addresses: AddressRules) -> OpenContext:
     """What the source of a job is opened with, to run it or to ask it."""
-    rules = _cluster_rules(kind_of(load.source.kind), load, addresses)
-    return OpenContext(consumer=f"{record.name}_{record.job_id}", clock=clock, addresses=rules)
+    rules = {side: _cluster_rules(source, addresses) for side, source in single_sources(load.source).items()}
+    consumer = f"{record.name}_{record.job_id}"
+    return OpenContext(consumer=consumer, clock=clock, addresses=rules.get("", addresses), side_addresses=rules)
 
 
 def open_source(record: JobRecord, load: LoadSpec, clock: Clock, addresses: AddressRules) -> OpenSource:
@@ -104,11 +114,12 @@ def open_source(record: JobRecord, load: LoadSpec, clock: Clock, addresses: Addr
     return kind_of(load.source.kind).open(load, open_context(record, load, clock, addresses))
 
 
-def _cluster_rules(kind: SourceKind, load: LoadSpec, rules: AddressRules) -> AddressRules:
+def _cluster_rules(source: SourceSpec, rules: AddressRules) -> AddressRules:
     """Where the hosts may be that a cluster tells of: somebody who trusts a cluster trusts it with those."""
+    kind = kind_of(source.kind)
     if not kind.cluster_property:
         return rules
-    first = endpoints_of({kind.cluster_property: load.source.properties.get(kind.cluster_property, "")})
+    first = endpoints_of({kind.cluster_property: source.properties.get(kind.cluster_property, "")})
     return replace(rules, allow_private=True) if all(rules.names(each.host) for each in first) else rules
 
 
@@ -140,8 +151,9 @@ def _stage(load: LoadSpec, kind: SourceKind, opened: OpenSource, target: Target,
     spec, schema = target.table.writer_spec(), target.table.schema()
     mapping, rule = _rules(load, opened, opened.schema, target)
     reads = load if load.join is None else joined_source_load(load, load.join)
+    is_joined = load.join is not None or load.stream_join is not None
     stage = Stage(
-        mapping=with_event_time(mapping, reads, opened.schema),
+        mapping=mapping if load.stream_join is not None else with_event_time(mapping, reads, opened.schema),
         source=opened.schema,
         tools=TaskTools(
             read=opened.read,
@@ -149,7 +161,7 @@ def _stage(load: LoadSpec, kind: SourceKind, opened: OpenSource, target: Target,
             open_quarantine=partial(QuarantineFile, target.quarantine),
             batch_id="",
             splits=(),
-            columns=join_columns(mapping) if load.join else tuple(column.name for column in mapping.columns),
+            columns=join_columns(mapping) if is_joined else tuple(column.name for column in mapping.columns),
         ),
         most_tasks=load.limits.tasks,
         timeout_s=load.session.timeout_s,
@@ -171,6 +183,11 @@ def _rules(
     """What is done to a row when it is read, and what afterwards."""
     spec, schema = target.table.writer_spec(), target.table.schema()
     lengths = target.entry.spec.properties if target.entry.spec else {}
+    if load.stream_join is not None:
+        mapping = map_stream_rows(load, load.stream_join, source, opened.knows)
+        quarantine = partial(QuarantineFile, target.quarantine)
+        both = stream_join_rule(load, load.stream_join, mapping, schema, lengths, quarantine)
+        return mapping, replace(both, mapping=_written(both.mapping, spec))
     if load.join is not None and target.joined is not None:
         mapping = map_joined_rows(load, load.join, source, opened.knows)
         quarantine = partial(QuarantineFile, target.quarantine)

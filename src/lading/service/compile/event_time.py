@@ -15,7 +15,7 @@ from lading.pipeline.mapping import BUCKET, EVENT, RowMapping, TargetColumn, quo
 from lading.pipeline.stager import Stage
 from lading.pipeline.state.files import StatePlace, StateWriter
 from lading.pipeline.state.partials import Partials, PartialsWriter, partials_of
-from lading.pipeline.state.rules import DedupRule, StateRule, StateStage, WindowRule
+from lading.pipeline.state.rules import DedupRule, StateRule, StateStage, StreamJoinRule, WindowRule
 from lading.pipeline.tasks import Writer
 from lading.service.compile.mapping import zoned
 from lading.service.compile.source_types import source_type
@@ -61,9 +61,14 @@ def _event(mapping: RowMapping, load: LoadSpec, source: pa.Schema) -> TargetColu
         msg = f"watermark.column is {name}, and neither the table nor the source has this column"
         todo = f"The table has: {', '.join(column.name for column in mapping.columns)}."
         raise SqlError(msg, property="watermark.column", todo=todo)
+    return event_of_source(load, field)
+
+
+def event_of_source(load: LoadSpec, field: pa.Field) -> TargetColumn:
+    """The event time in a column of the source. Raises SqlError for one that has no times."""
     is_text = source_type(field.type) == TEXT
     if not is_text and spark_type(field.type) not in _TIMES:
-        raise _no_time(name, spark_type(field.type))
+        raise _no_time(field.name, spark_type(field.type))
     text, kind = quoted(field.name), "timestamp" if is_text else spark_type(field.type)
     zone = load.session.time_zone or "UTC"
     return TargetColumn(
@@ -121,12 +126,14 @@ def with_state(stage: Stage, rule: StateRule | None, target: pa.Schema, place: S
 
 def _opener(rule: StateRule, place: StatePlace) -> Callable[[str], Writer]:
     partials = partials_of(rule) if isinstance(rule, WindowRule) else None
-    return partial(_open_spool, place) if partials is None else partial(_open_partials, place, partials)
+    if partials is not None:
+        return partial(_open_partials, place, partials)
+    return partial(_open_spool, place, keeps=isinstance(rule, StreamJoinRule))
 
 
 def _open_partials(place: StatePlace, partials: Partials, attempt: str) -> PartialsWriter:
     return PartialsWriter(StateWriter(place, attempt), partials)
 
 
-def _open_spool(place: StatePlace, attempt: str) -> StateWriter:
-    return StateWriter(place, attempt, spools=True)
+def _open_spool(place: StatePlace, attempt: str, *, keeps: bool) -> StateWriter:
+    return StateWriter(place, attempt, spools=True, keeps=keeps)

@@ -60,7 +60,7 @@ def map_joined_rows(load: LoadSpec, join: JoinSpec, source: pa.Schema, knows: st
         msg = f"Unknown column {', '.join(repr(side_column(side, name)) for name in missing)} in the source"
         raise SqlError(msg, todo=knows)
     columns = [
-        TargetColumn(name=f"__j{n}", type=_kept_type(side, source.field(name)), expression=quoted(name))
+        TargetColumn(name=f"__j{n}", type=kept_type(side, source.field(name)), expression=quoted(name))
         for n, name in enumerate(names)
     ]
     return RowMapping(columns=tuple(columns), keys=(), strict=False)
@@ -131,11 +131,13 @@ def _field_of(there: pa.Schema, name: str, join: JoinSpec) -> pa.Field:
     return there.field(column)
 
 
-def _kept_type(side: str, field: pa.Field) -> str:
+def kept_type(side: str, field: pa.Field) -> str:
+    """The type of a column that is handed on. Raises SqlError for one that cannot be."""
     try:
         return spark_type(field.type)
     except ConfigError as error:
-        msg = f"Column {side_column(side, field.name)} has the type {field.type}, which a join cannot hand on"
+        name = side_column(side, field.name) if side else field.name
+        msg = f"Column {name} has the type {field.type}, which a join cannot hand on"
         raise SqlError(msg, todo="Leave it out, or write it as a text or a number in the source.") from error
 
 

@@ -20,10 +20,12 @@ def listen_rule(load: LoadSpec, fields: Sequence[PartitionField]) -> ListenRule 
     spec = load.listening
     if spec is None:
         return None
-    if load.window is not None and load.intake.ingestion_mode == "ONCE":
+    is_join = load.stream_join is not None
+    if (load.window is not None or is_join) and load.intake.ingestion_mode == "ONCE":
+        has, last = ("a join of two streams", "rows without a match") if is_join else ("windows", "windows")
         msg = (
-            "s3.ingestion_mode is ONCE, the job has windows, and it has listeners: it ends with its source, before the "
-            "last windows are written, so that nobody could be told of their partitions"
+            f"s3.ingestion_mode is ONCE, the job has {has}, and it has listeners: it ends with its source, before the "
+            f"last {last} are written, so that nobody could be told of their partitions"
         )
         todo = "Leave the listeners out, or load continuously."
         raise SqlError(msg, property="s3.ingestion_mode", todo=todo)
@@ -34,8 +36,19 @@ def listen_rule(load: LoadSpec, fields: Sequence[PartitionField]) -> ListenRule 
         time=_time(spec, fields, is_session=load.window is not None and load.window.is_session)
         if spec.mode == "watermark"
         else None,
-        hold_us=load.window.size_us if load.window is not None else None,
+        hold_us=_hold_us(load),
     )
+
+
+def _hold_us(load: LoadSpec) -> int | None:
+    """How far behind the watermark results may be that are still to come; None: none are."""
+    if load.window is not None:
+        return load.window.size_us
+    join = load.stream_join
+    if join is None:
+        return None
+    # A result may be about either of its rows: about one that was kept, until it is forgotten.
+    return max(0, -join.low_us) + max(0, join.high_us) + 1
 
 
 def _time(spec: ListeningSpec, fields: Sequence[PartitionField], *, is_session: bool) -> PartitionTime:

@@ -9,13 +9,15 @@ from dataclasses import replace
 from lading.errors import SqlError
 from lading.jobs.record import JobRecord
 from lading.model.bill import Bill
-from lading.model.load import LoadSpec
+from lading.model.load import LoadSpec, StreamJoinSpec
 from lading.service.compile.sourced import source_of
+from lading.service.compile.stream_joins import kept_columns
 from lading.service.edits.edit import UNDO, Edit
 from lading.service.edits.history import bill_of_commit, moves_back
 from lading.service.session import Session
 from lading.sources.registry import kind_of
 from lading.sql.statements.load_specs import load_spec, spec_of_text
+from lading.sql.statements.stream_joins import stream_keys
 
 PROPERTY = "state"
 _COMMIT = re.compile(r"COMMIT\s+(\d{1,18})", re.IGNORECASE)
@@ -50,7 +52,7 @@ def with_state_word(session: Session, edit: Edit, word: str) -> Edit:
     if edit.is_move:
         what = "its position cannot be moved alone: what it keeps would be that of other rows"
     elif _keys(old) != _keys(new):
-        what = "its keys, windows, aggregates and watermark.column cannot be changed: it keeps those of before"
+        what = "its keys, windows, aggregates, joins and watermark.column cannot be changed: it keeps those of before"
     else:
         return edit
     msg = f"Job {edit.record.full_name} keeps state, so {what}"
@@ -66,7 +68,15 @@ def with_state_word(session: Session, edit: Edit, word: str) -> Edit:
 
 def _keys(load: LoadSpec) -> tuple[object, ...]:
     """What a load keeps is of this form."""
-    return load.dedup and load.dedup.keys, load.window and replace(load.window, having=None), _time(load)
+    join = load.stream_join
+    kept = (join.is_left, join.times, join.low_us, join.high_us, *_on(load, join)) if join is not None else None
+    return load.dedup and load.dedup.keys, load.window and replace(load.window, having=None), _time(load), kept
+
+
+def _on(load: LoadSpec, join: StreamJoinSpec) -> tuple[object, ...]:
+    """Keys and columns of rows that are kept, with the names of their sides: those can be changed together only."""
+    on = stream_keys(join, load.mapping.source_alias or "", strict_cast=load.session.strict_cast)
+    return [(one.text, other.text) for one, other in on.keys], sorted(kept_columns(load, join))
 
 
 def _time(load: LoadSpec) -> str | None:

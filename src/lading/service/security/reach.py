@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from lading.ids import JobId
 from lading.model.load import SourceSpec
+from lading.model.pairs import on_side, single_sources
 from lading.net.addresses import AddressRules
 from lading.service.security.endpoints import Endpoint, Endpoints, endpoints_of, job_subject
 from lading.sources.files.properties import is_s3_uri
@@ -22,8 +24,13 @@ def job_rules(endpoints: Endpoints, job_id: JobId, source: SourceSpec, *, is_tru
 
 
 def hosts_of(source: SourceSpec) -> tuple[Endpoint, ...]:
-    """The hosts that a source names."""
-    return endpoints_of(source.properties, bucket=_bucket(source.properties.get("uri", ""), source.properties))
+    """The hosts that a source names; those of a pair under the names of its properties."""
+    found = list[Endpoint]()
+    for side, single in single_sources(source).items():
+        named = single.properties
+        hosts = endpoints_of(named, bucket=_bucket(named.get("uri", ""), named))
+        found += [replace(each, property=on_side(side, each.property)) for each in hosts]
+    return tuple(found)
 
 
 def table_hosts(properties: Mapping[str, str], location: str) -> tuple[Endpoint, ...]:

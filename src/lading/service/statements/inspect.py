@@ -5,8 +5,9 @@ from __future__ import annotations
 from itertools import islice
 
 from lading.jobs.record import JobRecord
+from lading.model.pairs import single_sources
 from lading.pipeline.state.partials import partials_of
-from lading.pipeline.state.rules import JoinRule, StateStage, WindowRule
+from lading.pipeline.state.rules import JoinRule, StateStage, StreamJoinRule, WindowRule
 from lading.service.compile.compiled import Compiled
 from lading.service.edits.edit import facts_text
 from lading.service.result import Result, table
@@ -31,6 +32,8 @@ def explain_job(session: Session, record: JobRecord) -> Result:
     stages = "one stage"
     if compiled.joins is not None:
         stages = "a stage that reads into a spool, and one that joins it with the table"
+    elif record.spec is not None and record.spec.stream_join is not None:
+        stages = "a stage that reads both streams into a spool, and one that joins them with each other and the state"
     elif compiled.stage is not None and compiled.stage.state is not None:
         stages = _stages(compiled.stage.state)
     lines = [
@@ -44,7 +47,7 @@ def explain_job(session: Session, record: JobRecord) -> Result:
         lines += [(f"column {c.name}", f"{c.expression or 'NULL'} → {c.type}") for c in mapping.columns]
         lines.append(("where", mapping.where or "true"))
         lines.append(("source columns", ", ".join(compiled.stage.source.names)))
-        lines += _joined(session, record, compiled) + _kept(record)
+        lines += _joined(session, record, compiled) + _joined_streams(record, compiled) + _kept(record)
     else:
         lines.append(("source columns", "not known yet: there is no file"))
     return table(("What", "How"), lines + _listeners(record))
@@ -60,7 +63,9 @@ def _source(record: JobRecord) -> str:
     if record.spec is None:
         return ""
     source = record.spec.source
-    return redacted(f"{source.kind} {source.properties.get(kind_of(source.kind).subject, '')}".strip())
+    singles = single_sources(source).values()
+    told = [f"{each.kind} {each.properties.get(kind_of(each.kind).subject, '')}".strip() for each in singles]
+    return redacted(" and ".join(told))
 
 
 def _joined(session: Session, record: JobRecord, compiled: Compiled) -> list[tuple[str, str]]:
@@ -82,6 +87,27 @@ def _joined(session: Session, record: JobRecord, compiled: Compiled) -> list[tup
             "was never tried, a commit without rows names the newest",
         ),
     ]
+    lines += [(f"column {c.name}", f"{c.expression or 'NULL'} → {c.type}") for c in rule.mapping.columns]
+    return [*lines, ("joined where", rule.mapping.where or "true")]
+
+
+def _joined_streams(record: JobRecord, compiled: Compiled) -> list[tuple[str, str]]:
+    """The join of two streams, and for how long rows of each are kept."""
+    state, spec = compiled.stage.state if compiled.stage is not None else None, record.spec
+    if state is None or not isinstance(state.rule, StreamJoinRule) or spec is None or spec.stream_join is None:
+        return []
+    rule, join, first = state.rule, spec.stream_join, spec.mapping.source_alias or ""
+    word, longest = "LEFT JOIN" if join.is_left else "JOIN", [f"{us / 1_000_000:g} s" for us in rule.keeps_us]
+    near = f"from {rule.low_us / 1_000_000:g} s to {rule.high_us / 1_000_000:g} s after it"
+    lines = [
+        ("join", f"{first} {word} {join.alias} ON {join.on}"),
+        ("joined", f"a row of {first} with rows of {join.alias} {near}, by {rule.keys} key{'s' * (rule.keys > 1)}"),
+    ]
+    for side, alias in enumerate((first, join.alias)):
+        kept = ", ".join(rule.names[side]) or "keys alone"
+        lines.append((f"kept of {alias}", f"{kept}; until the watermark is {longest[side]} past its event time"))
+    if join.is_left:
+        lines.append(("without a match", f"a row of {first} is written once it is not kept any longer"))
     lines += [(f"column {c.name}", f"{c.expression or 'NULL'} → {c.type}") for c in rule.mapping.columns]
     return [*lines, ("joined where", rule.mapping.where or "true")]
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from lading.errors import DeniedError
 from lading.ids import JobId
 from lading.model.load import SourceSpec
+from lading.model.pairs import single_sources
 from lading.service.compile.sourced import source_of
 from lading.service.edits.edit import Edit
 from lading.service.security.endpoints import job_subject, table_subject
@@ -50,12 +51,13 @@ def check_source(session: Session, asked: SourceFunction, old: SourceFunction | 
         return
     if new := _for_admins(source, before):
         rights.require(Privilege.ADMIN, why=f"{', '.join(new)} is about the machine of the service")
-    if not kind_of(source.kind).uses_service_identity(source.properties) or (
-        before is not None and same_reach(source, before)
-    ):
-        return
-    rights.require_identity("the statement has no keys of its own, so the service would sign in as itself")
-    _check_places(session, rights, source.properties.get("uri", ""))
+    known_sources = single_sources(before) if before is not None else {}
+    for side, single in single_sources(source).items():
+        is_known = side in known_sources and same_reach(single, known_sources[side])
+        if is_known or not kind_of(single.kind).uses_service_identity(single.properties):
+            continue
+        rights.require_identity("the statement has no keys of its own, so the service would sign in as itself")
+        _check_places(session, rights, single.properties.get("uri", ""))
 
 
 def check_table(session: Session, statement: CreateTable) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
 from sqlglot import exp
@@ -135,6 +135,15 @@ def translate_expression(
     calls = dict.fromkeys(node.name.lower() for node in done if isinstance(node, exp.Anonymous))
     text = write_spark(made, identify=True)
     return SparkExpression(text=text, columns=tuple(columns), functions=tuple(calls), origin=origin)
+
+
+def part_expression(whole: SparkExpression, part: exp.Expr) -> SparkExpression:
+    """A part of an expression, by itself."""
+    tree = part.copy()
+    origin = replace(whole.origin, tree=tree)
+    made = spark_tree(tree, origin)
+    columns = dict.fromkeys(node.name for node in _in_order(made) if isinstance(node, exp.Column))
+    return SparkExpression(text=write_spark(made, identify=True), columns=tuple(columns), functions=(), origin=origin)
 
 
 def column_expression(name: str) -> SparkExpression:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -156,6 +156,22 @@ def check_of_source(properties: Mapping[str, str], source: str, *, is_stream: bo
         if not is_stream and name in _OF_STREAMS:
             msg = f"{name} is for jobs that read a stream, and the source is {source}"
             raise refuse(msg, property=name, todo="Say s3.max_batch_files or s3.max_batch_bytes.")
+
+
+def check_of_pair(properties: Mapping[str, str], are_streams: Sequence[bool]) -> None:
+    """The same for the two sources of a join."""
+    for name in ("offset", "s3.also_load"):
+        if name in properties:
+            msg = f"{name} cannot be used in a join of two streams: it does not say which of them it is about"
+            todo = (
+                "Leave it out, and move the job with ALTER once it is there." if name == "offset" else "Leave it out."
+            )
+            raise refuse(msg, property=name, todo=todo)
+    if any(are_streams) and properties.get("s3.ingestion_mode", "").strip().upper() == "ONCE":
+        msg = "s3.ingestion_mode is ONCE, and one of the sources goes on for ever"
+        raise refuse(msg, property="s3.ingestion_mode", todo="Leave it out.")
+    if len(set(are_streams)) == 1:
+        check_of_source(properties, "that of a join", is_stream=all(are_streams))
 
 
 def read_job_properties(properties: Mapping[str, str]) -> StreamingJobProperties:

@@ -15,6 +15,7 @@ from lading.sql.properties.routine import RoutineLoadProperties, read_routine_pr
 from lading.sql.statements.jobs import CreateJob, CreateRoutineLoad
 from lading.sql.statements.joins import check_join, join_sides
 from lading.sql.statements.parts import Expression, LoadClauses, MergeType, QualifiedName, SelectItem, SourceFunction
+from lading.sql.statements.stream_joins import stream_join_spec
 from lading.sql.syntax.names import check_job_name, check_routine_load_name
 from lading.sql.syntax.spans import Span
 from lading.sql.syntax.tokens import tokenize
@@ -97,6 +98,7 @@ def _streaming_job(statement: CreateJob) -> StreamingJobDefinition:
     properties = read_job_properties(statement.properties)
     strict = properties.session.enable_strict_cast
     check_join(insert, properties.dedup)
+    stream_join_spec(insert, properties.watermark, properties.dedup)
     sides = join_sides(insert)
     if insert.group_by:
         window, results = split_windows(insert)

@@ -10,8 +10,9 @@ from lading.sql.statements.parts import InsertSelect, TableJoin
 
 
 def join_sides(insert: InsertSelect) -> tuple[str, ...]:
-    """What the statement calls its source and its table; nothing where it joins nothing."""
-    return () if insert.join is None else (insert.source_alias or "", insert.join.alias)
+    """What the statement calls its source, and its table or second stream; nothing where it joins nothing."""
+    join = insert.join or insert.stream_join
+    return () if join is None else (insert.source_alias or "", join.alias)
 
 
 def join_spec(join: TableJoin) -> JoinSpec:

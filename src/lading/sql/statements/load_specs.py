@@ -24,6 +24,7 @@ from lading.sql.statements.definitions import MappedColumn
 from lading.sql.statements.jobs import CreateJob, CreateRoutineLoad
 from lading.sql.statements.joins import check_join, join_spec
 from lading.sql.statements.parts import LoadClauses, SelectItem, SourceFunction
+from lading.sql.statements.stream_joins import stream_join_spec
 from lading.sql.syntax.masking import drop_secrets
 from lading.sql.syntax.parse import parse_statement
 
@@ -106,6 +107,7 @@ def _job_load(statement: CreateJob) -> LoadSpec:
         listening=properties.listening,
         window=window,
         join=None if insert.join is None else join_spec(insert.join),
+        stream_join=stream_join_spec(insert, properties.watermark, properties.dedup),
     )
 
 
@@ -208,10 +210,11 @@ def translate_mapping(spec: LoadSpec) -> TranslatedMapping:
         ),
         preceding_filter=translated(mapping.preceding_filter),
         where=translated(mapping.where),
-        on=translated(spec.join.on) if spec.join is not None else None,
+        on=translated(joined.on) if (joined := spec.join or spec.stream_join) is not None else None,
     )
 
 
 def sides_of(spec: LoadSpec) -> tuple[str, ...]:
-    """What a load that joins calls its source and its table; nothing for others."""
-    return () if spec.join is None else (spec.mapping.source_alias or "", spec.join.alias)
+    """What a load that joins calls its source, and its table or second stream; nothing for others."""
+    join = spec.join or spec.stream_join
+    return () if join is None else (spec.mapping.source_alias or "", join.alias)

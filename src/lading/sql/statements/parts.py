@@ -37,7 +37,7 @@ class SourceFunction:
     """S3(…), FILE(…), KAFKA(…), KINESIS(…), jobs(…), tasks(…): a name and properties."""
 
     name: str
-    """In capitals."""
+    """In capitals; of a pair of streams both, as in FILE+KAFKA."""
     properties: Mapping[str, str] = field(default_factory=dict)
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
@@ -107,6 +107,17 @@ class TableJoin:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StreamJoin:
+    """[LEFT] JOIN source(…) AS alias ON condition: the source of the statement is a pair then."""
+
+    alias: str
+    on: Expression
+    is_left: bool = False
+    spans: tuple[Span, Span] = field(default=(NOWHERE, NOWHERE), compare=False, repr=False)
+    """Where both sources are written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class InsertSelect:
     """INSERT INTO table (columns) SELECT … FROM source WHERE …: what a streaming job does for ever."""
 
@@ -117,6 +128,7 @@ class InsertSelect:
     source: SourceFunction
     source_alias: str | None = None
     join: TableJoin | None = None
+    stream_join: StreamJoin | None = None
     where: Expression | None = None
     group_by: tuple[Expression, ...] = ()
     """A window and keys. Empty: rows are loaded as they are."""

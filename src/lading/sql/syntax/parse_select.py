@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sqlglot import exp
 
 from lading.errors import NotSupportedError, SqlError
+from lading.model.load import SourceSpec
+from lading.model.pairs import paired
 from lading.sql.expressions.dialect import parse_expression_tree
 from lading.sql.expressions.mapping import check_rowwise
-from lading.sql.statements.parts import Expression, InsertSelect, SelectItem, SourceFunction
+from lading.sql.statements.parts import (
+    Expression,
+    InsertSelect,
+    SelectItem,
+    SourceFunction,
+    StreamJoin,
+    TableJoin,
+)
 from lading.sql.syntax.cursor import Cursor
 from lading.sql.syntax.parse_join import parse_join
 from lading.sql.syntax.spans import Span
@@ -55,7 +66,7 @@ def parse_insert(cursor: Cursor) -> InsertSelect:
     cursor.expect("FROM")
     source = _source(cursor)
     alias = _alias(cursor)
-    join = parse_join(cursor, alias)
+    joined = parse_join(cursor, alias)
     if not cursor.sees("GROUP"):
         _only_source(cursor)
     where = _where(cursor) if cursor.accept("WHERE") else None
@@ -64,16 +75,29 @@ def parse_insert(cursor: Cursor) -> InsertSelect:
     for item in () if group_by else items:
         if not item.is_star:
             check_rowwise(parse_expression_tree(item.expression.text, item.expression.span), item.expression.span)
-    return InsertSelect(
+    insert = InsertSelect(
         table=table,
         columns=columns,
         items=tuple(items),
         source=source,
         source_alias=alias,
-        join=join,
         where=where,
         group_by=group_by,
         having=having,
+    )
+    return insert if joined is None else _with_join(insert, *joined)
+
+
+def _with_join(insert: InsertSelect, join: TableJoin | StreamJoin, stream: SourceFunction | None) -> InsertSelect:
+    if isinstance(join, TableJoin) or stream is None:
+        return replace(insert, join=join) if isinstance(join, TableJoin) else insert
+    first = insert.source
+    both = paired(*(SourceSpec(kind=each.name, properties=each.properties) for each in (first, stream)))
+    span = Span(first.span.text, first.span.start, stream.span.end)
+    return replace(
+        insert,
+        source=SourceFunction(name=both.kind, properties=both.properties, span=span),
+        stream_join=replace(join, spans=(first.span, stream.span)),
     )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from lading.model.load import SourceSpec
+from lading.model.pairs import single_sources
 from lading.sql.statements.parts import (
     ColumnMapping,
     InsertSelect,
@@ -57,6 +59,12 @@ def function_text(function: SourceFunction) -> str:
     return f"{quoted_name(function.name)} {properties_text(function.properties)}"
 
 
+def single_functions(function: SourceFunction) -> tuple[SourceFunction, ...]:
+    """Both sources of a pair; another source alone."""
+    source = SourceSpec(kind=function.name, properties=function.properties)
+    return tuple(SourceFunction(name=each.kind, properties=each.properties) for each in single_sources(source).values())
+
+
 def routine_clauses(clauses: LoadClauses) -> list[str]:
     """The clauses of a routine load, one on each line, with commas between them."""
     found: list[str] = []
@@ -87,11 +95,15 @@ def insert_text(insert: InsertSelect) -> str:
     """INSERT INTO t (columns) SELECT … FROM source (…) WHERE …"""
     columns = f" ({', '.join(quoted_name(name) for name in insert.columns)})" if insert.columns else ""
     alias = f" AS {quoted_name(insert.source_alias)}" if insert.source_alias is not None else ""
+    first, *others = single_functions(insert.source)
     lines = [
         f"INSERT INTO {name_text(insert.table)}{columns}",
         f"SELECT {', '.join(_item(item) for item in insert.items)}",
-        f"FROM {function_text(insert.source)}{alias}",
+        f"FROM {function_text(first)}{alias}",
     ]
+    if (join := insert.stream_join) is not None:
+        word = "LEFT JOIN" if join.is_left else "JOIN"
+        lines.append(f"{word} {function_text(others[0])} AS {quoted_name(join.alias)} ON {join.on.text}")
     if insert.join is not None:
         word, name = "LEFT JOIN" if insert.join.is_left else "JOIN", name_text(insert.join.table)
         lines.append(f"{word} {name} AS {quoted_name(insert.join.alias)} ON {insert.join.on.text}")

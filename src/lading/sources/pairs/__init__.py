@@ -1,0 +1,1 @@
+"""Two sources as one, for joins of two streams."""
