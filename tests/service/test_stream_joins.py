@@ -12,8 +12,10 @@ import polars as pl
 import pytest
 from confluent_kafka import Producer
 
+from lading.commit.steps import STEP_NAMES
 from lading.errors import SqlError
 from lading.failpoints import arm, disarm_all
+from lading.tables.registry import NAMES, kind_of
 from lading.testing.kinesis.server import KinesisServer
 from tests.service.conftest import Desk
 from tests.service.stream_join_rig import (
@@ -35,7 +37,9 @@ from tests.service.stream_join_rig import (
 from tests.service.test_selected_streams import Selected
 from tests.support.kafka_broker import KafkaBroker
 from tests.support.kafka_topics import Topics
+from tests.tables.optional import skip_without
 
+IN_BATCHES = tuple(name for name in STEP_NAMES if not name.startswith(("edit", "start", "settle.before")))
 WHOLE = "SELECT a.k, a.v, b.v FROM a {} JOIN b ON a.k = b.k AND b.happened BETWEEN a.happened {} AND a.happened {}"
 
 
@@ -88,12 +92,20 @@ def test_rows_of_two_streams_are_joined_as_over_the_whole_input(
     assert "joins them with each other and the state" in plan["path"]
 
 
-@pytest.mark.parametrize("step", ["stage.after", "merge.after", "settle.after"])
-def test_a_kill_at_a_step_writes_each_result_once(desk: Desk, kills: None, step: str) -> None:
+@pytest.mark.parametrize(
+    ("form", "step"),
+    [
+        pytest.param(form, step, marks=[] if (form, step) == ("delta", "merge.after") else [pytest.mark.slow])
+        for form in NAMES
+        for step in IN_BATCHES
+    ],
+)
+def test_a_kill_at_a_step_writes_each_result_once(desk: Desk, kills: None, form: str, step: str) -> None:
     def die(name: str) -> None:
         raise Killed(name)
 
-    create(desk, join="LEFT JOIN")
+    skip_without(kind_of(form))
+    create(desk, join="LEFT JOIN", form=form)
     put(desk, "a1.csv", [row("x", 0, 1), row("y", 0, 2)])
     put(desk, "b1.csv", [row("x", 30, 11)])
     desk.run()
