@@ -143,6 +143,17 @@ def test_windows_over_a_stream_close_and_an_idle_one_ticks(stream: Selected) -> 
     assert desk.lading.verify("j").is_clean
 
 
+def test_one_run_writes_the_results_that_are_due(stream: Selected) -> None:
+    desk = stream.desk
+    desk.sql("CREATE TABLE t (minute DATETIME, n BIGINT) USING delta")
+    words = "'watermark.column'='at', 'watermark.delay'='10 seconds'"
+    stream.create("window_start, count(*)", "GROUP BY window(at, '1 minute')", words)
+    stream.put(*({"id": n, "at": f"2026-01-01 12:00:{n:02}"} for n in range(8)))
+    stream.put(*({"id": n, "at": "2026-01-02 00:00:00"} for n in range(8)))  # In both shards.
+    desk.run()
+    assert [row[1] for row in stream.rows()] == [8]
+
+
 def _connected(rows: list[tuple[int, str, str]]) -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect()
     connection.execute("CREATE TABLE rows (id BIGINT, city VARCHAR, happened TIMESTAMP)")

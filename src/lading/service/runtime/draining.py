@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from lading.clock import Clock
+from lading.commit.coordinator import has_due_state
 from lading.errors import LadingError
 from lading.jobs.record import JobRecord
 from lading.model.bill import Bill
@@ -44,7 +45,8 @@ class Until:
 def drain(runner: JobRunner, until: Until, on_progress: Progress | None) -> JobRecord:
     """Run a job until all that is there now is loaded, or until it has stopped.
 
-    A stream that keeps growing is read up to where it ended when the job was opened. A batch that was not full and has
+    A stream that keeps growing is read up to where it ended when the job was opened; results that are due then are
+    written, too. A batch that was not full and has
     not come that far waits for more, as in a service: else a live topic would be loaded in as many small commits as
     the machine can make.
     """
@@ -84,14 +86,17 @@ class _Ends:
                 self._pin(runner.opened, self._seen)
 
     def are_reached(self) -> bool:
-        """Whether the commit that was just made has come that far. A failed attempt has not."""
+        """Whether the commit that was just made has come that far, and nothing is due. A failed attempt has not."""
         bill, seen = self._head(), self._seen
         self._seen = bill
-        return bill is not None and bill != seen and self._is_reached is not None and self._is_reached(bill.positions)
+        if bill is None or bill == seen or self._is_reached is None or has_due_state(bill):
+            return False
+        return self._is_reached(bill.positions)
 
     def rest_s(self) -> float:
         """How long to wait for a larger batch."""
-        return 0.0 if self._is_reached is None or self._runner.was_full else self._runner.interval_s
+        is_due = self._seen is not None and has_due_state(self._seen)
+        return 0.0 if self._is_reached is None or self._runner.was_full or is_due else self._runner.interval_s
 
     def _pin(self, opened: OpenJob, bill: Bill) -> None:
         if opened.compiled.source.pin is not None and self._is_reached is None:
