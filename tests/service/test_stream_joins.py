@@ -15,6 +15,7 @@ from confluent_kafka import Producer
 from lading.commit.steps import STEP_NAMES
 from lading.errors import SqlError
 from lading.failpoints import arm, disarm_all
+from lading.service.recover import recover
 from lading.tables.registry import NAMES, kind_of
 from lading.testing.kinesis.server import KinesisServer
 from tests.service.conftest import Desk
@@ -34,6 +35,7 @@ from tests.service.stream_join_rig import (
     story,
     whole,
 )
+from tests.service.test_recover import lose_store
 from tests.service.test_selected_streams import Selected
 from tests.support.kafka_broker import KafkaBroker
 from tests.support.kafka_topics import Topics
@@ -56,7 +58,7 @@ def kills() -> Iterator[None]:
 @pytest.mark.parametrize(
     ("word", "low", "high", "more"),
     [
-        ("", "", "+ INTERVAL 2 MINUTE", ""),
+        pytest.param("", "", "+ INTERVAL 2 MINUTE", "", marks=pytest.mark.slow),
         ("LEFT", "- INTERVAL 1 MINUTE", "+ INTERVAL 1 MINUTE", " AND a.v + 500000 < b.v"),
     ],
 )
@@ -119,6 +121,10 @@ def test_a_kill_at_a_step_writes_each_result_once(desk: Desk, kills: None, form:
         disarm_all()
         desk.lading.drop_runner(job_id)
         desk.restart()
+    if form == "delta":
+        lose_store(desk)
+        recover(desk.lading)
+        desk.sql("USE shop; RESUME JOB WHERE jobName = 'j'")
     desk.run()
     desk.run()
     assert rows_of(desk) == [("x", 1, 11), ("x", 1, 12), ("y", 2, None)]
@@ -201,6 +207,7 @@ def test_moves_need_a_word_about_the_state(desk: Desk) -> None:
     assert kept.rows == 1
 
 
+@pytest.mark.slow
 def test_a_stream_is_joined_with_files(desk: Desk, kinesis: KinesisServer) -> None:
     stream = Selected(kinesis, desk)
     stream.put(*({"id": 100 + n, "k": "x", "at": at(second)} for n, second in enumerate((10, 20, 7200))))
