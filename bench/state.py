@@ -17,7 +17,7 @@ from statistics import median
 from rich.console import Console
 from rich.table import Table
 
-from bench.memory import tree_cpu_s
+from bench.memory import Cpu
 from bench.state_back import come_back
 from bench.state_cases import CASES, FILES, PER_BATCH, ROCKS, SCALE, Case, check, lading, streaming, write_rows
 from lading.pipeline.java import find_java
@@ -79,9 +79,9 @@ def _taken(folder: Path, case: Case) -> dict[str, list[Taken]]:
         for number in range(ROUNDS):
             for who, load in CONTENDERS.items():
                 home = folder / f"{who}-{number}"
-                before_s = tree_cpu_s(os.getpid())
+                cpu = Cpu(os.getpid())
                 seconds = load(spark, home, folder / "data", case)
-                one = Taken(seconds=seconds, cpu_s=tree_cpu_s(os.getpid()) - before_s)
+                one = Taken(seconds=seconds, cpu_s=cpu.stop_s())
                 taken[who].append(one)
                 written = check(home, folder / "data", case, who)
                 told = f"{one.seconds:.1f} s, {one.cpu_s:.1f} s of processor time, {written:,} rows written"

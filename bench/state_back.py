@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -98,7 +99,7 @@ def _prepared(folder: Path) -> dict[str, Killed]:
             (own / "in").mkdir(parents=True)
             for file in (folder / "data" / "in").iterdir():
                 os.link(file, own / "in" / file.name)
-            commits = "**/t/_delta_log/*.json" if who == "lading" else "checkpoint/commits/[0-9]*"
+            commits = "warehouse/*/t/_delta_log/*.json" if who == "lading" else "checkpoint/commits/[0-9]*"
             found[name] = Killed(who=who, home=own / "home", folder=own, commits=commits)
             (lading if who == "lading" else streaming)(spark, own / "home", own, case)
     finally:
@@ -107,27 +108,31 @@ def _prepared(folder: Path) -> dict[str, Killed]:
 
 
 def _seconds(killed: Killed, before: int, after: int) -> float:
+    commits = killed.count()
     process = killed.start(before)
-    commits = killed.count()
-    killed.put()
-    killed.wait_for_more(commits, process)
-    commits = killed.count()
-    killed.put()
-    time.sleep(_IN_BATCH_S)
-    _kill(process)
+    try:
+        killed.put()
+        killed.wait_for_more(commits, process)
+        commits = killed.count()
+        killed.put()
+        time.sleep(_IN_BATCH_S)
+    finally:
+        _kill(process)
     began = time.perf_counter()
     if killed.count() > commits:  # It was quicker than that.
         killed.put()
         commits = killed.count()
     process = killed.start(after)
-    killed.wait_for_more(commits, process)
-    taken = time.perf_counter() - began
-    _kill(process)
-    return taken
+    try:
+        killed.wait_for_more(commits, process)
+        return time.perf_counter() - began
+    finally:
+        _kill(process)
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    os.killpg(process.pid, signal.SIGKILL)
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
 

@@ -126,7 +126,8 @@ def write_rows(folder: Path, case: Case, scale: float = SCALE) -> int:
     rng, rows, keys = np.random.default_rng(7), max(1, int(case.rows * scale) // FILES), int(case.keys * scale)
     for number in range(FILES):
         write_file(folder / "in" / f"{number:03}.parquet", rng, rows, keys, number)
-    columns = {"k": [0], "at": pa.array([DAY_US + 86_400_000_000], pa.timestamp("us")), "n": [0]}
+    last = 0 if keys else -1  # One that is in the table that is joined with; or a new one.
+    columns = {"k": [last], "at": pa.array([DAY_US + 86_400_000_000], pa.timestamp("us")), "n": [0]}
     pq.write_table(pa.table(columns), folder / "in" / f"{FILES:03}.parquet")
     if case.joins:
         (folder / "names").mkdir()
@@ -215,7 +216,7 @@ def check(home: Path, folder: Path, case: Case, who: str) -> int:
 
 
 def _digest(database: duckdb.DuckDBPyConnection, text: str) -> tuple[int, int]:
-    [(rows, hashes)] = database.sql(f"SELECT count(*), sum(hash(found)::HUGEINT) FROM ({text}) AS found").fetchall()
+    [(rows, hashes)] = database.sql(f"SELECT count(*), sum(hash(found, 7)::HUGEINT) FROM ({text}) AS found").fetchall()
     if not rows:
         msg = f"No rows: {text}"
         raise RuntimeError(msg)
