@@ -82,6 +82,7 @@ FACES: dict[str, Face] = {
     "TableExists": Face(409, 1050, "42S01"),
     "DatabaseInUse": Face(409),
     "HomeLocked": Face(409),
+    "LeaseLost": Face(409),
     "NoSuchSchema": Face(502),
     "PlaceMissing": Face(502),
     "UnsortedListing": Face(502),

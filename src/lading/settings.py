@@ -92,6 +92,10 @@ class ServiceSettings:
         "",
         "Programs that jobs may run when a partition is done: `name=/path,name=/path`; none when left out.",
     )
+    lease_seconds: int = _setting(
+        8,
+        "A service that shows no sign of life for so long loses its jobs to others that share its store; 1 or more.",
+    )
     spark_environment: str = _setting("", "Names of more variables that Spark's processes are given.")
     failpoints: str = _setting("", "For tests: places where the process kills itself, `name=kill[:hit]`.")
     host: str = _option("127.0.0.1", "--host", "Where to listen.")

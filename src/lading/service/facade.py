@@ -91,6 +91,7 @@ class Lading(Installation):
         What comes into a stream after this began is not waited for. Once `stop` is set, each job ends after its batch.
         """
         chosen = [self.any_job(name) for name in jobs] if jobs else self.live_jobs()
+        self.leases.check_free(record.job_id for record in chosen)
         deadline = None if timeout is None else self.clock.monotonic_s() + timeout
         with ThreadPoolExecutor(max_workers=max(1, min(16, len(chosen)))) as pool:
             until = Until(clock=self.clock, deadline_s=deadline, stop=stop or threading.Event())

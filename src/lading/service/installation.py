@@ -33,6 +33,7 @@ from lading.service.home import Home
 from lading.service.runtime.caretaker import forget_ended
 from lading.service.runtime.context import CancellableStager, JobObserver, RunnerContext
 from lading.service.runtime.job_locks import JobLocks
+from lading.service.runtime.lease_keeper import LeaseKeeper
 from lading.service.runtime.listener_types import ListenerTools, make_listener
 from lading.service.runtime.listeners import JobListeners
 from lading.service.runtime.opening import new_coordinator
@@ -113,10 +114,14 @@ class Installation:
         self._access_lock = threading.Lock()
         self.listeners: list[Callable[[], None]] = []
         """Told after every statement that may have changed a job."""
+        incarnation = new_incarnation()
+        lease_s = self.settings.service.lease_seconds
+        self.leases = LeaseKeeper(self.store, self.clock, incarnation, self.home.path, dead_after_s=lease_s)
         self._tools = RunnerContext(
             store=self.store,
             clock=self.clock,
-            incarnation=new_incarnation(),
+            incarnation=incarnation,
+            service_id=lambda: self.leases.service_id,
             compile=self.compile,
             make_stager=self._stager,
             make_listeners=self._listeners,
@@ -147,6 +152,7 @@ class Installation:
             runners = list(self._runners.values())
         for runner in runners:
             runner.goodbye()
+        self.leases.close()
         self.queries.close()
         self.engine.close()
         self.audit.close()
@@ -191,6 +197,16 @@ class Installation:
             runner = self._runners.pop(job_id, None)
         if runner is not None:
             runner.goodbye()
+
+    def give_back(self, job_id: JobId) -> bool:
+        """End the work on a job that another service is to have. False: a batch is running."""
+        with self._runners_lock:
+            runner = self._runners.get(job_id)
+        if runner is not None and not runner.try_goodbye():
+            return False
+        with self._runners_lock:
+            self._runners.pop(job_id, None)
+        return True
 
     def drop_runner(self, job_id: JobId) -> None:
         """Forget a runner whose state cannot be trusted; the job is taken over when it is opened next."""
@@ -324,8 +340,11 @@ class Installation:
 
     def _end_lost_tasks(self) -> None:
         """Tasks whose process died, of jobs that nobody will open soon. For the others, opening decides."""
+        others = self.leases.held_by_others()
         for stored in self.store.list_jobs(include_final=True):
             record = stored.record
+            if record.job_id in others:
+                continue
             if record.task is not None and (record.is_final or record.state is JobState.PAUSED):
                 self.runner(record.job_id).apply(Interrupted(at=self.clock.now()))
 

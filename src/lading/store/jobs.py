@@ -16,8 +16,9 @@ from lading.jobs.tasks import KEPT_TASKS, TaskRecord
 from lading.store.audit import append_entry
 from lading.store.bodies import parse_body, render_body
 from lading.store.database import Database
+from lading.store.leases import check_lease
 from lading.store.records import AuditEntry, StoredJob
-from lading.store.schema import BILLS, JOBS, TASKS
+from lading.store.schema import BILLS, JOBS, LEASES, TASKS
 
 
 class SqlJobs:
@@ -44,14 +45,18 @@ class SqlJobs:
         *,
         tasks: Iterable[TaskRecord] = (),
         audit: AuditEntry | None = None,
+        held_by: str | None = None,
     ) -> StoredJob:
         """Replace a record that nobody changed since it was read, with its tasks and the audit, all or nothing.
 
-        Raises JobChangedError when somebody did; read it again, apply the event again.
+        Raises JobChangedError when somebody did; read it again, apply the event again. `held_by`: the service that
+        runs the job; raises FencedError, code LeaseLost, when it does not have it any more.
         """
         version = expected_version + 1
         mine = (JOBS.c.job_id == record.job_id) & (JOBS.c.version == expected_version)
         with self._database.write(f"Saving job {record.full_name}") as connection:
+            if held_by is not None:
+                check_lease(connection, record.job_id, held_by)
             change = update(JOBS).where(mine).values(**_columns(record), version=version)
             if connection.execute(change).rowcount != 1:
                 raise _changed(connection, record, expected_version)
@@ -91,6 +96,13 @@ class SqlJobs:
             query = query.where(JOBS.c.live_key.is_not(None))
         with self._database.read("Listing jobs") as connection:
             return [_stored(row) for row in connection.execute(query)]
+
+    def list_versions(self) -> dict[JobId, int]:
+        """The versions of all jobs that are not final, oldest job first: they tell whether one was changed."""
+        query = select(JOBS.c.job_id, JOBS.c.version).where(JOBS.c.live_key.is_not(None))
+        with self._database.read("Looking whether jobs have changed") as connection:
+            rows = connection.execute(query.order_by(JOBS.c.created_at, JOBS.c.job_id))
+            return {JobId(row.job_id): row.version for row in rows}
 
     def forget_job(self, job_id: JobId) -> None:
         """Remove a job whose CREATE did not come to its end. What the audit says of it stays."""
@@ -155,7 +167,7 @@ def _stored(row: Any) -> StoredJob:
 
 
 def _forget(connection: Connection, job_ids: Sequence[JobId]) -> None:
-    for table in (TASKS, BILLS, JOBS):
+    for table in (TASKS, BILLS, LEASES, JOBS):
         connection.execute(delete(table).where(table.c.job_id.in_(job_ids)))
 
 

@@ -215,4 +215,23 @@ MAPPING_FORMS = Migration(
     rewrite=rewrite_jobs,
 )
 
-ALL_MIGRATIONS: tuple[Migration, ...] = (FIRST, USERS, ROLES, NO_SAMPLES, NO_LEASES, LOAD_SPECS, MAPPING_FORMS)
+SERVICES = Migration(
+    version=8,
+    name="services",
+    # Several services may share a store: each says that it is alive, and which jobs it runs.
+    statements=(
+        "CREATE TABLE lading_services (service_id TEXT NOT NULL PRIMARY KEY, beat BIGINT NOT NULL, body TEXT NOT NULL)",
+        "CREATE TABLE lading_leases (job_id TEXT NOT NULL PRIMARY KEY, service_id TEXT NOT NULL)",
+    ),
+)
+
+ALL_MIGRATIONS: tuple[Migration, ...] = (
+    FIRST,
+    USERS,
+    ROLES,
+    NO_SAMPLES,
+    NO_LEASES,
+    LOAD_SPECS,
+    MAPPING_FORMS,
+    SERVICES,
+)

@@ -25,6 +25,7 @@ from lading.store.records import (
     DatabaseEntry,
     GrantEntry,
     RoleEntry,
+    ServiceEntry,
     StoredJob,
     TableEntry,
     UserEntry,
@@ -49,6 +50,7 @@ class Jobs(Protocol):
         *,
         tasks: Iterable[TaskRecord] = (),
         audit: AuditEntry | None = None,
+        held_by: str | None = None,
     ) -> StoredJob: ...
 
     def find_job(self, name: JobName, *, include_final: bool = False) -> StoredJob | None: ...
@@ -58,6 +60,8 @@ class Jobs(Protocol):
     def list_jobs(
         self, *, kind: JobKind | None = None, database: str | None = None, include_final: bool = False
     ) -> list[StoredJob]: ...
+
+    def list_versions(self) -> dict[JobId, int]: ...
 
     def forget_job(self, job_id: JobId) -> None: ...
 
@@ -176,7 +180,27 @@ class Roles(Protocol):
     def list_grants_through(self, user: str, roles: Sequence[str] = ()) -> list[GrantEntry]: ...
 
 
-class MetadataStore(Jobs, BillIndex, Catalog, Audit, Settings, Users, Roles, Protocol):
+class Leases(Protocol):
+    """Services that share the store, and which of them runs which job.
+
+    Laws: a job has one holder at most. It is taken by naming the holder that was seen, so that of two who want it one
+    gets it.
+    """
+
+    def beat(self, entry: ServiceEntry) -> None: ...
+
+    def list_services(self) -> list[ServiceEntry]: ...
+
+    def list_leases(self) -> dict[JobId, str]: ...
+
+    def take_lease(self, job_id: JobId, service_id: str, *, held_by: str | None) -> bool: ...
+
+    def drop_lease(self, job_id: JobId, service_id: str) -> None: ...
+
+    def forget_service(self, service_id: str) -> None: ...
+
+
+class MetadataStore(Jobs, BillIndex, Catalog, Audit, Settings, Users, Roles, Leases, Protocol):
     """All of it."""
 
     @property

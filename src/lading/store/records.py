@@ -47,6 +47,20 @@ class TableEntry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceEntry:
+    """A service that shares the store."""
+
+    service_id: str
+    """Its incarnation."""
+    host: str
+    pid: int
+    home: str
+    started_at: datetime
+    beat: int = 0
+    """Goes up while it lives. Nobody compares clocks: those who look see whether it changes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BillEntry:
     """What the index keeps of a bill."""
 

@@ -104,6 +104,21 @@ AUDIT = Table(
     Column("body", Text, nullable=False),
 )
 
+SERVICES = Table(
+    "lading_services",
+    METADATA,
+    Column("service_id", Text, primary_key=True),
+    Column("beat", BigInteger, nullable=False),
+    Column("body", Text, nullable=False),
+)
+
+LEASES = Table(
+    "lading_leases",
+    METADATA,
+    Column("job_id", Text, primary_key=True),
+    Column("service_id", Text, nullable=False),
+)
+
 USERS = Table(
     "lading_users",
     METADATA,

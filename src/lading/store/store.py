@@ -11,6 +11,7 @@ from lading.store.bills import SqlBills
 from lading.store.catalog import SqlCatalog
 from lading.store.database import Database
 from lading.store.jobs import SqlJobs
+from lading.store.leases import SqlLeases
 from lading.store.migrate import migrate
 from lading.store.migrations import ALL_MIGRATIONS
 from lading.store.roles import SqlRoles
@@ -18,7 +19,7 @@ from lading.store.settings import SqlSettings
 from lading.store.users import SqlUsers
 
 
-class Store(SqlJobs, SqlBills, SqlCatalog, SqlAudit, SqlSettings, SqlUsers, SqlRoles):
+class Store(SqlJobs, SqlBills, SqlCatalog, SqlAudit, SqlSettings, SqlUsers, SqlRoles, SqlLeases):
     """Everything that is kept of an installation, in one database. Safe to use from many threads and processes."""
 
     def __init__(self, database: Database) -> None:

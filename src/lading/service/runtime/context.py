@@ -101,6 +101,8 @@ class RunnerContext:
     care: CarePolicy = field(default_factory=CarePolicy)
     watches: list[JobObserver] = field(default_factory=list)
     unrecorded: Unrecorded = field(default_factory=Unrecorded)
+    service_id: Callable[[], str | None] = lambda: None
+    """As whom runners change their jobs; None: nobody else can have them."""
 
 
 def is_full(bill: Bill, limits: Limits, seconds: float) -> bool:

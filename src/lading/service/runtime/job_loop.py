@@ -48,6 +48,7 @@ from lading.jobs.transition import transition
 from lading.model.bill import Bill
 from lading.model.notices import ListeningSummary
 from lading.status.outcomes import Outcome, outcome_of
+from lading.store.leases import is_lease_lost
 from lading.store.records import AuditEntry, StoredJob
 
 MAX_SAVES = 20
@@ -179,12 +180,25 @@ class JobLoop(Generic[J]):
         self.next = None
         if self._ports.is_halted():
             return
+        try:
+            yield from self._turn()
+        except FencedError as error:
+            if not is_lease_lost(error):
+                raise
+            # Another service has the job and its record.
+            self._ports.tell_error(error)
+            self.let_go()
+            self.next = None
+
+    def _turn(self) -> Steps[None]:
         yield from self.tell(TurnBegun(at=self._now()))
         if not isinstance(self.next, Run):
             return
         try:
             yield from self._work()
-        except Exception as error:  # noqa: BLE001 - told in the record
+        except Exception as error:
+            if is_lease_lost(error):
+                raise
             # Without a reason in its record the job would look healthy and load nothing.
             self._ports.tell_error(error)
             yield from self._report(error)

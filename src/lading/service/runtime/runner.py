@@ -4,31 +4,54 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from lading.clock import Clock
 from lading.commit.coordinator import Coordinator, CoordinatorPorts
 from lading.commit.steps import Steps, run_steps
-from lading.errors import LadingError, StoreError
+from lading.errors import FencedError, LadingError, StoreError
 from lading.ids import JobId, new_token
 from lading.jobs.events import Event, Halt, Rest, Retry, Run
 from lading.jobs.record import JobRecord
+from lading.jobs.tasks import TaskRecord
 from lading.model.bill import Bill
 from lading.plan.planner import Planner
 from lading.service.runtime.caretaker import Caretaker
 from lading.service.runtime.context import OpenJob, RunnerContext
 from lading.service.runtime.file_surveys import SurveyTeller
-from lading.service.runtime.job_loop import JobLoop, save_event
+from lading.service.runtime.job_loop import JobLoop, LoopStore, save_event
 from lading.service.runtime.starting import start_steps
 from lading.service.runtime.store_health import try_write
 from lading.service.security.redaction import redact
 from lading.sources.kind import SourceSurvey
 from lading.status.outcomes import Outcome
+from lading.store.leases import is_lease_lost
 from lading.store.protocols import MetadataStore
-from lading.store.records import AuditEntry
+from lading.store.records import AuditEntry, StoredJob
 
 REMARK_EVERY_S = 60.0
 """How often an idle job looks at everything there is, to say what it passes over."""
+
+
+class HeldStore:
+    """The store as it is for the service that runs a job: it takes no change when another one has the job."""
+
+    def __init__(self, store: MetadataStore, service_id: str | None) -> None:
+        self._store = store
+        self._service_id = service_id
+
+    def load_job_by_id(self, job_id: JobId) -> StoredJob:
+        return self._store.load_job_by_id(job_id)
+
+    def save_job(
+        self,
+        record: JobRecord,
+        expected_version: int,
+        *,
+        tasks: Iterable[TaskRecord] = (),
+        audit: AuditEntry | None = None,
+    ) -> StoredJob:
+        return self._store.save_job(record, expected_version, tasks=tasks, audit=audit, held_by=self._service_id)
 
 
 class JobRunner:
@@ -168,7 +191,22 @@ class JobRunner:
     def goodbye(self) -> None:
         """End cleanly: nobody is left to fence. Waits for the batch that is running."""
         with self.turn:
-            run_steps(self._loop.goodbye())
+            try:
+                run_steps(self._loop.goodbye())
+            except FencedError as error:
+                if not is_lease_lost(error):
+                    raise
+                self._loop.let_go()
+
+    def try_goodbye(self) -> bool:
+        """The same, unless a batch is running."""
+        if not self.turn.acquire(blocking=False):
+            return False
+        try:
+            self.goodbye()
+        finally:
+            self.turn.release()
+        return True
 
     def _note_unrecorded(self, error: StoreError) -> None:
         """The store did not take what this turn had to write. Its record cannot say so; memory and counters do."""
@@ -183,8 +221,8 @@ class JobRunner:
     # What the loop asks and tells.
 
     @property
-    def store(self) -> MetadataStore:
-        return self._tools.store
+    def store(self) -> LoopStore:
+        return HeldStore(self._tools.store, self._tools.service_id())
 
     @property
     def clock(self) -> Clock:

@@ -70,6 +70,7 @@ class Scheduler:
     def start(self) -> None:
         """Begin. Jobs are opened in the background."""
         self._lading.listeners.append(self.look_again)
+        self._lading.leases.start(self.look_again, self._lading.give_back)
         self._thread.start()
 
     def look_again(self) -> None:
@@ -153,11 +154,15 @@ class Scheduler:
         return None
 
     def _scan(self) -> None:
-        records = {stored.record.job_id: stored.record for stored in self._lading.store.list_jobs()}
+        leases = self._lading.leases
+        leases.look(self._lading.give_back)
+        known = {stored.record.job_id: stored.record for stored in self._lading.store.list_jobs()}
+        records = {job_id: record for job_id, record in known.items() if leases.holds(job_id)}
         now = self._clock.monotonic_s()
         with self._changed:
-            for job_id in self._entries.keys() - records.keys():
-                self._entries.pop(job_id).is_gone = True
+            gone = [self._entries.pop(job_id) for job_id in self._entries.keys() - records.keys()]
+            for entry in gone:
+                entry.is_gone = True
             for job_id, record in records.items():
                 entry = self._entries.get(job_id)
                 wait_s = self._wait_of(record)
@@ -167,6 +172,17 @@ class Scheduler:
                         self._set_due(entry, now + wait_s)
                 elif not entry.is_busy and wait_s is not None and entry.due_s > now + wait_s and record.is_waiting:
                     self._set_due(entry, now + wait_s)
+
+        for lost in gone:
+            if lost.job_id in known:
+                self._lose(lost)
+
+    def _lose(self, entry: _Entry) -> None:
+        """Another service has the job now. A batch that runs here could not be recorded."""
+        if entry.is_busy:
+            self._lading.runner(entry.job_id).halt()
+        else:
+            self._lading.drop_runner(entry.job_id)
 
     def _wait_of(self, record: JobRecord) -> float | None:
         """How long until a job wants attention; None: not before a person says so."""
@@ -206,6 +222,8 @@ class Scheduler:
             self._log.exception("job %s could not be run, trying again", entry.job_id)
             self._lading.drop_runner(entry.job_id)
             self._free(entry, 10 * RETRY_S)
+        if entry.is_gone and not self._lading.leases.holds(entry.job_id):
+            self._lading.drop_runner(entry.job_id)
 
     def _poll(self, entry: _Entry) -> None:
         runner = self._lading.runner(entry.job_id)
@@ -225,7 +243,7 @@ class Scheduler:
         has_more = runner.run_once()
         record = runner.record()
         wait_s = self._wait_of(record)
-        if wait_s is None:
+        if wait_s is None or not self._lading.leases.holds(entry.job_id):
             self._free(entry, None)
         elif record.state is JobState.PAUSED:
             self._free(entry, max(wait_s, RETRY_S))

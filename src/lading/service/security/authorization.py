@@ -9,7 +9,7 @@ from lading.service.security.privileges import Rights, denied
 from lading.sources.files.properties import is_s3_uri
 from lading.sources.registry import kind_of
 from lading.sql.expressions.queries import is_about_jobs, literal_row, read_query
-from lading.sql.statements.clean import CleanOrphans
+from lading.sql.statements.admin import CleanOrphans, ShowServices
 from lading.sql.statements.jobs import (
     AlterJob,
     CreateJob,
@@ -81,6 +81,8 @@ def _only_reads(statement: Statement) -> bool:
             return True
         case ShowCreateJob() | ShowLoad() | ShowRoutineLoad() | ShowRoutineLoadTask() | ShowCreateRoutineLoad():
             return True
+        case ShowServices():
+            return True
         case ExplainJob() | ExplainRoutineLoad() | ExplainAlter() | ShowRollback() | ShowUsers() | ShowRoles():
             return True
         case _:
@@ -95,7 +97,7 @@ def _check_catalog(database: str, rights: Rights, statement: Statement) -> None:
                 rights.require(Privilege.ADMIN, why="the table would lie on the disk of the service")
         case DropTable():
             rights.require(Privilege.ADMIN, *_target(database, statement.name))
-        case CreateDatabase():
+        case CreateDatabase() | ShowServices():
             rights.require(Privilege.ADMIN)
         case CleanOrphans():
             # Paths and sizes of all tables are told, and files deleted.

@@ -12,7 +12,7 @@ from lading.ids import JobId
 from lading.service.installation import Installation
 from lading.service.result import Result, table
 from lading.service.session import Session
-from lading.sql.statements.clean import CleanOrphans
+from lading.sql.statements.admin import CleanOrphans
 from lading.store.records import TableEntry
 from lading.tables.base import LakeTable
 from lading.tables.bills import StoredBills

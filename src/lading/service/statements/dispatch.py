@@ -16,12 +16,18 @@ from lading.service.statements.inspect import explain_job, show_load
 from lading.service.statements.loads import control, create, find_any, operable, prepare_alter
 from lading.service.statements.reach import allow_altered_hosts, allow_table_hosts, check_source, check_table
 from lading.service.statements.select import run_query
-from lading.service.statements.shows import show_create_job, show_create_routine, show_routine, show_routine_tasks
+from lading.service.statements.shows import (
+    show_create_job,
+    show_create_routine,
+    show_routine,
+    show_routine_tasks,
+    show_services,
+)
 from lading.service.statements.users import execute_user_statement
 from lading.service.views.audit_log import show_audit
 from lading.service.views.loads import after_change
+from lading.sql.statements.admin import CleanOrphans, ShowServices
 from lading.sql.statements.audit import ShowAudit
-from lading.sql.statements.clean import CleanOrphans
 from lading.sql.statements.jobs import (
     AcceptRollback,
     AlterJob,
@@ -109,6 +115,8 @@ def _show(session: Session, statement: Statement) -> Result:
             return rollbacks.show(rollbacks.look_at(session, _operable(session, statement)))
         case ShowLoad():
             return show_load(session, statement)
+        case ShowServices():
+            return show_services(session)
         case ShowAudit():
             return show_audit(session, statement)
         case _:

@@ -41,6 +41,7 @@ def explain_job(session: Session, record: JobRecord) -> Result:
         ("source", _source(record)),
         ("target", f"{record.target} at {target.location}"),
         ("limits", size),
+        *_service(session, record),
     ]
     if compiled.stage is not None:
         mapping = compiled.stage.mapping
@@ -57,6 +58,13 @@ def _stages(state: StateStage) -> str:
     if isinstance(state.rule, WindowRule) and partials_of(state.rule) is not None:
         return "a stage that adds partial results to the state, and one that merges those of windows which close"
     return "a stage that reads into a spool, and one that merges it with the state"
+
+
+def _service(session: Session, record: JobRecord) -> list[tuple[str, str]]:
+    """Which service runs it, when several share the store."""
+    entries = {entry.service_id: entry for entry in session.lading.store.list_services()}
+    holder = entries.get(session.lading.store.list_leases().get(record.job_id, ""))
+    return [("runs in", f"service {holder.service_id} on {holder.host}, pid {holder.pid}")] if holder else []
 
 
 def _source(record: JobRecord) -> str:

@@ -56,3 +56,28 @@ def show_create_routine(session: Session, statement: ShowCreateRoutineLoad) -> R
         positions = bills[0].positions if bills else Positions()
         rows.append((record.job_id, record.name, create_text(statement_of(session.lading, record), positions)))
     return table(("JobId", "JobName", "CreateStmt"), rows)
+
+
+def show_services(session: Session) -> Result:
+    """SHOW SERVICES: who shares the store, and which jobs each runs."""
+    lading = session.lading
+    names = {stored.record.job_id: str(stored.record.full_name) for stored in lading.store.list_jobs()}
+    held = lading.store.list_leases()
+    rows = []
+    for entry in lading.store.list_services():
+        jobs = sorted(
+            names[job_id] for job_id, holder in held.items() if holder == entry.service_id and job_id in names
+        )
+        is_this = "Yes" if entry.service_id == lading.leases.service_id else "No"
+        row = (
+            entry.service_id,
+            entry.host,
+            entry.pid,
+            entry.home,
+            entry.started_at,
+            len(jobs),
+            ", ".join(jobs),
+            is_this,
+        )
+        rows.append(row)
+    return table(("ServiceId", "Host", "Pid", "Home", "StartTime", "JobNum", "Jobs", "IsThis"), rows)

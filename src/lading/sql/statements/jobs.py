@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from lading.sql.statements.admin import CleanOrphans, ShowServices
 from lading.sql.statements.audit import ShowAudit
-from lading.sql.statements.clean import CleanOrphans
 from lading.sql.statements.parts import NO_CLAUSES, InsertSelect, LoadClauses, MergeType, QualifiedName, SourceFunction
 from lading.sql.statements.tables import (
     CreateDatabase,
@@ -217,5 +217,6 @@ Statement = (
     | DescribeTable
     | ShowAudit
     | CleanOrphans
+    | ShowServices
     | UserStatement
 )

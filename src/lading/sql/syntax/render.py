@@ -6,8 +6,8 @@ from datetime import timedelta
 from functools import singledispatch
 
 from lading.model.table import PartitionField
+from lading.sql.statements.admin import CleanOrphans, ShowServices
 from lading.sql.statements.audit import ShowAudit, audit_text
-from lading.sql.statements.clean import CleanOrphans
 from lading.sql.statements.jobs import (
     AcceptRollback,
     AlterJob,
@@ -271,6 +271,11 @@ def _(it: DescribeTable) -> str:
 @_text.register
 def _(it: ShowAudit) -> str:
     return audit_text(it)
+
+
+@_text.register
+def _(it: ShowServices) -> str:
+    return "SHOW SERVICES"
 
 
 @_text.register

@@ -1,4 +1,4 @@
-"""ADMIN CLEAN ORPHANS: the record and its parser."""
+"""ADMIN CLEAN ORPHANS and SHOW SERVICES: the records and their parsers."""
 
 from __future__ import annotations
 
@@ -21,6 +21,17 @@ class CleanOrphans:
     older_than: timedelta | None = None
     dry_run: bool = False
     """Only tell what would go."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShowServices:
+    """SHOW SERVICES"""
+
+
+def parse_show_services(cursor: Cursor) -> ShowServices:
+    """SHOW SERVICES"""
+    cursor.expect("SHOW", "SERVICES")
+    return ShowServices()
 
 
 def parse_clean_orphans(cursor: Cursor) -> CleanOrphans:

@@ -1,0 +1,171 @@
+"""Which jobs this service has, of those that it shares a store with other services for.
+
+A round says that this service is alive, looks at the others, and takes or gives back jobs. Nobody compares clocks of
+two machines: a service is taken for dead when the number in its entry has not changed for a while on the clock of the
+one who looks. One that was only stopped finds out when it next changes a job: the store refuses that without the lease.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from lading.clock import Clock
+from lading.errors import JobStateError, LadingError
+from lading.ids import Incarnation, JobId
+from lading.jobs.leases import share
+from lading.store.protocols import MetadataStore
+from lading.store.records import ServiceEntry
+
+_BEATS = 4
+"""Signs of life within the time after which a service is taken for dead."""
+
+GiveBack = Callable[[JobId], bool]
+"""Ends the work on a job cleanly. False: a batch is running; it is asked again."""
+
+
+_LOOK_S = 0.2
+
+
+class LeaseKeeper:
+    """For one service. It is not in use before its first round: then every job is this process's own."""
+
+    def __init__(
+        self, store: MetadataStore, clock: Clock, incarnation: Incarnation, home: Path, *, dead_after_s: float
+    ) -> None:
+        self._store = store
+        self._dead_after_s = max(1.0, dead_after_s)
+        self._clock = clock
+        self._entry = ServiceEntry(
+            service_id=str(incarnation),
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            home=str(home),
+            started_at=clock.now(),
+        )
+        self._mine = frozenset[JobId]()
+        self._is_used = False
+        self._seen: dict[str, tuple[int, float]] = {}
+        """Service → its beat, and when that was first seen."""
+        self._versions: dict[JobId, int] = {}
+        self._working = threading.Lock()
+        self._ending = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._log = logging.getLogger("lading.leases")
+
+    @property
+    def service_id(self) -> str | None:
+        """What changes of jobs are made as; None while leases are not in use."""
+        return self._entry.service_id if self._is_used else None
+
+    def holds(self, job_id: JobId) -> bool:
+        """Whether this service may begin a batch of a job, as far as it knows."""
+        return not self._is_used or job_id in self._mine
+
+    def start(self, on_change: Callable[[], None], give_back: GiveBack) -> None:
+        """Have rounds in a thread. `on_change` is called when jobs changed hands, or were changed by others."""
+        self._is_used = True
+        self._thread = threading.Thread(
+            target=self._run, args=(on_change, give_back), name="lading-leases", daemon=True
+        )
+        self._thread.start()
+
+    def close(self) -> None:
+        """Give everything back. The jobs have said goodbye."""
+        self._ending.set()
+        if self._thread is not None:
+            self._thread.join()
+        if not self._is_used:
+            return
+        try:
+            self._store.forget_service(self._entry.service_id)
+        except LadingError as error:
+            self._log.warning("the jobs of this service could not be given back: %s", error)
+
+    def look(self, give_back: GiveBack) -> bool:
+        """One round. Whether anything is another than before.
+
+        Dies in here: this service is dead to the others soon, and they take its jobs.
+        """
+        with self._working:
+            began_s = self._clock.monotonic_s()
+            self._entry = replace(self._entry, beat=self._entry.beat + 1)
+            self._store.beat(self._entry)
+            alive = self._alive(began_s)
+            versions = self._store.list_versions()
+            leases = self._store.list_leases()
+            moves = share(self._entry.service_id, alive, leases, list(versions))
+            mine = {job for job, holder in leases.items() if holder == self._entry.service_id and job in versions}
+            for job_id in moves.take:
+                if self._store.take_lease(job_id, self._entry.service_id, held_by=leases.get(job_id)):
+                    mine.add(job_id)
+            before, self._mine = self._mine, frozenset(mine.difference(moves.give))
+            for job_id in moves.give:
+                if give_back(job_id):  # It said goodbye: nobody is left to fence.
+                    self._store.drop_lease(job_id, self._entry.service_id)
+            is_changed = self._mine != before or versions != self._versions
+            self._versions = versions
+            return is_changed
+
+    def check_free(self, job_ids: Iterable[JobId]) -> None:
+        """Raise JobStateError when a living service has one of these jobs. Waits for a sign of life when one may."""
+        wanted = set(job_ids) & self.held_by_others()
+        holders = {holder for job_id, holder in self._store.list_leases().items() if job_id in wanted}
+        beats = {each.service_id: each.beat for each in self._store.list_services() if each.service_id in holders}
+        until_s = self._clock.monotonic_s() + self._dead_after_s
+        while beats and self._clock.monotonic_s() < until_s:
+            for entry in self._store.list_services():
+                if entry.beat != beats.get(entry.service_id, entry.beat):
+                    raise _has_them(entry)
+            self._clock.sleep(_LOOK_S)
+        for service_id in beats:
+            self._store.forget_service(service_id)
+
+    def held_by_others(self) -> set[JobId]:
+        """Jobs of services with other homes, whether they live or not."""
+        mine = (self._entry.home, self._entry.host)
+        others = {each.service_id for each in self._store.list_services() if (each.home, each.host) != mine}
+        return {job_id for job_id, holder in self._store.list_leases().items() if holder in others}
+
+    def _alive(self, now_s: float) -> set[str]:
+        """Services that show signs of life; the entries of dead ones are removed, with their leases."""
+        alive = {self._entry.service_id}
+        entries = self._store.list_services()
+        for entry in entries:
+            beat, since_s = self._seen.get(entry.service_id, (-1, 0.0))
+            if entry.beat != beat:
+                self._seen[entry.service_id] = (entry.beat, now_s)
+                since_s = now_s
+            # A process has its home for itself: one before it in the same home has died.
+            is_predecessor = (entry.home, entry.host) == (self._entry.home, self._entry.host)
+            if entry.service_id == self._entry.service_id:
+                continue
+            if is_predecessor or now_s - since_s >= self._dead_after_s:
+                self._log.warning("service %s on %s (pid %d) is gone", entry.service_id, entry.host, entry.pid)
+                self._store.forget_service(entry.service_id)
+            else:
+                alive.add(entry.service_id)
+        known = {entry.service_id for entry in entries}
+        self._seen = {service: seen for service, seen in self._seen.items() if service in known}
+        return alive
+
+    def _run(self, on_change: Callable[[], None], give_back: GiveBack) -> None:
+        while not self._ending.wait(self._dead_after_s / _BEATS):
+            try:
+                if self.look(give_back):
+                    on_change()
+            except LadingError as error:
+                self._log.warning("the leases could not be looked at: %s", error)
+            except Exception:  # noqa: BLE001 - the door of a thread: the rounds go on
+                self._log.exception("the leases could not be looked at")
+
+
+def _has_them(entry: ServiceEntry) -> JobStateError:
+    msg = f"Jobs of this store are run by a service on {entry.host} (pid {entry.pid}, home {entry.home})"
+    todo = "Leave them to it, or end that service and try again. SHOW SERVICES tells which jobs it has."
+    return JobStateError(msg, left="Nothing was run.", todo=todo)

@@ -1,0 +1,213 @@
+"""Several services that share one store: each job runs in one of them, and goes on in another when that one dies."""
+
+from __future__ import annotations
+
+import base64
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import deltalake
+import pytest
+
+from lading import failpoints
+from lading.errors import JobStateError
+from lading.jobs.record import JobState
+from lading.service.scheduling.scheduler import Scheduler
+from tests.console.local import LocalLading
+from tests.store.conftest import postgres as postgres
+from tests.store.postgres import PostgresServer
+
+LIMIT_S = 90.0
+TAKEN_WITHIN_S = 15.0
+ROOT = Path(__file__).parent.parent.parent
+
+
+def until(met: Callable[[], bool], what: str) -> float:
+    """Wait for something that happens elsewhere; how long it took."""
+    began = time.monotonic()
+    while not met():
+        assert time.monotonic() < began + LIMIT_S, f"never came: {what}"
+        time.sleep(0.05)
+    return time.monotonic() - began
+
+
+class Shared:
+    """A store, a lake and an inbox that several homes share."""
+
+    def __init__(self, path: Path, stack: ExitStack) -> None:
+        self.path = path
+        self.store = str(path / "store.db")
+        self._stack = stack
+
+    @contextmanager
+    def home(self, name: str) -> Iterator[LocalLading]:
+        with LocalLading(self.path / name, store_url=self.store, user="tester") as lading:
+            yield lading
+
+    def serve(self, name: str) -> tuple[LocalLading, Scheduler]:
+        lading = self._stack.enter_context(self.home(name))
+        scheduler = Scheduler(lading)
+        scheduler.start()
+        self._stack.callback(scheduler.close)
+        return lading, scheduler
+
+    def worker(self, name: str, *more: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "tests.support.lease_worker", str(self.path / name), self.store, *more]
+        process = self._stack.enter_context(subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True))
+        self._stack.callback(process.kill)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        return process
+
+    def make(self, *jobs: str) -> None:
+        with self.home("maker") as lading:
+            lading.sql("CREATE DATABASE shop")
+            for job in jobs:
+                (self.path / f"in_{job}").mkdir()
+                lading.sql(f"CREATE TABLE shop.{job} (id BIGINT) USING delta LOCATION '{self.path}/lake/{job}'")
+                lading.sql(
+                    f'CREATE JOB {job} PROPERTIES("max_interval"="1") ON STREAMING DO INSERT INTO shop.{job} SELECT id '
+                    f'FROM FILE("uri"="{self.path}/in_{job}/*.csv", "format"="csv_with_names", "column_separator"=",")'
+                )
+
+    def put(self, job: str, name: str, first: int, count: int) -> None:
+        draft = self.path / "draft"
+        draft.write_text("id\n" + "".join(f"{number}\n" for number in range(first, first + count)))
+        draft.rename(self.path / f"in_{job}" / name)
+
+    def ids(self, job: str) -> list[int]:
+        table = deltalake.DeltaTable(str(self.path / "lake" / job)).to_pyarrow_table()
+        return sorted(table["id"].to_pylist())
+
+
+@pytest.fixture
+def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shared]:
+    monkeypatch.setenv("LADING_SECRET_KEY", base64.urlsafe_b64encode(os.urandom(32)).decode())
+    monkeypatch.setenv("LADING_LEASE_SECONDS", "2")
+    with ExitStack() as stack:
+        yield Shared(tmp_path, stack)
+
+
+def holders(lading: LocalLading) -> dict[str, str]:
+    """Job → service."""
+    names = {stored.record.job_id: stored.record.name for stored in lading.store.list_jobs()}
+    return {names[job_id]: holder for job_id, holder in lading.store.list_leases().items()}
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_jobs_are_spread_and_a_service_that_ends_hands_its_own_over(
+    shared: Shared, kind: str, request: pytest.FixtureRequest
+) -> None:
+    if kind == "postgresql":
+        server: PostgresServer = request.getfixturevalue("postgres")
+        shared.store = server.fresh_url()
+    jobs = ["a", "b", "c", "d"]
+    shared.make(*jobs)
+    one, first = shared.serve("one")
+    until(lambda: len(holders(one)) == 4, "one service takes everything")
+    two, _ = shared.serve("two")
+    until(lambda: sorted(Counter(holders(one).values()).values()) == [2, 2], "two services share")
+    for job in jobs:
+        shared.put(job, "1.csv", 0, 3)
+    for job in jobs:
+        until(lambda job=job: shared.ids(job) == [0, 1, 2], f"the rows of {job}")  # type: ignore[misc]
+    shown = two.sql("SHOW SERVICES")[0].rows
+    assert sorted((row[5], row[7]) for row in shown) == [(2, "No"), (2, "Yes")]
+    assert sorted(job for row in shown for job in str(row[6]).split(", ")) == jobs
+    assert [how for what, how in two.sql("EXPLAIN JOB a")[0].rows if what == "runs in"] == [
+        f"service {holders(one)['a']} on {shown[0][1]}, pid {os.getpid()}"
+    ]
+    first.close()
+    one.close()
+    until(lambda: set(holders(two).values()) == {two.leases.service_id} and len(holders(two)) == 4, "all are two's")
+    for job in jobs:
+        shared.put(job, "2.csv", 3, 2)
+    for job in jobs:
+        until(lambda job=job: shared.ids(job) == [0, 1, 2, 3, 4], f"more rows of {job}")  # type: ignore[misc]
+    assert {two.job(job).state for job in jobs} == {JobState.RUNNING}
+
+
+def test_a_service_that_is_killed_loses_its_jobs_within_fifteen_seconds(
+    shared: Shared, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("LADING_LEASE_SECONDS")
+    shared.make("a")
+    worker = shared.worker("one")
+    shared.put("a", "1.csv", 0, 3)
+    until(lambda: shared.ids("a") == [0, 1, 2], "the rows")
+    two, _ = shared.serve("two")
+    until(lambda: len(two.store.list_services()) == 2, "they know each other")
+    assert holders(two)["a"] != two.leases.service_id
+    with shared.home("runner") as runner, pytest.raises(JobStateError, match="are run by a service on"):
+        runner.run(["a"])
+    worker.kill()
+    took = until(lambda: holders(two).get("a") == two.leases.service_id, "the job is taken over")
+    assert took < TAKEN_WITHIN_S
+    shared.put("a", "2.csv", 3, 3)
+    until(lambda: shared.ids("a") == [0, 1, 2, 3, 4, 5], "the rest")
+    assert two.job("a").state is JobState.RUNNING
+
+
+def test_a_service_that_was_stopped_before_its_commit_lands_and_changes_nothing(shared: Shared) -> None:
+    shared.make("a")
+    # Its first commit is that of opening the job or of its first batch; the later one is stopped in the middle.
+    stopped = shared.worker("one", "2")
+    shared.put("a", "1.csv", 0, 3)
+    with shared.home("looker") as lading:
+        until(lambda: len(lading.store.list_leases()) == 1, "the worker has it")
+        until(lambda: shared.ids("a") == [0, 1, 2], "the first batch")
+    shared.put("a", "2.csv", 3, 3)
+    assert stopped.stdout is not None
+    assert stopped.stdout.readline() == "stopped\n"
+    two, _ = shared.serve("two")
+    took = until(lambda: holders(two).get("a") == two.leases.service_id, "another service takes it")
+    assert took < TAKEN_WITHIN_S
+    until(lambda: shared.ids("a") == [0, 1, 2, 3, 4, 5], "and loads it")
+    before = two.store.find_job(two.job("a").full_name)
+    assert before is not None
+    os.kill(stopped.pid, signal.SIGCONT)
+    # It lives again, and shows it; nothing of it is in the table or in the record.
+    until(lambda: len(two.store.list_services()) == 2, "the first one is back")
+    shared.put("a", "3.csv", 6, 3)
+    until(lambda: shared.ids("a") == [*range(9)], "the next file")
+    record = two.job("a")
+    assert record.state is JobState.RUNNING
+    assert record.counts.failed == before.record.counts.failed
+    assert two.verify("a").is_clean
+    assert holders(two)["a"] in {service.service_id for service in two.store.list_services()}
+
+
+def test_a_job_is_paused_and_moved_through_a_service_that_does_not_run_it(shared: Shared) -> None:
+    """While its batch is before its commit elsewhere: that lands nothing, and the job stays as the person left it."""
+    shared.make("a")
+    with shared.home("desk") as desk:
+        done = list[str]()
+
+        def interfere(_name: str) -> None:
+            if done:
+                return
+            done.append("")
+            desk.sql("PAUSE JOB WHERE jobName = 'a'")
+            desk.sql(f"""ALTER JOB a PROPERTIES("offset" = '{{"fileName":"{shared.path}/in_a/1.csv"}}')""")
+
+        shared.put("a", "1.csv", 0, 3)
+        failpoints.arm("check.after", interfere)
+        runs, _ = shared.serve("runs")
+        until(lambda: bool(done) and runs.job("a").task is None, "the batch ends")
+        failpoints.disarm_all()
+        record = runs.job("a")
+        assert record.state is JobState.PAUSED
+        assert record.reason is not None
+        assert "tester" in record.reason.message
+        assert shared.ids("a") == []
+        shared.put("a", "2.csv", 3, 3)
+        desk.sql("RESUME JOB WHERE jobName = 'a'")
+        until(lambda: shared.ids("a") == [3, 4, 5], "it goes on behind the first file")
+        assert runs.verify("a").is_clean
