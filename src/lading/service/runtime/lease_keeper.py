@@ -49,7 +49,7 @@ class LeaseKeeper:
             started_at=clock.now(),
         )
         self._mine = frozenset[JobId]()
-        self._is_used = False
+        self._is_used = self._has_looked = self._is_failing = False
         self._seen: dict[str, tuple[int, float]] = {}
         """Service → its beat, and when that was first seen."""
         self._versions: dict[JobId, int] = {}
@@ -60,12 +60,13 @@ class LeaseKeeper:
 
     @property
     def service_id(self) -> str | None:
-        """What changes of jobs are made as; None while leases are not in use."""
-        return self._entry.service_id if self._is_used else None
+        """What changes of jobs are made as; None before the first round."""
+        return self._entry.service_id if self._has_looked else None
 
     def holds(self, job_id: JobId) -> bool:
         """Whether this service may begin a batch of a job, as far as it knows."""
-        return not self._is_used or job_id in self._mine
+        # Before the first round nothing is known. While the store takes none, batches tell so.
+        return not self._has_looked or job_id in self._mine
 
     def start(self, on_change: Callable[[], None], give_back: GiveBack) -> None:
         """Have rounds in a thread. `on_change` is called when jobs changed hands, or were changed by others."""
@@ -105,6 +106,7 @@ class LeaseKeeper:
                 if self._store.take_lease(job_id, self._entry.service_id, held_by=leases.get(job_id)):
                     mine.add(job_id)
             before, self._mine = self._mine, frozenset(mine.difference(moves.give))
+            self._has_looked, self._is_failing = True, False
             for job_id in moves.give:
                 if give_back(job_id):  # It said goodbye: nobody is left to fence.
                     self._store.drop_lease(job_id, self._entry.service_id)
@@ -154,13 +156,19 @@ class LeaseKeeper:
         self._seen = {service: seen for service, seen in self._seen.items() if service in known}
         return alive
 
+    def tell_failing(self, error: LadingError) -> None:
+        """Say once that rounds fail, until one does not."""
+        if not self._is_failing:
+            self._log.warning("the leases could not be looked at: %s", error)
+        self._is_failing = True
+
     def _run(self, on_change: Callable[[], None], give_back: GiveBack) -> None:
         while not self._ending.wait(self._dead_after_s / _BEATS):
             try:
                 if self.look(give_back):
                     on_change()
             except LadingError as error:
-                self._log.warning("the leases could not be looked at: %s", error)
+                self.tell_failing(error)
             except Exception:  # noqa: BLE001 - the door of a thread: the rounds go on
                 self._log.exception("the leases could not be looked at")
 

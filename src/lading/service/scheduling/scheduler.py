@@ -155,7 +155,11 @@ class Scheduler:
 
     def _scan(self) -> None:
         leases = self._lading.leases
-        leases.look(self._lading.give_back)
+        try:
+            leases.look(self._lading.give_back)
+        except StoreError as error:
+            # The jobs that this service had are still its own, as far as it knows; their batches tell what is wrong.
+            leases.tell_failing(error)
         known = {stored.record.job_id: stored.record for stored in self._lading.store.list_jobs()}
         records = {job_id: record for job_id, record in known.items() if leases.holds(job_id)}
         now = self._clock.monotonic_s()
