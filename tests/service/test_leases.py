@@ -95,6 +95,11 @@ def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shared]:
         yield Shared(tmp_path, stack)
 
 
+def use_postgres(shared: Shared, request: pytest.FixtureRequest) -> None:
+    server: PostgresServer = request.getfixturevalue("postgres")
+    shared.store = server.fresh_url()
+
+
 def holders(lading: LocalLading) -> dict[str, str]:
     """Job → service."""
     names = {stored.record.job_id: stored.record.name for stored in lading.store.list_jobs()}
@@ -106,8 +111,7 @@ def test_jobs_are_spread_and_a_service_that_ends_hands_its_own_over(
     shared: Shared, kind: str, request: pytest.FixtureRequest
 ) -> None:
     if kind == "postgresql":
-        server: PostgresServer = request.getfixturevalue("postgres")
-        shared.store = server.fresh_url()
+        use_postgres(shared, request)
     jobs = ["a", "b", "c", "d"]
     shared.make(*jobs)
     one, first = shared.serve("one")
@@ -135,8 +139,9 @@ def test_jobs_are_spread_and_a_service_that_ends_hands_its_own_over(
 
 
 def test_a_service_that_is_killed_loses_its_jobs_within_fifteen_seconds(
-    shared: Shared, monkeypatch: pytest.MonkeyPatch
+    shared: Shared, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
+    use_postgres(shared, request)
     monkeypatch.delenv("LADING_LEASE_SECONDS")
     shared.make("a")
     worker = shared.worker("one")
@@ -155,7 +160,10 @@ def test_a_service_that_is_killed_loses_its_jobs_within_fifteen_seconds(
     assert two.job("a").state is JobState.RUNNING
 
 
-def test_a_service_that_was_stopped_before_its_commit_lands_and_changes_nothing(shared: Shared) -> None:
+def test_a_service_that_was_stopped_before_its_commit_lands_and_changes_nothing(
+    shared: Shared, request: pytest.FixtureRequest
+) -> None:
+    use_postgres(shared, request)  # A process that is stopped while it writes would keep others out of SQLite.
     shared.make("a")
     # Its first commit is that of opening the job or of its first batch; the later one is stopped in the middle.
     stopped = shared.worker("one", "2")

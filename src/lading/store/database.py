@@ -164,5 +164,7 @@ def _prepare_postgres(connection: Any, _record: Any) -> None:
     cursor = connection.cursor()
     cursor.execute(f"SET lock_timeout = {BUSY_TIMEOUT_MS}")
     cursor.execute(f"SET statement_timeout = {STATEMENT_TIMEOUT_MS}")
+    # A process that is stopped inside a transaction holds its locks; those who take its jobs over would wait for it.
+    cursor.execute(f"SET idle_in_transaction_session_timeout = {BUSY_TIMEOUT_MS}")
     cursor.close()
     connection.commit()

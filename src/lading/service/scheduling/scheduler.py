@@ -165,8 +165,8 @@ class Scheduler:
         now = self._clock.monotonic_s()
         with self._changed:
             gone = [self._entries.pop(job_id) for job_id in self._entries.keys() - records.keys()]
-            for entry in gone:
-                entry.is_gone = True
+            for lost in gone:
+                lost.is_gone = True
             for job_id, record in records.items():
                 entry = self._entries.get(job_id)
                 wait_s = self._wait_of(record)
