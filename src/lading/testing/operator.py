@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from lading.commit.coordinator import RollbackSight
 from lading.commit.rollback import newest_proved
 from lading.commit.steps import Steps
-from lading.errors import ConfigError, HeadLostError, LadingError, TrimmedError, UnknownOutcomeError
+from lading.errors import ConfigError, HeadLostError, JobStateError, LadingError, TrimmedError, UnknownOutcomeError
 from lading.jobs.events import Altered, Event, PausedByUser, Resumed, RollbackAccepted, Tick
 from lading.jobs.record import JobRecord, JobState
 from lading.model.bill import Bill, Head
@@ -40,6 +40,8 @@ def attend(world: RunnerWorld, runner: Runner, record: JobRecord) -> Work:
     elif isinstance(cause, TrimmedError):
         with suppress(ConfigError):  # It was never taken in and is gone now: RESUME goes on without it.
             yield from move(world, runner, {cause.facts["partition"]: cause.facts["horizon"]})
+    elif isinstance(cause, JobStateError):
+        yield from _alter_again(world, runner)
     yield from resume(world, runner)
 
 
@@ -89,6 +91,20 @@ def resume(world: RunnerWorld, runner: Runner) -> Work:
     if world.record.state is JobState.PAUSED:
         yield from _apply(world, runner, Resumed(at=world.clock.now()))
         world.cause, world.tries, world.paused_s = None, 0, None
+
+
+def _alter_again(world: RunnerWorld, runner: Runner) -> Work:
+    """One of two ALTERs landed, and the note of the other is left. The same ALTER again ends it."""
+    yield from _finish_begun(world, runner)
+    reason, head = (
+        world.records.read_setting(BEGUN_PREFIX + world.job_id),
+        world.table.read_head_unchecked(world.job_id),
+    )
+    if reason is None or head is None or not _has_bill(world, head):
+        return
+    edited = last_change(world.bills, world.bills.read(world.job_id, head))
+    if edited is not None and edited.reason != reason:
+        yield from move(world, runner, world.promises.edits_asked[edited.reason])
 
 
 def _finish_begun(world: RunnerWorld, runner: Runner) -> Work:
