@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pyarrow as pa
 import pytest
 
-from lading.errors import SqlError
+from lading.errors import ListingError, SqlError
 from lading.model.batch import Limits, Split
 from lading.model.load import LoadSpec
-from lading.model.positions import PartitionState, Positions
+from lading.model.positions import ListedPartition, Listing, PartitionState, Positions
 from lading.model.rows import SplitEnd
 from lading.net.addresses import EVERY_PRIVATE
 from lading.plan.planner import Planner
 from lading.service.security.reach import hosts_of
 from lading.sources.kind import OpenContext, OpenSource
+from lading.sources.pairs.source import PairSource
 from lading.sources.registry import check_load, kind_of
 from lading.sql.statements.jobs import CreateJob
 from lading.sql.statements.load_specs import load_spec, load_with_secrets
@@ -153,3 +156,30 @@ def test_each_side_is_checked_as_if_it_were_alone() -> None:
     check_load(statement)
     assert kind_of("KAFKA+KINESIS").way(PartitionState(at="1"), PartitionState(at="2")) == "UNKNOWN"
     assert parse_statement(render(statement)) == statement
+
+
+class Side:
+    """A source of which one partition may be gone."""
+
+    def __init__(self, names: set[str], *, can_shrink: bool) -> None:
+        self.names, self.can_shrink = names, can_shrink
+
+    def list_partitions(self) -> Listing:
+        return Listing(partitions={name: ListedPartition() for name in self.names}, can_shrink=self.can_shrink)
+
+    def plan(self, ready: Mapping[str, PartitionState], limits: Limits) -> tuple[Split, ...]:
+        return ()
+
+
+def test_partitions_of_one_side_go_also_when_those_of_the_other_never_do() -> None:
+    topic, stream = Side({"0", "1"}, can_shrink=False), Side({"s1", "s2"}, can_shrink=True)
+    sides = {"left": SimpleNamespace(driver=topic), "right": SimpleNamespace(driver=stream)}
+    planner = Planner(PairSource(cast("Any", sides)), ManualClock(), on_data_loss="CONTINUE")
+    known = {name: PartitionState(at="5") for name in ("left.0", "left.1", "right.s1", "right.s2")}
+    stream.names.remove("s1")
+    plan = planner.plan(Positions(partitions=known), Limits())
+    assert [gap.partition for gap in plan.gaps] == ["right.s1"]
+    assert plan.positions.partitions["right.s1"].given_up
+    topic.names.remove("1")
+    with pytest.raises(ListingError, match=r"left\.1, and its partitions never go"):
+        planner.plan(Positions(partitions=known), Limits())

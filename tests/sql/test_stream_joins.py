@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
-from lading.errors import SqlError
+from lading.errors import NotSupportedError, SqlError
 from lading.model.load import StreamJoinSpec
 from lading.service.compile.listening import listen_rule
+from lading.service.compile.stream_joins import map_stream_rows
+from lading.service.edits.state_moves import _keys
 from lading.sql.statements.jobs import CreateJob
 from lading.sql.statements.load_specs import load_spec
 from lading.sql.statements.stream_joins import stream_keys
@@ -86,3 +89,51 @@ def test_partitions_wait_for_results_that_may_still_come() -> None:
     assert rule.hold_us == 3 * MINUTE + 1
     with pytest.raises(SqlError, match="a join of two streams, and it has listeners"):
         listen_rule(load_spec(create(on, properties=f'{more}, "s3.ingestion_mode"="ONCE"')), ())
+
+
+INTERVAL = "b.ts BETWEEN a.ts AND a.ts + INTERVAL 10 MINUTES"
+
+
+@pytest.mark.parametrize(
+    "on", ["a.e > now()", "a.e > current_timestamp", "datediff(curdate(), a.d) = b.n", "b.amount > rand() * 5"]
+)
+def test_a_condition_that_is_another_one_each_time_is_refused(on: str) -> None:
+    """A pair is judged when it comes, and a row without one again when it is done: it was written twice, or never."""
+    with pytest.raises(SqlError, match="is another value each time"):
+        load_spec(create(f"a.k = b.k AND {INTERVAL} AND {on}", join="LEFT JOIN"))
+    assert spec_of(f"a.k = b.k AND {INTERVAL} AND a.now = b.rand")
+
+
+def test_what_a_left_join_asks_for_belongs_to_its_state() -> None:
+    """Rows that matched by the old condition would be written alone by the new one, and others never."""
+
+    def kept(on: str, join: str, properties: str = "") -> object:
+        return _keys(load_spec(create(f"a.k = b.k AND {INTERVAL} AND {on}", join=join, properties=properties)))
+
+    assert kept("b.y > 10", "LEFT JOIN") != kept("b.y > 100", "LEFT JOIN")
+    assert kept("b.y > 10", "JOIN") == kept("b.y > 100", "JOIN")
+    zone = ', "session.time_zone"="Asia/Shanghai"'
+    assert kept("b.y > 10", "JOIN") != kept("b.y > 10", "JOIN", zone)
+
+
+def test_a_text_and_a_time_without_a_zone_are_not_taken_for_times_of_one_zone() -> None:
+    columns = [(f"{side}.{name}", pa.string()) for side in "ab" for name in "kxy"]
+    source = pa.schema([*columns, ("a.ts", pa.string()), ("b.ts", pa.timestamp("us"))])
+
+    def compiled(properties: str) -> object:
+        load = load_spec(create(f"a.k = b.k AND {INTERVAL}", properties=properties))
+        assert load.stream_join is not None
+        return map_stream_rows(load, load.stream_join, source, "")
+
+    assert compiled("")
+    with pytest.raises(SqlError, match="one is a text, which is a time in Asia/Shanghai"):
+        compiled(', "session.time_zone"="Asia/Shanghai"')
+
+
+def test_a_name_that_only_a_pair_has_is_no_source() -> None:
+    for one, other in (("`S3+X`", "S3"), ("S3", "`S3+X`")):
+        with pytest.raises(NotSupportedError):
+            parse_statement(
+                f'CREATE JOB j ON STREAMING DO INSERT INTO t SELECT a.x FROM {one}("uri"="a") AS a '
+                f'JOIN {other}("uri"="b") AS b ON a.x = b.x'
+            )

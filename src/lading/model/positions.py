@@ -65,6 +65,12 @@ class Listing:
     partitions: Mapping[str, ListedPartition] = field(default_factory=dict)
     can_shrink: bool = True
     """Whether partitions of this source ever go. False: a listing that lacks one is an old listing."""
+    lasting: tuple[str, ...] = ()
+    """How the names of those begin that never go, where others do."""
+
+    def can_go(self, name: str) -> bool:
+        """Whether a partition may be gone when it is not listed."""
+        return self.can_shrink and not name.startswith(self.lasting)
 
 
 def doubtful_partitions(positions: Positions, listing: Listing, now: datetime) -> set[str]:
@@ -74,13 +80,13 @@ def doubtful_partitions(positions: Positions, listing: Listing, now: datetime) -
     """
     known = positions.partitions
     parents = {parent for name, listed in listing.partitions.items() if name not in known for parent in listed.parents}
-    lost = {name for name, state in known.items() if not state.finished or _is_forgettable(state, listing, now)}
+    lost = {name for name, state in known.items() if not state.finished or _is_forgettable(name, state, listing, now)}
     return (lost | (parents - known.keys())) - listing.partitions.keys()
 
 
-def _is_forgettable(state: PartitionState, listing: Listing, now: datetime) -> bool:
+def _is_forgettable(name: str, state: PartitionState, listing: Listing, now: datetime) -> bool:
     since = state.missing_since
-    return listing.can_shrink and not state.given_up and since is not None and now - since >= FORGET_AFTER
+    return listing.can_go(name) and not state.given_up and since is not None and now - since >= FORGET_AFTER
 
 
 def merge_listing(positions: Positions, listing: Listing, now: datetime) -> Positions:
@@ -103,7 +109,7 @@ def merge_listing(positions: Positions, listing: Listing, now: datetime) -> Posi
         if name in listing.partitions:
             kept[name] = state if state.missing_since is None else replace(state, missing_since=None)
         elif state.finished:
-            if not _is_forgettable(state, listing, now):
+            if not _is_forgettable(name, state, listing, now):
                 kept[name] = state if state.missing_since else replace(state, missing_since=now)
         else:
             msg = f"Partition {name} is gone from the source and was read only up to {state.at!r}"

@@ -91,7 +91,7 @@ class Planner:
             missing &= doubtful_partitions(base, again, self._clock.now())
             # Two listings of one moment may each lack what the other has: a partition that any of them showed is there.
             listing = replace(again, partitions={**listing.partitions, **again.partitions})
-        if lacking := sorted(missing & base.partitions.keys()) if not listing.can_shrink else []:
+        if lacking := sorted(name for name in missing & base.partitions.keys() if not listing.can_go(name)):
             raise _old_listing(lacking)
         return listing
 

@@ -89,7 +89,9 @@ def aggregate_of(
         case "avg":
             counted = _same(f"count({value})", "sum", "bigint", InTasks(function="count", column=value))
             summed = _sum(value, kind)
-            result = f"({summed.result}) / {{{len(summed.parts)}}}"
+            # A quotient of decimals has six digits behind the point.
+            total = f"CAST({summed.result} AS double)" if _average(kind) == "double" else f"({summed.result})"
+            result = f"{total} / {{{len(summed.parts)}}}"
             return Aggregate(parts=(*summed.parts, *counted.parts), result=result, type=_average(kind))
         case "var_samp" | "var_pop" | "stddev_samp" | "stddev_pop":
             return _deviation(function, value)

@@ -114,7 +114,9 @@ def spool_columns(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 def read_state_file(place: StatePlace, file: StateFile) -> pa.Table:
     """The rows of a file. Raises SourceError when it is not there or not what was written."""
-    content = _copied(place, file) if place.copies else place.open().get(file.path)
+    # What is read once, and soon, is not worth a copy.
+    is_copied = place.copies and not file.path.endswith(_SPOOL_SUFFIX)
+    content = _copied(place, file) if is_copied else place.open().get(file.path)
     if content is None or not _is_whole(content, file):
         what = "is gone" if content is None else "is not what was written: somebody cut or changed it"
         msg = f"The state file {file.path} {what}"
@@ -165,7 +167,8 @@ def _copied(place: StatePlace, file: StateFile) -> bytes | None:
     if found is not None and _is_whole(found, file):
         draft = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}.draft")
         with suppress(OSError):  # A full disk must not stop a batch.
-            path.parent.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            draft.touch(mode=0o600)
             draft.write_bytes(found)
             draft.replace(path)
     return found

@@ -16,6 +16,8 @@ from lading.pipeline.tasks import Writer
 
 MOST_FILES = 64
 """From so many small files on they are put together."""
+_SMALL_BYTES = TARGET_BYTES // 8
+"""What is written of a full file is smaller: its size is that of the rows in memory. A full one is not packed again."""
 
 
 def pack(
@@ -30,7 +32,7 @@ def pack(
 ) -> list[StateFile]:
     """The files, or fewer ones with the same content of these times. Those that they replace stay until no bill names
     them."""
-    small = [file for file in files if file.size_bytes < TARGET_BYTES // 2]
+    small = [file for file in files if file.size_bytes < _SMALL_BYTES]
     if len(small) < (MOST_FILES if most is None else most):
         return list(files)
     key = jobs.new_key()

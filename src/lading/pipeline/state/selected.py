@@ -18,6 +18,7 @@ MOST_KEYS = 4_000_000
 """Keys of more rows take too much memory to be looked up in each task."""
 _AT_ONCE = 4_000_000
 """Rows whose keys are looked up at once: the keys are put into a hash table each time."""
+_MOST_BYTES = 256 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +91,8 @@ def read_rows(place: StatePlace, files: Sequence[Ranked], wanted: Wanted) -> Ite
     waiting: list[pa.Table] = []
     for number, ranked in enumerate(files, 1):
         waiting.append(_rows_of(place, ranked, wanted))
-        if number == len(files) or sum(table.num_rows for table in waiting) >= _AT_ONCE:
+        is_much = sum(table.num_rows for table in waiting) >= _AT_ONCE or sum(t.nbytes for t in waiting) >= _MOST_BYTES
+        if number == len(files) or is_much:
             rows, waiting = pa.concat_tables(waiting), []
             for name, known in values.items():
                 rows = rows.filter(pc.is_in(rows.column(name), value_set=known))

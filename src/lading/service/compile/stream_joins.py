@@ -102,6 +102,8 @@ def stream_join_rule(
     scope = _scope(both)
     rest = [type_expression(part, scope, is_condition=True).text for part in on.rest]
     keys = ", ".join(f"{one.text} = {other.text}" for one, other in on.keys)
+    if join.is_left and rest:
+        keys += f" and {' and '.join(sorted(rest))}"
     return StreamJoinRule(
         shape=f"rows of two streams{' (LEFT)' if join.is_left else ''} by {keys} from {join.low_us} to {join.high_us} "
         f"microseconds apart over {', '.join(_times(load, join))}: {', '.join(kept)}, types {types}",
@@ -162,5 +164,11 @@ def _event(load: LoadSpec, join: StreamJoinSpec, source: pa.Schema) -> TargetCol
     told = " or ".join(names)
     if (one.type, one.is_text) == (other.type, other.is_text):
         return replace(one, name=told, expression=f"coalesce({one.expression}, {other.expression})")
+    zone = load.session.time_zone or "UTC"
+    typed = other if one.is_text else one
+    if one.is_text != other.is_text and typed.type != "timestamp" and zone != "UTC":
+        msg = f"{told}: one is a text, which is a time in {zone}, and the other a time without a zone, which is in UTC"
+        todo = 'Give both streams times of one form, or leave "session.time_zone" out.'
+        raise SqlError(msg, property="watermark.column", todo=todo)
     texts = [f"CAST({each.expression} AS string)" for each in (one, other)]
     return TargetColumn(name=told, type="timestamp", expression=f"coalesce({', '.join(texts)})", is_text=True)

@@ -70,13 +70,16 @@ def _keys(load: LoadSpec) -> tuple[object, ...]:
     """What a load keeps is of this form."""
     join = load.stream_join
     kept = (join.is_left, join.times, join.low_us, join.high_us, *_on(load, join)) if join is not None else None
-    return load.dedup and load.dedup.keys, load.window and replace(load.window, having=None), _time(load), kept
+    zone = load.session.time_zone if load.watermark is not None else None  # Texts are times in it.
+    return load.dedup and load.dedup.keys, load.window and replace(load.window, having=None), _time(load), zone, kept
 
 
 def _on(load: LoadSpec, join: StreamJoinSpec) -> tuple[object, ...]:
     """Keys and columns of rows that are kept, with the names of their sides: those can be changed together only."""
     on = stream_keys(join, load.mapping.source_alias or "", strict_cast=load.session.strict_cast)
-    return [(one.text, other.text) for one, other in on.keys], sorted(kept_columns(load, join))
+    # Of a LEFT join a row is written alone when nothing matched it: by the condition by which others matched.
+    rest = sorted(part.text for part in on.rest) if join.is_left else []
+    return [(one.text, other.text) for one, other in on.keys], sorted(kept_columns(load, join)), rest
 
 
 def _time(load: LoadSpec) -> str | None:

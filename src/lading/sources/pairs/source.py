@@ -45,8 +45,8 @@ class PairSource:
                 for side, listing in found.items()
                 for name, listed in listing.partitions.items()
             },
-            # Where those of one never go, finished ones of the other are only remembered for longer.
-            can_shrink=all(listing.can_shrink for listing in found.values()),
+            can_shrink=any(listing.can_shrink for listing in found.values()),
+            lasting=tuple(on_side(side, "") for side, listing in found.items() if not listing.can_shrink),
         )
 
     def plan(self, ready: Mapping[str, PartitionState], limits: Limits) -> tuple[Split, ...]:

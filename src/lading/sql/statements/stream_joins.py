@@ -14,6 +14,13 @@ from lading.sql.expressions.sides import column_of_side, side_column
 from lading.sql.statements.parts import InsertSelect, StreamJoin
 
 _COLUMN = "watermark.column"
+_CHANGING = frozenset(
+    (
+        *("now", "current_timestamp", "current_date", "current_time", "curdate", "curtime", "localtime"),
+        *("localtimestamp", "sysdate", "utc_timestamp", "rand", "random", "randn", "uuid", "shuffle"),
+        *("current_datetime", "current_user", "monotonically_increasing_id"),
+    )
+)
 _MOST_US = 366 * 86_400_000_000
 
 
@@ -36,6 +43,7 @@ def stream_join_spec(
     _check_others(insert, join, dedup)
     sides = (left, join.alias)
     on = translate_expression(join.on, sides=sides)
+    _check_fixed(on.origin.tree, join)
     found = read_condition(on.origin.tree, *(side.lower() for side in sides))
     times = _times(watermark, sides, found, join)
     low, high = _bounds(found, times, sides, join)
@@ -75,6 +83,18 @@ def _keys(found: StreamCondition, times: tuple[str, str]) -> list[tuple[exp.Expr
 
 def _are_columns(pair: tuple[exp.Expr, exp.Expr]) -> bool:
     return all(isinstance(each, exp.Column) for each in pair)
+
+
+def _check_fixed(condition: exp.Expr, join: StreamJoin) -> None:
+    """Refuse what is another value each time: a row would match when it comes and not when it is done, or neither."""
+    for node in condition.walk():
+        is_func = isinstance(node, exp.Func)
+        name = (node.name if isinstance(node, exp.Anonymous) or not is_func else node.sql_name()).lower()
+        is_bare = isinstance(node, exp.Column) and not node.table
+        if (is_func or is_bare) and name in _CHANGING:
+            msg = f"{name} is another value each time, and the condition of a join of two streams is asked twice"
+            todo = "Compare columns of the two streams, or leave rows out with WHERE."
+            raise SqlError(msg, place=join.on.span, hint="not in ON", todo=todo)
 
 
 def _check_others(insert: InsertSelect, join: StreamJoin, dedup: DedupSpec | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lading.errors import NotSupportedError, SqlError
+from lading.model.pairs import is_pair
 from lading.sql.expressions.dialect import parse_expression_tree
 from lading.sql.expressions.mapping import check_rowwise
 from lading.sql.statements.parts import QualifiedName, SourceFunction, StreamJoin, TableJoin
@@ -59,7 +60,7 @@ def _stream(cursor: Cursor, name: QualifiedName) -> SourceFunction | None:
     """A second source, with its properties; None: what is joined with is a table."""
     if not cursor.token.is_symbol("("):
         return None
-    if name.db is not None:
+    if name.db is not None or is_pair(name.name):
         msg = f"{name} is no source"
         raise NotSupportedError(msg, place=name.span, hint="unknown source", todo=_STREAMS)
     properties = {key.lower(): value for key, value in cursor.properties().items()}

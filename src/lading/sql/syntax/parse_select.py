@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from lading.errors import NotSupportedError, SqlError
 from lading.model.load import SourceSpec
-from lading.model.pairs import paired
+from lading.model.pairs import is_pair, paired
 from lading.sql.expressions.dialect import parse_expression_tree
 from lading.sql.expressions.mapping import check_rowwise
 from lading.sql.statements.parts import (
@@ -152,7 +152,7 @@ def _source(cursor: Cursor) -> SourceFunction:
         msg = f"{ONE_SOURCE}: a subquery cannot be loaded from"
         raise NotSupportedError(msg, place=start, hint="a subquery", todo=_TODO)
     name = cursor.qualified("source")
-    if not cursor.token.is_symbol("(") or name.db is not None:
+    if not cursor.token.is_symbol("(") or name.db is not None or is_pair(name.name):
         msg = f"{ONE_SOURCE}, and it must be a source with properties, not {name}"
         raise NotSupportedError(msg, place=name.span, hint="expected a source such as S3(…)")
     properties = cursor.properties()
