@@ -7,10 +7,12 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import deltalake
@@ -219,3 +221,85 @@ def test_a_job_is_paused_and_moved_through_a_service_that_does_not_run_it(shared
         desk.sql("RESUME JOB WHERE jobName = 'a'")
         until(lambda: shared.ids("a") == [3, 4, 5], "it goes on behind the first file")
         assert runs.verify("a").is_clean
+
+
+def test_a_job_that_is_being_made_is_opened_by_nobody_else(shared: Shared) -> None:
+    """A service that saw the job before its opening commit would load it, and CREATE would say that it failed."""
+    shared.make("first")
+    runs, _ = shared.serve("runs")
+    until(lambda: bool(holders(runs)), "it has looked")
+    with shared.home("desk") as desk:
+        (shared.path / "in_a").mkdir()
+        shared.put("a", "1.csv", 0, 3)
+        desk.sql(f"CREATE TABLE shop.a (id BIGINT) USING delta LOCATION '{shared.path}/lake/a'")
+        seen = list[str | None]()
+
+        def look(_name: str) -> None:
+            runs.leases.look(runs.give_back)
+            runs.changed()
+            time.sleep(0.5)
+            seen.append(runs.store.list_leases().get(desk.job("a").job_id))
+
+        failpoints.arm("create.recorded", look)
+        desk.sql(
+            'CREATE JOB a PROPERTIES("max_interval"="1") ON STREAMING DO INSERT INTO shop.a SELECT id '
+            f'FROM FILE("uri"="{shared.path}/in_a/*.csv", "format"="csv_with_names", "column_separator"=",")'
+        )
+        failpoints.disarm_all()
+        assert len(seen) == 1
+        assert seen[0] not in (None, runs.leases.service_id)
+        assert holders(runs)["first"] == runs.leases.service_id, "a command that makes a job gets no share"
+    until(lambda: shared.ids("a") == [0, 1, 2], "the service runs it")
+    assert runs.job("a").state is JobState.RUNNING
+
+
+def test_a_service_without_the_lease_does_not_open_a_job(shared: Shared) -> None:
+    shared.make("a")
+    runs, _ = shared.serve("runs")
+    until(lambda: holders(runs).get("a") == runs.leases.service_id, "it has the job")
+    with shared.home("late") as late:
+        late.leases.look(late.give_back)
+        shared.put("a", "1.csv", 0, 3)
+        assert not late.runner(late.job("a").job_id).run_once()
+        until(lambda: shared.ids("a") == [0, 1, 2], "the other one loads it")
+        assert runs.job("a").state is JobState.RUNNING
+
+
+def test_a_batch_ends_before_its_job_is_given_away_and_it_comes_back_when_the_other_has_left(shared: Shared) -> None:
+    shared.make("a", "b")
+    one, _ = shared.serve("one")
+    until(lambda: len(holders(one)) == 2, "it has both")
+    began, may_end = threading.Event(), threading.Event()
+
+    def run_long(_name: str) -> None:
+        began.set()
+        assert may_end.wait(LIMIT_S)
+
+    failpoints.arm("commit.before", run_long)
+    for name in ("a", "b"):
+        shared.put(name, "1.csv", 0, 2)
+    assert began.wait(LIMIT_S)
+    with shared.home("two") as two:
+        two.leases.look(two.give_back)
+        job_ids = [one.job(name).job_id for name in ("a", "b")]
+        until(lambda: any(one.leases.is_leaving(job_id) for job_id in job_ids), "one of them is to be given back")
+        time.sleep(1.0)  # It is asked again and again.
+        assert not any(one.runner(job_id).is_halted() for job_id in job_ids)
+    may_end.set()
+    failpoints.disarm_all()
+    until(lambda: set(holders(one).values()) == {one.leases.service_id} and len(holders(one)) == 2, "it has both again")
+    for name in ("a", "b"):
+        until(lambda name=name: shared.ids(name) == [0, 1], f"the rows of {name}")  # type: ignore[misc]
+        shared.put(name, "2.csv", 2, 1)
+        until(lambda name=name: shared.ids(name) == [0, 1, 2], f"more rows of {name}")  # type: ignore[misc]
+    assert one.verify("a").is_clean
+
+
+def test_a_home_of_the_same_path_on_a_machine_of_the_same_name_is_another_one(shared: Shared) -> None:
+    with shared.home("one") as one, shared.home("two") as two:
+        for each in (one, two):
+            each.leases._entry = replace(each.leases._entry, home="/var/lib/lading", host="lading")
+        for _ in range(3):
+            one.leases.look(one.give_back)
+            two.leases.look(two.give_back)
+        assert len(one.store.list_services()) == 2

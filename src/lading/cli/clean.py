@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from datetime import timedelta
 from typing import Annotated
 
 import typer
 
 from lading.cli.options import DEFAULTS
 from lading.cli.sql import HOME, STORE, opened
+from lading.errors import ConfigError
 
 
 def clean(
@@ -22,9 +25,9 @@ def clean(
 
     Exit status 1 when a table could not be looked at.
     """
-    words = ["ADMIN CLEAN ORPHANS", *([f"FROM {table}"] if table else []), f"OLDER THAN {older_than.upper()}"]
+    statement = _statement(table, older_than, dry_run=dry_run)
     with opened(home, store) as answers:
-        result = answers.sql(" ".join([*words, *(["DRY RUN"] if dry_run else [])]))[0]
+        result = answers.sql(statement)[0]
     found = [row for row in result.rows if not row[4]]
     for name, what, path, _, remark in result.rows:
         typer.echo(f"{name}: {remark or f'{what} {path}'}")
@@ -33,3 +36,19 @@ def clean(
     typer.echo(f"{len(found)} files, {size:,} bytes of data files and bad rows, {did}")
     if len(found) < len(result.rows):
         raise typer.Exit(1)
+
+
+def _statement(table: str, older_than: str, *, dry_run: bool) -> str:
+    """From what was typed: each part is read by itself, so that none can be more than it is."""
+    from lading.sql.statements.admin import CleanOrphans
+    from lading.sql.statements.parts import QualifiedName
+    from lading.sql.syntax.render import render
+
+    match = re.fullmatch(r"\s*(\d{1,6})\s*(hour|day)s?\s*", older_than, re.IGNORECASE)
+    if match is None:
+        msg = f"--older-than is {older_than!r}"
+        raise ConfigError(msg, left="Nothing was deleted.", todo="Write for example '12 hours' or '3 days'.")
+    age = int(match[1]) * (timedelta(days=1) if match[2].lower() == "day" else timedelta(hours=1))
+    database, dot, name = table.partition(".")
+    named = QualifiedName(db=database if dot else None, name=name if dot else database) if table else None
+    return render(CleanOrphans(table=named, older_than=age, dry_run=dry_run))

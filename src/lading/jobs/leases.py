@@ -22,15 +22,17 @@ class Moves:
     give: tuple[JobId, ...] = ()
 
 
-def share(me: str, alive: Set[str], leases: Mapping[JobId, str], jobs: Sequence[JobId]) -> Moves:
+def share(
+    me: str, alive: Set[str], leases: Mapping[JobId, str], jobs: Sequence[JobId], passing: Set[str] = frozenset()
+) -> Moves:
     """Take jobs that nobody alive has, up to this service's share; give away what is more than that.
 
-    `alive` has `me` in it. All who see the same come to the same shares. Those who look at the same moment begin at
-    different jobs, so that they seldom want the same one.
+    `alive` has `me` in it. Those that are only `passing` keep what they have and get no share. All who see the same
+    come to the same shares. Those who look at the same moment begin at different jobs.
     """
     held = Counter(leases.get(job) for job in jobs)
     # Those who have more keep one more, so that nothing moves without need.
-    services = sorted(alive, key=lambda service: (-held[service], service))
+    services = sorted(alive - passing, key=lambda service: (-held[service], service))
     place, (least, more) = services.index(me), divmod(len(jobs), len(services))
     quota = least + (place < more)
     mine = [job for job in jobs if leases.get(job) == me]

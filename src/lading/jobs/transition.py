@@ -200,8 +200,9 @@ def _finish(record: JobRecord, event: CaughtUp) -> Change:
 def _halt_for_good(record: JobRecord, event: Fenced | RolledBack) -> Change:
     ended, actions = batches.end_failed_task(record, event.message, event.at)
     is_paused_by_user = record.reason is not None and record.reason.code is ReasonCode.MANUAL_PAUSE_ERR
-    if isinstance(event, Fenced) and record.state is JobState.PAUSED and is_paused_by_user:
-        # A person paused it and moved its position through another service, while its last batch was running here.
+    if isinstance(event, Fenced) and (is_paused_by_user or record.is_waiting):
+        # A person paused it and moved its position through another service, while its last batch was running here. It
+        # may have been resumed since: it is opened again then.
         return ended, (*actions, LetGo(), Halt())
     reason = Reason(code=ReasonCode.CANNOT_RESUME_ERR, message=event.message)
     return pause(ended, reason, event.at), (*actions, LetGo(), Halt())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Self
 from lading.clock import Clock, SystemClock
 from lading.commit.coordinator import Coordinator
 from lading.commit.steps import run_steps
-from lading.errors import HeadLostError
+from lading.errors import HeadLostError, LadingError
 from lading.ids import JobId, new_incarnation
 from lading.jobs.dialects import STREAMING
 from lading.jobs.events import Interrupted
@@ -122,6 +123,7 @@ class Installation:
             clock=self.clock,
             incarnation=incarnation,
             service_id=lambda: self.leases.service_id,
+            has_others=lambda: self.leases.has_others,
             compile=self.compile,
             make_stager=self._stager,
             make_listeners=self._listeners,
@@ -151,7 +153,11 @@ class Installation:
         with self._runners_lock:
             runners = list(self._runners.values())
         for runner in runners:
-            runner.goodbye()
+            try:
+                runner.goodbye()
+            except LadingError as error:
+                # The next start takes the job over; the others are still to be told.
+                logging.getLogger("lading.jobs").warning("a job could not say goodbye: %s", error)
         self.leases.close()
         self.queries.close()
         self.engine.close()

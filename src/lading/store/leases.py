@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from sqlalchemy import Connection, delete, select, update
 
-from lading.errors import FencedError
+from lading.errors import FencedError, RecordError
 from lading.ids import JobId
 from lading.store.bodies import parse_body, render_body
 from lading.store.database import Database
 from lading.store.records import ServiceEntry
 from lading.store.schema import LEASES, SERVICES
+
+_UNKNOWN = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class SqlLeases:
@@ -27,8 +31,13 @@ class SqlLeases:
     def list_services(self) -> list[ServiceEntry]:
         """Those that have said so and did not say goodbye; some may have died."""
         with self._database.read("Listing the services") as connection:
-            bodies = connection.execute(select(SERVICES.c.body).order_by(SERVICES.c.service_id)).scalars()
-            return [parse_body(ServiceEntry, body, where="A service") for body in bodies]
+            rows = connection.execute(select(SERVICES).order_by(SERVICES.c.service_id)).all()
+        return [_entry(row.service_id, row.beat, row.body) for row in rows]
+
+    def check_lease(self, job_id: JobId, service_id: str) -> None:
+        """Raise FencedError, code LeaseLost, when the service does not have the job."""
+        with self._database.read(f"Looking at the lease of job {job_id}") as connection:
+            check_lease(connection, job_id, service_id, holds=False)
 
     def list_leases(self) -> dict[JobId, str]:
         """Which service has which job."""
@@ -56,11 +65,19 @@ class SqlLeases:
             connection.execute(delete(SERVICES).where(SERVICES.c.service_id == service_id))
 
 
-def check_lease(connection: Connection, job_id: JobId, service_id: str) -> None:
+def _entry(service_id: str, beat: int, body: str) -> ServiceEntry:
+    """A service of another version may say more than this one knows: it lives all the same."""
+    try:
+        return parse_body(ServiceEntry, body, where="A service")
+    except RecordError:
+        return ServiceEntry(service_id=service_id, host="?", pid=0, home="?", started_at=_UNKNOWN, beat=beat)
+
+
+def check_lease(connection: Connection, job_id: JobId, service_id: str, *, holds: bool = True) -> None:
     """Refuse, in the transaction of a change, a service that does not have the job any more. Raises FencedError."""
+    query = select(LEASES.c.service_id).where(LEASES.c.job_id == job_id)
     # The row is held until the change is in: nobody takes the lease in between.
-    query = select(LEASES.c.service_id).where(LEASES.c.job_id == job_id).with_for_update(read=True)
-    holder = connection.execute(query).scalar_one_or_none()
+    holder = connection.execute(query.with_for_update(read=True) if holds else query).scalar_one_or_none()
     if holder != service_id:
         who = f"service {holder} has it" if holder else "no service has it now"
         msg = f"This service does not have job {job_id} any more: {who}"

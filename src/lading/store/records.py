@@ -56,6 +56,12 @@ class ServiceEntry:
     pid: int
     home: str
     started_at: datetime
+    home_id: str = ""
+    """Tells its home from others, also from one of the same path on a machine of the same name."""
+    dead_after_s: float = 8.0
+    """For so long the others wait for a sign of life."""
+    is_passing: bool = False
+    """A command that makes a job: it runs none."""
     beat: int = 0
     """Goes up while it lives. Nobody compares clocks: those who look see whether it changes."""
 

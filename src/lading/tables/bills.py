@@ -6,6 +6,7 @@ is kept a second time by the format itself, where no engine cleans up (`ResumeCo
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from itertools import takewhile
 from typing import Protocol
@@ -19,6 +20,7 @@ from lading.model.state import StateRef, stamp_of
 from lading.storage.store import ObjectStore
 
 FOLDER = "_lading"
+_BILL_NAME = re.compile(r"\d+-\d+\.json")
 _MANY_FILES = 100
 """So many old files of state are worth a look."""
 
@@ -94,7 +96,7 @@ class StoredBills:
         """All bills there are, landed or not, lowest seq first."""
         prefix = f"{FOLDER}/{job_id}/"
         names = (key.removeprefix(prefix) for key in self._storage.keys(prefix))
-        return sorted(_head(name) for name in names if name.endswith(".json") and "/" not in name)
+        return sorted(_head(name) for name in names if _BILL_NAME.fullmatch(name))
 
     def has_landed(self, job_id: JobId, head: Head, token: Token) -> bool:
         """Whether the commit with this token is the head or one that the head goes back to.

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from lading.errors import HeadLostError
+from lading.errors import HeadLostError, TableError
 from lading.ids import JobId
 from lading.model.bill import Head
 from lading.storage.store import ObjectInfo
@@ -49,11 +49,9 @@ def find_orphans(table: LakeTable, *, older_than: datetime) -> list[Orphan]:
     files = list(_own_files(table, older_than))
     kept = table.kept_files() if files else set[str]()
     promised = {path for job_id, head in heads.items() for path in _promised(table.bills, job_id, head)}
-    found = [
-        Orphan(path=info.key, what=DATA, size=info.size)
-        for info in files
-        if info.key not in kept and info.key not in promised
-    ]
+    # By their names, which no two files share: a place can be written in several ways.
+    needed = {_name(path) for paths in (kept, promised) for path in paths}
+    found = [Orphan(path=info.key, what=DATA, size=info.size) for info in files if _name(info.key) not in needed]
     ended = table.ended_jobs()
     for job_id, head in heads.items():
         found += [Orphan(path=path, what=BILL) for path in _unlanded(table.bills, job_id, head, older_than)]
@@ -72,6 +70,7 @@ def remove_orphans(table: LakeTable, orphans: Iterable[Orphan]) -> None:
 def _own_files(table: LakeTable, older_than: datetime) -> Iterator[ObjectInfo]:
     """Old files that Lading named, but for those of tables that lie inside the place of this one."""
     listed = list(table.bills.storage.list(""))
+    _check_alone(table, listed)
     others = {root for info in listed if (root := _root_of_another(info.key)) is not None}
     for info in listed:
         folder, _, name = info.key.rpartition("/")
@@ -79,6 +78,20 @@ def _own_files(table: LakeTable, older_than: datetime) -> Iterator[ObjectInfo]:
             continue
         if folder.partition("/")[0] != FOLDER and not any(f"{folder}/".startswith(root) for root in others):
             yield info
+
+
+def _check_alone(table: LakeTable, listed: Iterable[ObjectInfo]) -> None:
+    """Refuse a place that has more than one table: files of the other one would look like orphans."""
+    folders = {kind.folder for kind in all_kinds()}
+    kinds = {folder for info in listed if (folder := info.key.partition("/")[0]) in folders and "/" in info.key}
+    if len(kinds) > 1:
+        msg = f"At {table.location} are tables of several formats ({', '.join(sorted(kinds))})"
+        todo = "Give each a place of its own; until then nothing is removed there."
+        raise TableError(msg, left="Nothing was deleted.", todo=todo)
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]
 
 
 def _root_of_another(key: str) -> str | None:

@@ -104,7 +104,7 @@ def _alter_again(world: RunnerWorld, runner: Runner) -> Work:
         return
     edited = last_change(world.bills, world.bills.read(world.job_id, head))
     if edited is not None and edited.reason != reason:
-        yield from move(world, runner, world.promises.edits_asked[edited.reason])
+        yield from move(world, runner, dict(world.promises.edits_asked[edited.reason]))
 
 
 def _finish_begun(world: RunnerWorld, runner: Runner) -> Work:

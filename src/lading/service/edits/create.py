@@ -42,6 +42,7 @@ def create_open_job(session: Session, record: JobRecord, statement: CreateJob | 
         failpoint("create.kept")
         # Batches of the job wait for the opening: the scheduler may find the record before the table has the head.
         with lading.runner(record.job_id).turn:
+            lading.leases.take_new(record.job_id)
             lading.store.create_job(record, audit=audit(session, record, "CREATE", statement=statement))
             failpoint("create.recorded")
             bill = _commit_opening(session, record, new_coordinator(lading.tools, compiled, target), positions)

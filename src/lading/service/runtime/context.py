@@ -103,6 +103,8 @@ class RunnerContext:
     unrecorded: Unrecorded = field(default_factory=Unrecorded)
     service_id: Callable[[], str | None] = lambda: None
     """As whom runners change their jobs; None: nobody else can have them."""
+    has_others: Callable[[], bool] = lambda: False
+    """Whether other services share the store."""
 
 
 def is_full(bill: Bill, limits: Limits, seconds: float) -> bool:

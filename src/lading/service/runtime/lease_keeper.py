@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import logging
 import os
+import secrets
 import socket
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -46,9 +48,13 @@ class LeaseKeeper:
             host=socket.gethostname(),
             pid=os.getpid(),
             home=str(home),
+            home_id=_home_id(home),
+            dead_after_s=self._dead_after_s,
             started_at=clock.now(),
         )
-        self._mine = frozenset[JobId]()
+        self._mine = self._leaving = frozenset[JobId]()
+        self._looked_s = 0.0
+        self._passing = frozenset[str]()
         self._is_used = self._has_looked = self._is_failing = False
         self._seen: dict[str, tuple[int, float]] = {}
         """Service → its beat, and when that was first seen."""
@@ -67,6 +73,26 @@ class LeaseKeeper:
         """Whether this service may begin a batch of a job, as far as it knows."""
         # Before the first round nothing is known. While the store takes none, batches tell so.
         return not self._has_looked or job_id in self._mine
+
+    def is_leaving(self, job_id: JobId) -> bool:
+        """Whether a job is to be given back when its batch has ended: no other begins."""
+        return job_id in self._leaving
+
+    @property
+    def has_others(self) -> bool:
+        """Whether other services were seen at the last round."""
+        return len(self._seen) > 1
+
+    def take_new(self, job_id: JobId) -> None:
+        """Take a job before anybody can see it: until its CREATE is done, no other service opens it.
+
+        Dies after this: a lease of a job that is not there, or of a service that is taken for dead.
+        """
+        if not self._is_used:
+            # A command: it lives for as long as others wait for signs of life.
+            self._store.beat(replace(self._entry, is_passing=True))
+            self._is_used = True
+        self._store.take_lease(job_id, self._entry.service_id, held_by=None)
 
     def start(self, on_change: Callable[[], None], give_back: GiveBack) -> None:
         """Have rounds in a thread. `on_change` is called when jobs changed hands, or were changed by others."""
@@ -100,16 +126,17 @@ class LeaseKeeper:
             alive = self._alive(began_s)
             versions = self._store.list_versions()
             leases = self._store.list_leases()
-            moves = share(self._entry.service_id, alive, leases, list(versions))
+            moves = share(self._entry.service_id, alive, leases, list(versions), self._passing)
             mine = {job for job, holder in leases.items() if holder == self._entry.service_id and job in versions}
             for job_id in moves.take:
                 if self._store.take_lease(job_id, self._entry.service_id, held_by=leases.get(job_id)):
                     mine.add(job_id)
-            before, self._mine = self._mine, frozenset(mine.difference(moves.give))
-            self._has_looked, self._is_failing = True, False
+            before, self._leaving = self._mine, frozenset(moves.give)
             for job_id in moves.give:
                 if give_back(job_id):  # It said goodbye: nobody is left to fence.
                     self._store.drop_lease(job_id, self._entry.service_id)
+                    mine.discard(job_id)
+            self._mine, self._has_looked, self._is_failing = frozenset(mine), True, False
             is_changed = self._mine != before or versions != self._versions
             self._versions = versions
             return is_changed
@@ -119,7 +146,8 @@ class LeaseKeeper:
         wanted = set(job_ids) & self.held_by_others()
         holders = {holder for job_id, holder in self._store.list_leases().items() if job_id in wanted}
         beats = {each.service_id: each.beat for each in self._store.list_services() if each.service_id in holders}
-        until_s = self._clock.monotonic_s() + self._dead_after_s
+        longest_s = max((each.dead_after_s for each in self._store.list_services()), default=0.0)
+        until_s = self._clock.monotonic_s() + max(self._dead_after_s, longest_s)
         while beats and self._clock.monotonic_s() < until_s:
             for entry in self._store.list_services():
                 if entry.beat != beats.get(entry.service_id, entry.beat):
@@ -130,28 +158,33 @@ class LeaseKeeper:
 
     def held_by_others(self) -> set[JobId]:
         """Jobs of services with other homes, whether they live or not."""
-        mine = (self._entry.home, self._entry.host)
-        others = {each.service_id for each in self._store.list_services() if (each.home, each.host) != mine}
+        mine = self._entry.home_id
+        others = {each.service_id for each in self._store.list_services() if each.home_id != mine}
         return {job_id for job_id, holder in self._store.list_leases().items() if holder in others}
 
     def _alive(self, now_s: float) -> set[str]:
         """Services that show signs of life; the entries of dead ones are removed, with their leases."""
         alive = {self._entry.service_id}
         entries = self._store.list_services()
+        if now_s - self._looked_s > self._dead_after_s / 2:
+            # This one could not look for a while, so nothing is known of the others: their time begins again.
+            self._seen = {service: (beat, now_s) for service, (beat, _) in self._seen.items()}
+        self._looked_s = now_s
         for entry in entries:
             beat, since_s = self._seen.get(entry.service_id, (-1, 0.0))
             if entry.beat != beat:
                 self._seen[entry.service_id] = (entry.beat, now_s)
                 since_s = now_s
             # A process has its home for itself: one before it in the same home has died.
-            is_predecessor = (entry.home, entry.host) == (self._entry.home, self._entry.host)
+            is_predecessor = entry.home_id == self._entry.home_id
             if entry.service_id == self._entry.service_id:
                 continue
-            if is_predecessor or now_s - since_s >= self._dead_after_s:
+            if is_predecessor or now_s - since_s >= max(self._dead_after_s, entry.dead_after_s):
                 self._log.warning("service %s on %s (pid %d) is gone", entry.service_id, entry.host, entry.pid)
                 self._store.forget_service(entry.service_id)
             else:
                 alive.add(entry.service_id)
+        self._passing = frozenset(entry.service_id for entry in entries if entry.is_passing) - {self._entry.service_id}
         known = {entry.service_id for entry in entries}
         self._seen = {service: seen for service, seen in self._seen.items() if service in known}
         return alive
@@ -171,6 +204,14 @@ class LeaseKeeper:
                 self.tell_failing(error)
             except Exception:  # noqa: BLE001 - the door of a thread: the rounds go on
                 self._log.exception("the leases could not be looked at")
+
+
+def _home_id(home: Path) -> str:
+    """What tells a home from others: made once, and kept in it."""
+    place = home / "service.id"
+    with suppress(FileExistsError), place.open("x", encoding="ascii") as file:
+        file.write(secrets.token_hex(16))
+    return place.read_text(encoding="ascii") or str(home)
 
 
 def _has_them(entry: ServiceEntry) -> JobStateError:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from lading.clock import Clock
 from lading.commit.coordinator import Coordinator, CoordinatorPorts
 from lading.commit.steps import Steps, run_steps
-from lading.errors import FencedError, LadingError, StoreError
+from lading.errors import FencedError, LadingError, StoreError, TableError, TableNotFoundError
 from lading.ids import JobId, new_token
 from lading.jobs.events import Event, Halt, Rest, Retry, Run
 from lading.jobs.record import JobRecord
@@ -229,7 +229,14 @@ class JobRunner:
         return self._tools.clock
 
     def compile(self, record: JobRecord) -> OpenJob:
-        compiled, table = self._tools.compile(record)
+        try:
+            compiled, table = self._tools.compile(record)
+        except TableNotFoundError as error:
+            if not self._tools.has_others():
+                raise
+            # The job is not ended: another service may have the table.
+            todo = "Put the table where all services that share the store find it; see docs/several-services.md."
+            raise TableError(error.what, left="Nothing was read.", todo=todo) from error
         try:
             planner = Planner(compiled.source.driver, self.clock, on_data_loss=compiled.job.on_data_loss)
             stager = self._tools.make_stager(compiled)
@@ -251,6 +258,9 @@ class JobRunner:
         return OpenJob(Coordinator(compiled.job, ports, self._tools.incarnation), compiled, table, planner, stager)
 
     def start(self, job: OpenJob, record: JobRecord) -> Steps[Bill]:
+        if (service_id := self._tools.service_id()) is not None:
+            # To open a job commits to its table, which would fence the service that has it.
+            self._tools.store.check_lease(record.job_id, service_id)
         return start_steps(self._tools.store, record, job.coordinator, job.table.bills)
 
     def is_halted(self) -> bool:

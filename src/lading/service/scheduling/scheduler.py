@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from lading.errors import StoreError
+from lading.errors import LadingError, StoreError
 from lading.ids import JobId
 from lading.jobs.events import Tick
 from lading.jobs.record import JobRecord, JobState
@@ -157,11 +157,14 @@ class Scheduler:
         leases = self._lading.leases
         try:
             leases.look(self._lading.give_back)
-        except StoreError as error:
+        except LadingError as error:
             # The jobs that this service had are still its own, as far as it knows; their batches tell what is wrong.
             leases.tell_failing(error)
+            others = set[JobId]() if leases.service_id else leases.held_by_others()
+        else:
+            others = set[JobId]()
         known = {stored.record.job_id: stored.record for stored in self._lading.store.list_jobs()}
-        records = {job_id: record for job_id, record in known.items() if leases.holds(job_id)}
+        records = {job_id: record for job_id, record in known.items() if leases.holds(job_id) and job_id not in others}
         now = self._clock.monotonic_s()
         with self._changed:
             gone = [self._entries.pop(job_id) for job_id in self._entries.keys() - records.keys()]
@@ -178,7 +181,7 @@ class Scheduler:
                     self._set_due(entry, now + wait_s)
 
         for lost in gone:
-            if lost.job_id in known:
+            if lost.job_id in known or not lost.is_busy:
                 self._lose(lost)
 
     def _lose(self, entry: _Entry) -> None:
@@ -226,10 +229,13 @@ class Scheduler:
             self._log.exception("job %s could not be run, trying again", entry.job_id)
             self._lading.drop_runner(entry.job_id)
             self._free(entry, 10 * RETRY_S)
-        if entry.is_gone and not self._lading.leases.holds(entry.job_id):
-            self._lading.drop_runner(entry.job_id)
+        if entry.is_gone:
+            self._lading.drop_runner(entry.job_id)  # It may have been told to halt.
 
     def _poll(self, entry: _Entry) -> None:
+        if self._lading.leases.is_leaving(entry.job_id):
+            self._free(entry, RETRY_S)
+            return
         runner = self._lading.runner(entry.job_id)
         if runner.is_idle():
             self._free(entry, runner.interval_s)

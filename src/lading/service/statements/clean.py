@@ -74,6 +74,8 @@ def clean_table(lading: Installation, entry: TableEntry, *, age: timedelta, dry_
                 (lading.home.path / orphan.path).unlink(missing_ok=True)
     except LadingError as error:
         return Cleaned(table=name, remark=error.what)
+    except OSError as error:
+        return Cleaned(table=name, remark=f"a file could not be looked at: {error.strerror}")
     return Cleaned(table=name, found=(*found, *bad_rows))
 
 
@@ -90,7 +92,7 @@ def _bad_rows(lading: Installation, lake: LakeTable, older_than: datetime) -> It
             continue
         named, oldest = _named(lake.bills, job_id)
         for path in files:
-            if str(path) not in named and oldest is not None and _modified(path) > oldest:
+            if path.name not in named and oldest is not None and _modified(path) > oldest:
                 shown = str(path.relative_to(lading.home.path))
                 yield Orphan(path=shown, what=QUARANTINE, size=path.stat().st_size)
 
@@ -99,7 +101,8 @@ def _named(bills: StoredBills, job_id: JobId) -> tuple[set[str], datetime | None
     """The quarantine files that all kept bills name, and when the oldest of these was written."""
     kept = [bills.read(job_id, head) for head in bills.heads(job_id)]
     oldest = min((bill.billed_at for bill in kept), default=None)
-    return {path for bill in kept for path in bill.quarantine}, oldest
+    # By their names: the home may be called otherwise than when they were written.
+    return {Path(path).name for bill in kept for path in bill.quarantine}, oldest
 
 
 def _modified(path: Path) -> datetime:

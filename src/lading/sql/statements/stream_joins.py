@@ -88,10 +88,12 @@ def _are_columns(pair: tuple[exp.Expr, exp.Expr]) -> bool:
 def _check_fixed(condition: exp.Expr, join: StreamJoin) -> None:
     """Refuse what is another value each time: a row would match when it comes and not when it is done, or neither."""
     for node in condition.walk():
-        is_func = isinstance(node, exp.Func)
-        name = (node.name if isinstance(node, exp.Anonymous) or not is_func else node.sql_name()).lower()
-        is_bare = isinstance(node, exp.Column) and not node.table
-        if (is_func or is_bare) and name in _CHANGING:
+        name = ""
+        if isinstance(node, exp.Func) and not isinstance(node, exp.Anonymous):
+            name = node.sql_name()
+        elif isinstance(node, exp.Anonymous) or (isinstance(node, exp.Column) and not node.table):
+            name = node.name
+        if (name := name.lower()) in _CHANGING:
             msg = f"{name} is another value each time, and the condition of a join of two streams is asked twice"
             todo = "Compare columns of the two streams, or leave rows out with WHERE."
             raise SqlError(msg, place=join.on.span, hint="not in ON", todo=todo)

@@ -45,10 +45,14 @@ def _newer(table: Table, storage: ObjectStore) -> Iterator[TableMetadata]:
     named = _NUMBERED.fullmatch(table.metadata_location)
     for key in storage.keys("metadata/"):
         match = _NUMBERED.fullmatch(key)
-        if match is None or (named is not None and int(match[1]) <= int(named[1])):
+        if match is None:
             continue
         found = _read(table.io, f"{storage.uri}/{key}")
-        if found is not None and found.table_uuid == table.metadata.table_uuid:
+        if found is not None and found.table_uuid != table.metadata.table_uuid:
+            msg = f"At {storage.uri} is another Iceberg table, too: {key}"
+            todo = "Give each a place of its own, or remove the metadata of one that was dropped."
+            raise TableError(msg, left="Nothing was deleted.", todo=todo)
+        if found is not None and (named is None or int(match[1]) > int(named[1])):
             yield found
 
 
