@@ -13,7 +13,6 @@ import secrets
 import socket
 import threading
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +20,9 @@ from lading.clock import Clock
 from lading.errors import JobStateError, LadingError
 from lading.ids import Incarnation, JobId
 from lading.jobs.leases import share
+from lading.service.security.private_files import read_private, write_private
+from lading.service.security.private_home import ID_FILE
+from lading.store.home import home_fault
 from lading.store.protocols import MetadataStore
 from lading.store.records import ServiceEntry
 
@@ -208,10 +210,14 @@ class LeaseKeeper:
 
 def _home_id(home: Path) -> str:
     """What tells a home from others: made once, and kept in it."""
-    place = home / "service.id"
-    with suppress(FileExistsError), place.open("x", encoding="ascii") as file:
-        file.write(secrets.token_hex(16))
-    return place.read_text(encoding="ascii") or str(home)
+    place = home / ID_FILE
+    try:
+        if (found := read_private(place)) is None:
+            write_private(place, secrets.token_hex(16))
+            found = read_private(place)
+        return found or str(home)
+    except OSError as error:
+        raise home_fault(home, error) from error
 
 
 def _has_them(entry: ServiceEntry) -> JobStateError:

@@ -20,7 +20,8 @@ from lading.service.security.key_file import KEY_FILE
 from lading.store.home import home_fault
 
 FOLDERS = ("warehouse", "quarantine", "spark", "audit")
-FILES = ("lading.db", "catalog.db", "lading.lock", "service.json", "root.password", "crash.txt", KEY_FILE)
+ID_FILE = "service.id"
+FILES = ("lading.db", "catalog.db", "lading.lock", "service.json", "root.password", "crash.txt", ID_FILE, KEY_FILE)
 _BESIDE = ("", "-wal", "-shm", "-journal")
 """What SQLite puts beside a database."""
 _LEFT = "Nothing was started."
