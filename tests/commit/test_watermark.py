@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from lading.commit.watermark import advance_watermark
 from lading.model.batch import Report
 from lading.model.job import WatermarkRule
@@ -81,6 +83,35 @@ def test_a_partition_that_is_behind_and_had_no_rows_is_not_idle() -> None:
     behind = Report(split=0, partition="b", start="1", end="1", lag_ms=5000)
     far = advance_watermark(RULE, known, known, [behind], NOON + timedelta(seconds=90))
     assert far.watermark_us == 40
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        Report(split=0, partition="b", start="1", end="9", rows=RowCounts(total=8, error=8)),
+        Report(split=0, partition="b", start="1", end="9", rows=RowCounts(total=8, unselected=8)),
+        Report(split=0, partition="b", start="1", end="9", rows=RowCounts(total=8, loaded=8), ahead=8),
+        Report(split=0, partition="b", start="1", end="9"),  # Only markers of transactions.
+    ],
+)
+def test_a_partition_whose_rows_tell_no_event_time_is_idle_after_the_timeout(report: Report) -> None:
+    times: Times = {"a": 100}
+    for known in (read(partitions("a", "b"), times), read(partitions("a", "b"), {**times, "b": 50})):
+        own = Report(split=1, partition="a", start="1", end="2", rows=RowCounts(total=1, loaded=1), event_us=200)
+        for after_s, watermark in ((59, known.watermark_us), (60, 190)):
+            now = NOON + timedelta(seconds=after_s)
+            known = advance_watermark(RULE, known, known, [report, own], now)
+            assert known.watermark_us == watermark
+        # Its next row with a time is waited for again, and pulls nothing down.
+        back = read(known, {"b": 195}, after_s=61)
+        assert (back.watermark_us, read(back, {"a": 300}, after_s=62).watermark_us) == (190, 190)
+        assert read(back, {"a": 300, "b": 290}, after_s=63).watermark_us == 280
+
+
+def test_a_partition_that_brings_late_rows_is_waited_for() -> None:
+    known = read(partitions("a", "b"), {"a": 100, "b": 50})
+    late = Report(split=0, partition="b", start="1", end="2", rows=RowCounts(total=1, late=1))
+    assert advance_watermark(RULE, known, known, [late], NOON + timedelta(seconds=90)).watermark_us == 40
 
 
 def test_a_job_without_event_time_keeps_nothing() -> None:

@@ -24,7 +24,7 @@ def advance_watermark(
     """Positions after a batch, with event times and the watermark that follows from them.
 
     A source plans a split for each partition that has something to read: one without a split was read to its end. It
-    is idle when nothing came for long enough.
+    is idle when nothing came for long enough, or nothing that says how late it is there.
     """
     if rule is None:
         return after
@@ -59,9 +59,19 @@ def _noted(state: PartitionState, reports: Sequence[Report], now: datetime) -> P
     return replace(
         state,
         event_us=max(times, default=None),
-        # A split was planned because there was something to read, also when it could not be read yet.
-        read_at=now if reports or state.read_at is None else state.read_at,
+        read_at=now if state.read_at is None or any(map(_keeps_active, reports)) else state.read_at,
     )
+
+
+def _keeps_active(report: Report) -> bool:
+    """Whether a partition has still to be waited for.
+
+    Rows that are all bad, left out by WHERE or too far ahead of the clock tell no event time, and a partition that
+    has nothing else would hold the others for ever. One that brings late rows is catching up.
+    """
+    # A split was planned because there was something to read, also when it could not be read yet.
+    could_not_be_read = not report.rows.total and report.end == report.start
+    return report.event_us is not None or report.rows.late > 0 or could_not_be_read
 
 
 def _waits(positions: Positions, state: PartitionState) -> bool:

@@ -35,7 +35,8 @@ class PartitionState:
     """The largest event time of the rows that were loaded from it, in microseconds since 1970. None: none yet, or the
     job has no watermark."""
     read_at: datetime | None = None
-    """When something was last read from it, or when it became known. Kept for jobs with a watermark only."""
+    """When a row with an event time was last read from it, or when it became known. Kept for jobs with a watermark
+    only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -340,7 +340,8 @@ def check_watermark(evidence: Evidence, findings: Findings, before: Bill, bill: 
         rows = evidence.source.rows(name, part.start, part.end) if part else []
         times = [row.event for row in rows if row.fate_at(was) == "loaded"]
         times += [old.event_us] if old is not None and old.event_us is not None else []
-        read_at = bill.planned_at if part or old is None or old.read_at is None else old.read_at
+        is_heard = part and (part.start == part.end or any(r.fate_at(was) in ("loaded", "late") for r in rows))
+        read_at = bill.planned_at if is_heard or old is None or old.read_at is None else old.read_at
         is_idle = rule.idle_s is not None and (bill.planned_at - read_at).total_seconds() >= rule.idle_s
         if name not in finished and not is_child and not is_idle:
             marks.append(max(times, default=None))
