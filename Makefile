@@ -13,7 +13,7 @@ PYTEST = folder=$$(mktemp -d -p "$(or $(ROOMY),$${TMPDIR:-/tmp})" ldXXXX) && chm
 # tests/mysql needs no Spark; with it both lanes end at about the same time.
 ON_SPARK := tests/service tests/pipeline tests/cli tests/mysql
 
-.PHONY: help setup check test test-spark test-plain audit demo torture bench clean
+.PHONY: help setup check quick test test-spark test-plain audit demo torture bench clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -37,6 +37,9 @@ check: setup ## Format, lint, types and the rules of the house
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest tests/meta --deselect tests/meta/test_docs.py::test_commands_run
+
+quick: setup ## The tests that need no Java, no broker and no browser, while you work
+	@$(PYTEST) -n 2 --dist loadfile -m quick
 
 test: setup ## Run the tests, in two lanes at once: those on Spark, and all others
 	@$(MAKE) --no-print-directory --keep-going -j2 test-spark test-plain

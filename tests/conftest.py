@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
+from argon2 import PasswordHasher
 from sqlalchemy import URL, Engine, create_engine
 
 from lading.errors import ConfigError
+from lading.service.security import passwords
 from lading.store import database
 from lading.testing.kinesis.server import KinesisServer, serve_kinesis
 from tests.guarded_s3 import GuardedStore, serve_guarded_s3
@@ -17,11 +20,9 @@ from tests.secret_leaks.buckets import look_at_buckets
 from tests.secret_leaks.files import look_at_files
 from tests.secret_leaks.hooks import watching
 from tests.secret_leaks.watch import WATCH
+from tests.servers import allow_servers, mark_servers, take_refused
 from tests.support.kafka_broker import KafkaBroker, KafkaMissingError, serve_kafka
 from tests.tables.s3_server import S3Server, serve_s3
-
-# Tests start Spark many times, for a few batches each: code that is compiled for speed pays off after they have ended.
-os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 # Tests write files and load them at once; tests of what happens to files that are still written say so themselves.
 os.environ.setdefault("LADING_FILE_SETTLE_SECONDS", "0")
@@ -42,6 +43,11 @@ def _open_quickly(url: URL, **words: Any) -> Engine:
 
 database.create_engine = _open_quickly  # type: ignore[attr-defined, assignment]  # it is imported there
 
+# Tests make thousands of users and log in as them, and each hash of a password is meant to cost a fifth of a second.
+# It does in the processes that tests start; tests/service/test_access.py looks at one of theirs.
+_CHEAP = partial(PasswordHasher, time_cost=1, memory_cost=8, parallelism=1)
+passwords.PasswordHasher = _CHEAP  # type: ignore[attr-defined, assignment]  # it is imported there
+
 
 @pytest.fixture(scope="session", autouse=True)
 def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
@@ -54,7 +60,8 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With `pytest -n 2 --dist loadgroup` one process has Spark, the other all other files."""
+    """Marks say which servers a test needs. With `pytest -n 2 --dist loadgroup` one process has Spark."""
+    mark_servers(items)
     is_shared = getattr(config.option, "dist", "no") == "loadgroup" or getattr(config.option, "loadgroup", False)
     if not is_shared:
         return
@@ -69,11 +76,18 @@ def _group(item: pytest.Item) -> str:
     return "spark" if uses_spark else item.nodeid.partition("::")[0]
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    allow_servers(item)
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_teardown() -> Generator[None]:
-    """A test in which a secret was shown fails, whatever it is about."""
+    """A test in which a secret was shown fails, whatever it is about; so does one that needs a mark."""
     yield
     _nothing_leaked()
+    if refused := take_refused():
+        pytest.fail("\n".join(refused), pytrace=False)
 
 
 def _nothing_leaked() -> None:

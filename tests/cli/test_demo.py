@@ -11,6 +11,7 @@ from lading.cli.main import app
 
 
 @pytest.mark.slow
+@pytest.mark.java
 def test_counts_per_minute_are_right_through_two_kills_and_a_rescale(tmp_path: Path) -> None:
     said = CliRunner().invoke(app, ["demo", "state", "--home", str(tmp_path / "demo"), "--rows", "6000"])
     assert said.exit_code == 0, said.output

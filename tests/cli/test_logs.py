@@ -99,6 +99,7 @@ def service(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
             stream.close()
 
 
+@pytest.mark.java
 def test_with_log_format_json_every_line_is_json_without_secrets(
     tmp_path: Path, service: subprocess.Popen[str]
 ) -> None:

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pymysql
+import pytest
 from confluent_kafka import Producer
 from playwright.sync_api import expect
 
@@ -124,6 +125,7 @@ def command(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*LADING, *words, "--home", str(home)], capture_output=True, text=True, check=False)
 
 
+@pytest.mark.java
 def test_a_service_lives_through_kills_and_says_goodbye_when_asked(tmp_path: Path) -> None:
     home, inbox = tmp_path / "home", tmp_path / "in"
     inbox.mkdir()
@@ -186,6 +188,8 @@ def test_listening_beyond_this_machine_needs_tls(tmp_path: Path) -> None:
     assert not (tmp_path / "home").exists()  # No password was made for a service that never began.
 
 
+@pytest.mark.java
+@pytest.mark.browser
 def test_a_person_who_knows_doris(tmp_path: Path, broker: KafkaBroker) -> None:
     """The client of Debian, a routine load, a browser, a kill, and everything as it was."""
     topic = f"t{uuid.uuid4().hex[:8]}"

@@ -26,6 +26,8 @@ from lading.testing.clock import ManualClock
 from tests.console.oidc_rig import Rig, Signer, run_rig
 from tests.support.oidc_server import AUDIENCE, CLIENT, CLIENT_SECRET, OTHER_CLIENT
 
+pytestmark = pytest.mark.node
+
 
 @pytest.fixture(scope="module")
 def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:

@@ -19,6 +19,8 @@ from lading.service.facade import Lading
 from lading.tables.registry import NAMES, kind_of
 from tests.tables.optional import skip_without
 
+pytestmark = pytest.mark.java
+
 FILES, ROWS = 6, 40
 QUICK = ("commit.after=kill:2",)
 IN_BATCHES = tuple(f"{name}=kill:2" for name in STEP_NAMES if not name.startswith(("edit", "start", "merge")))

@@ -214,6 +214,7 @@ def run_spark_rounds(case: Case, home: Path, failpoints: list[str], name: str) -
     return score
 
 
+@pytest.mark.java
 def test_a_routine_load_on_spark_that_is_killed_twice_through_two_reshards(
     kinesis: KinesisServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -228,6 +229,7 @@ def test_a_routine_load_on_spark_that_is_killed_twice_through_two_reshards(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", NAMES)
+@pytest.mark.java
 def test_ten_rounds_of_splits_merges_and_kills_on_spark(
     kinesis: KinesisServer, tmp_path: Path, form: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -14,6 +14,8 @@ from tests.crash.test_kill_jobs import count_orders, lading
 from tests.support.hook_server import hook_server
 from tests.tables.optional import skip_without
 
+pytestmark = pytest.mark.java
+
 FILES = 3
 IN_BATCHES = tuple(name for name in STEP_NAMES if not name.startswith(("edit", "start", "merge", "settle.before")))
 JOB = """CREATE DATABASE shop; USE shop;

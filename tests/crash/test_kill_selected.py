@@ -17,6 +17,8 @@ from tests.crash.test_kill_state import IN_BATCHES, IN_RESTARTS
 from tests.support.kafka_broker import KafkaBroker
 from tests.support.kafka_topics import Topics
 
+pytestmark = pytest.mark.java
+
 NAMES = ("id", "at", "city", "n")
 
 

@@ -36,6 +36,7 @@ def rescale(path: Path, forms: list[str], seed: int, *, files: int = FILES) -> F
     return stories.end(rng.choice((FIRST, THEN)))
 
 
+@pytest.mark.java
 def test_seven_tasks_then_two_then_any_number_with_a_kill_in_each_phase(tmp_path: Path) -> None:
     found = rescale(tmp_path, ["delta"], 1, files=2)
     assert found.is_clean, found
@@ -53,6 +54,7 @@ def test_what_is_compared_can_be_wrong() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("group", range(GROUPS))
+@pytest.mark.java
 def test_many_rescales_with_kills(tmp_path: Path, group: int) -> None:
     forms = [NAMES[(group + number) % len(NAMES)] for number in range(TOGETHER)]
     found = rescale(tmp_path, forms, 2 + group)
@@ -62,6 +64,7 @@ def test_many_rescales_with_kills(tmp_path: Path, group: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("form", NAMES)
 @pytest.mark.parametrize("step", IN_BATCHES)
+@pytest.mark.java
 def test_a_kill_at_each_step_and_a_second_one_during_the_restart(tmp_path: Path, form: str, step: str) -> None:
     """The second one is at another step for each of them, so that all are there for each format."""
     again = IN_RESTARTS[(IN_BATCHES.index(step) + 5 * NAMES.index(form)) % len(IN_RESTARTS)]

@@ -9,6 +9,10 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.java
+
 STORY = """
 import json, os, signal, sys
 from pathlib import Path

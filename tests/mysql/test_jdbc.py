@@ -11,6 +11,8 @@ import pytest
 from lading.mysql.server import MysqlServer
 from tests.support.maven import JarsMissingError, find_jars
 
+pytestmark = pytest.mark.java
+
 CLIENT = Path(__file__).parent / "jdbc" / "Client.java"
 DRIVERS = ("com.mysql:mysql-connector-j:9.1.0", "org.mariadb.jdbc:mariadb-java-client:3.4.1")
 MULTI = "allowMultiQueries=true"

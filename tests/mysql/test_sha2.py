@@ -119,6 +119,7 @@ def test_mariadbs_client_comes_in_by_either_way(plain: int, encrypted: int, plug
         assert "ERROR 1045 (28000): Access denied for user 'ann'@'127.0.0.1' (using password: YES)" in done.stderr
 
 
+@pytest.mark.java
 def test_the_drivers_of_java_come_in(plain: int, encrypted: int, certificate: Path, tmp_path: Path) -> None:
     if shutil.which("javac") is None:
         pytest.skip("NOT PROVED, no JDBC driver was tried: there is no JDK")

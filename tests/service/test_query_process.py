@@ -262,6 +262,7 @@ send_frame(control, OUT_OF_MEMORY, asked[0][0] if KNOWN else b"")
 """
 
 
+@pytest.mark.java  # It is asked for its version.
 @pytest.mark.parametrize("is_known", [True, False])
 def test_the_end_of_the_process_tells_who_took_the_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_known: bool

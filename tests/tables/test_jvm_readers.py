@@ -86,6 +86,7 @@ def tables(folder: Path) -> list[str]:
     return arguments
 
 
+@pytest.mark.java
 def test_spark_reads_what_was_loaded(tmp_path: Path) -> None:
     java = shutil.which("java")
     if java is None:

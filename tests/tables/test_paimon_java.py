@@ -26,6 +26,8 @@ from tests.tables.optional import skip_without
 from tests.tables.rig_paimon import PaimonRig, paimon_local
 from tests.tables.test_contract_files import CASES, CITIES, PARTITIONED, WIDE, city_table, wide_table
 
+pytestmark = pytest.mark.java
+
 PROGRAM = Path(__file__).parent / "paimon_java" / "Paimon.java"
 SPARK = Path(pyspark.__file__).parent / "jars"
 """Paimon's catalog needs Hadoop's classes; Spark brings them."""

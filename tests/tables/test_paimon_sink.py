@@ -18,7 +18,7 @@ from tests.tables.test_jvm_readers import OPENED, QUICK
 JARS = ("org.apache.spark:spark-sql_2.12:3.5.7", "org.apache.paimon:paimon-spark-3.5:0.9.0")
 PROGRAM = Path(__file__).parent / "paimon_java" / "Sink.java"
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.java]
 
 
 def test_the_sink_of_spark_writes_a_replayed_batch_twice(tmp_path: Path) -> None:
