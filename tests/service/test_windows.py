@@ -89,6 +89,12 @@ END = ["2026-01-02 00:00:00,end,0"]
 """Moves the watermark past everything before; its own window stays open."""
 
 
+def loaded_story(desk: Desk, files: list[list[str]], query: str) -> list[tuple[Any, ...]]:
+    """Load all of them, and say what a query over all of their rows finds."""
+    load_all(desk, files)
+    return whole([row for rows in files for row in rows], query)
+
+
 def test_counts_per_minute_are_those_of_the_whole_input(desk: Desk) -> None:
     create(
         desk,
@@ -97,10 +103,9 @@ def test_counts_per_minute_are_those_of_the_whole_input(desk: Desk) -> None:
         "avg(cast(amount AS DOUBLE)), stddev(amount)",
         "GROUP BY window(at, '1 minute'), city",
     )
-    files = story(1, 5, 40)
-    load_all(desk, files)
-    expected = whole(
-        [row for rows in files for row in rows],
+    expected = loaded_story(
+        desk,
+        story(1, 5, 40),
         "SELECT date_trunc('minute', happened::TIMESTAMP), city, count(*), sum(amount::DECIMAL(10,2)), "
         "min(amount::DOUBLE), avg(amount::DOUBLE), stddev_pop(amount::DOUBLE) FROM rows GROUP BY ALL",
     )
@@ -126,10 +131,9 @@ def test_what_the_reading_tasks_add_up_is_that_of_the_whole_input(desk: Desk) ->
         "bool_and(cast(amount AS DOUBLE) > 10)",
         "GROUP BY window(at, '1 minute'), city",
     )
-    files = story(3, 3, 40)
-    load_all(desk, files)
-    expected = whole(
-        [row for rows in files for row in rows],
+    expected = loaded_story(
+        desk,
+        story(3, 3, 40),
         "SELECT date_trunc('minute', happened::TIMESTAMP), city, count(*), "
         "sum(trunc(amount::DOUBLE)::HUGEINT * 90000000000000000), avg(trunc(amount::DOUBLE)), "
         "min(amount::DECIMAL(10,2)), max(amount), bool_and(amount::DOUBLE > 10) FROM rows GROUP BY ALL",
@@ -150,10 +154,9 @@ def test_windows_that_overlap_and_other_aggregates(desk: Desk) -> None:
         "approx_count_distinct(city), bool_or(cast(amount AS DOUBLE) > 99.5)",
         "WHERE city <> 'bonn' GROUP BY window(at, '2 minutes', '1 minute') HAVING count(*) > 1",
     )
-    files = story(2, 4, 25)
-    load_all(desk, files)
-    expected = whole(
-        [row for rows in files for row in rows],
+    expected = loaded_story(
+        desk,
+        story(2, 4, 25),
         """SELECT start, start + INTERVAL 2 MINUTE, count(*), max_by(city, amount::DOUBLE), arg_min(amount, happened),
                   count(DISTINCT city), bool_or(amount::DOUBLE > 99.5)
            FROM (SELECT *, unnest([date_trunc('minute', happened::TIMESTAMP) - INTERVAL 1 MINUTE,

@@ -177,5 +177,10 @@ def _written(tools: MergeTools, attempt: str, batches: Iterator[pa.RecordBatch])
             if writer is not None:
                 writer.abort()
         raise
+    return report_batch(report)
+
+
+def report_batch(report: object) -> pa.RecordBatch:
+    """What a task tells the driver, as the one row that comes out of it."""
     text = json.dumps(encode(report)).encode()
     return pa.RecordBatch.from_arrays([binaries([text]).view(pa.string())], names=["report"])

@@ -6,21 +6,16 @@ is judged when all that it was joined with is known: one bad result makes it a b
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
-from pyspark.taskcontext import TaskContext
 
 from lading.errors import StageError
 from lading.ids import NewToken
 from lading.model.batch import BatchPlan, Report, StagedFile
-from lading.model.codec import decode, encode
 from lading.model.joined import JoinedTable
 from lading.model.rows import FILE
 from lading.model.state import StateChange, StateRef
@@ -28,15 +23,13 @@ from lading.pipeline.checked import CheckedSelect, checked_join
 from lading.pipeline.mapping import LINE, NOTE, UNSELECTED, quoted, select_lists
 from lading.pipeline.notes import binaries, parse_bad
 from lading.pipeline.remote import empty_frame, remote_frame
-from lading.pipeline.sealing import Sealed
 from lading.pipeline.session import is_local
 from lading.pipeline.state.files import ROW
 from lading.pipeline.state.jobs import StateJobs
 from lading.pipeline.state.manifests import drop_files
+from lading.pipeline.state.results import ResultFiles, ResultTools, hinted, write_results
 from lading.pipeline.state.rules import JoinRule, StateStage
 from lading.pipeline.state.selected import Ranked
-from lading.pipeline.tasks import Quarantine, Writer
-from lading.settings import lent_variables
 
 _MATCHED = "__matched"
 
@@ -51,18 +44,6 @@ class Judged:
     files: tuple[StagedFile, ...] = ()
     quarantine: tuple[str, ...] = ()
     first_error: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JoinTools:
-    """What a writing task of a joining job is given. Sealed, as all that has keys."""
-
-    open_writer: Callable[[str], Writer]
-    open_quarantine: Callable[[str], Quarantine]
-    columns: tuple[str, ...]
-    """Columns of the table that is loaded into, in order."""
-    attempt: str
-    identity: dict[str, str] = field(default_factory=dict, repr=False)
 
 
 class JoinMerger:
@@ -108,15 +89,8 @@ class JoinMerger:
         joined = joined.selectExpr(*map(quoted, both), *carried, f"{note} AS {NOTE}")
         # Who may see bad rows of a job may not SELECT from each table that it joins with.
         mapped = CheckedSelect()(joined, select_lists(rule.mapping, both, carried, hidden=rule.names))
-        tools = JoinTools(
-            open_writer=self._stage.open_table,
-            open_quarantine=rule.open_quarantine,
-            columns=tuple(self._stage.schema.names),
-            attempt=f"{self._new_token():016x}",
-            identity=dict(jobs.identity),
-        )
-        written = mapped.mapInArrow(partial(_write, Sealed.of(tools, key)), "report string")
-        return [decode(Judged, json.loads(row[0]), where="a task's report") for row in jobs.collect(written, key)]
+        tools = ResultTools.of(self._stage, rule, jobs, self._new_token())
+        return write_results(mapped, jobs, tools, key, judge=Judging, report=Judged)
 
     def _others(self, table: JoinedTable, key: str) -> DataFrame:
         """The rows of the table that are joined with."""
@@ -126,43 +100,18 @@ class JoinMerger:
         found = remote_frame(spark, remote, key) if remote.files else empty_frame(spark, rule.table)
         columns = zip(rule.table.names, rule.names, strict=True)
         found = found.selectExpr(*(f"{quoted(old)} AS {quoted(new)}" for old, new in columns), f"true AS {_MATCHED}")
-        # Spark does not know how much comes from Python, takes it for little, and would send all of it everywhere. Of
-        # both ways, what comes of one row stays together.
-        session: Any = spark._jsparkSession  # noqa: SLF001 - a text such as 10MB, or a number
-        small = session.sessionState().conf().autoBroadcastJoinThreshold()
-        return found if remote.size_bytes <= small else found.hint("merge")
-
-
-def _write(sealed: Sealed, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    tools: JoinTools = sealed.open()
-    context = TaskContext.get()
-    judging = Judging(tools, f"{tools.attempt}-{context.taskAttemptId() if context else 0}")
-    with lent_variables(tools.identity):
-        try:
-            for batch in batches:
-                judging.take(batch)
-            report = judging.close()
-        except BaseException:
-            # Spark runs the task again under another attempt; the files of this one can never be committed.
-            judging.abort()
-            raise
-    text = json.dumps(encode(report)).encode()
-    yield pa.RecordBatch.from_arrays([binaries([text]).view(pa.string())], names=["report"])
+        # Of both ways, what comes of one row stays together.
+        return hinted(found, spark, remote.size_bytes)
 
 
 class Judging:
     """Rows of one task: those that came of one row of the source follow each other."""
 
-    def __init__(self, tools: JoinTools, attempt: str) -> None:
-        self._tools = tools
-        self._attempt = attempt
-        self._names = list(tools.columns)
+    def __init__(self, files: ResultFiles) -> None:
+        self._files = files
         self._waiting: list[pa.RecordBatch] = []
         """Rows of the last row of the source: more of them may come."""
-        self._writer: Writer | None = None
-        self._quarantine: Quarantine | None = None
         self._rows = self._unselected = self._errors = 0
-        self._first_error = ""
 
     def take(self, batch: pa.RecordBatch) -> None:
         """Take rows in."""
@@ -184,19 +133,15 @@ class Judging:
     def close(self) -> Judged:
         """Finish all files and say what they hold."""
         self._judge_waiting()
+        files, quarantine = self._files.close()
         return Judged(
             rows=self._rows,
             unselected=self._unselected,
             errors=self._errors,
-            files=tuple(self._writer.close()) if self._writer is not None else (),
-            quarantine=(self._quarantine.close(),) if self._quarantine is not None else (),
-            first_error=self._first_error,
+            files=files,
+            quarantine=quarantine,
+            first_error=self._files.first_error,
         )
-
-    def abort(self) -> None:
-        """The attempt failed."""
-        if self._writer is not None:
-            self._writer.abort()
 
     def _judge_waiting(self) -> None:
         if self._waiting:
@@ -218,14 +163,10 @@ class Judging:
         self._rows += total
         self._errors += len(bad)
         self._unselected += total - len(bad) - len(pc.unique(kept.column(ROW)))
-        if kept.num_rows:
-            self._writer = self._writer or self._tools.open_writer(self._attempt)
-            self._writer.write(kept.select(self._names))
+        self._files.write(kept)
 
     def _put_aside(self, bad: pa.RecordBatch) -> None:
         """The first bad result of each row stands for it."""
-        if self._quarantine is None:
-            self._quarantine = self._tools.open_quarantine(self._attempt)
         seen: set[int] = set()
         columns = (bad.column(name).to_pylist() for name in (ROW, FILE, LINE, NOTE))
         for row, file, line, note in zip(*columns, strict=True):
@@ -233,5 +174,4 @@ class Judging:
                 continue
             seen.add(row)
             reason, raw = parse_bad(note)
-            self._quarantine.add(file=file, row=line, reason=reason, raw=raw)
-            self._first_error = self._first_error or f"{file}, row {line}: {reason}"
+            self._files.put_aside(file=file, row=line, reason=reason, raw=raw)

@@ -11,36 +11,30 @@ second are kept until all are forgotten that they may match, so nothing has to b
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial, reduce
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
-from pyspark.taskcontext import TaskContext
 
 from lading.errors import SourceError
 from lading.ids import NewToken
 from lading.model.batch import BatchPlan, Report, StagedFile, StateFile
-from lading.model.codec import decode, encode
 from lading.model.pairs import SIDES, side_of
 from lading.model.rows import FILE
 from lading.model.state import StateChange, StateManifest, StateRef
 from lading.pipeline.checked import CheckedSelect, checked_join
 from lading.pipeline.mapping import BUCKET, LINE, NOTE, UNSELECTED, quoted, select_lists
-from lading.pipeline.notes import binaries, parse_bad
-from lading.pipeline.sealing import Sealed
+from lading.pipeline.notes import parse_bad
 from lading.pipeline.state.files import ROW, TIME
 from lading.pipeline.state.jobs import StateJobs
 from lading.pipeline.state.manifests import read_manifest, write_manifest
 from lading.pipeline.state.packing import pack
+from lading.pipeline.state.results import ResultFiles, ResultTools, hinted, write_results
 from lading.pipeline.state.rules import StateStage, StreamJoinRule
 from lading.pipeline.state.selected import ALL_TIMES, Among, Ranked, Times
-from lading.pipeline.tasks import Quarantine, Writer
-from lading.settings import lent_variables
 
 LEFT, RIGHT = 0, 1
 _ALONE = -1
@@ -58,17 +52,6 @@ class Joined:
     first_error: str = ""
     bad: tuple[int, ...] = ()
     """Places of rows of the batch that have a result which does not fit the table."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResultTools:
-    """What a writing task of a joining job is given. Sealed, as all that has keys."""
-
-    open_writer: Callable[[str], Writer]
-    open_quarantine: Callable[[str], Quarantine]
-    columns: tuple[str, ...]
-    attempt: str
-    identity: dict[str, str] = field(default_factory=dict, repr=False)
 
 
 class StreamJoinMerger:
@@ -231,11 +214,8 @@ class StreamJoinMerger:
         return " AND ".join(["__lb = __rb", *keys, near, *([f"({rule.rest})"] if rule.rest else [])])
 
     def _hinted(self, rows: DataFrame, sides: Sequence[Sequence[Ranked]]) -> DataFrame:
-        """Spark does not know how much comes from Python, and would send all of it everywhere."""
-        session: Any = self._jobs.spark._jsparkSession  # noqa: SLF001 - a text such as 10MB, or a number
-        small = session.sessionState().conf().autoBroadcastJoinThreshold()
         largest = max(sum(ranked.file.size_bytes for ranked in side) for side in sides)
-        return rows if largest <= small else rows.hint("merge")
+        return hinted(rows, self._jobs.spark, largest)
 
     def _named(self, rows: DataFrame) -> DataFrame:
         names = (*self._rule.names[LEFT], *self._rule.names[RIGHT])
@@ -247,71 +227,33 @@ class StreamJoinMerger:
         noted = rows.selectExpr(*map(quoted, both), *carried, f"CAST(NULL AS binary) AS {NOTE}")
         mapped = self._select(noted, select_lists(rule.mapping, both, carried))
         mapped = mapped.where(f"{NOTE} IS NULL OR {NOTE} <> CAST('{UNSELECTED}' AS binary)")
-        tools = ResultTools(
-            open_writer=self._stage.open_table,
-            open_quarantine=rule.open_quarantine,
-            columns=tuple(self._stage.schema.names),
-            attempt=f"{self._new_token():016x}",
-            identity=dict(jobs.identity),
-        )
-        written = mapped.mapInArrow(partial(_write, Sealed.of(tools, key)), "report string")
-        return [decode(Joined, json.loads(row[0]), where="a task's report") for row in jobs.collect(written, key)]
+        tools = ResultTools.of(self._stage, rule, jobs, self._new_token())
+        return write_results(mapped, jobs, tools, key, judge=Results, report=Joined)
 
 
 def _buckets(files: Sequence[Ranked]) -> int:
     return reduce(lambda found, ranked: found | ranked.file.buckets, files, 0)
 
 
-def _write(sealed: Sealed, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    tools: ResultTools = sealed.open()
-    context = TaskContext.get()
-    results = Results(tools, f"{tools.attempt}-{context.taskAttemptId() if context else 0}")
-    with lent_variables(tools.identity):
-        try:
-            for batch in batches:
-                results.take(batch)
-            report = results.close()
-        except BaseException:
-            # Spark runs the task again under another attempt; the files of this one can never be committed.
-            results.abort()
-            raise
-    text = json.dumps(encode(report)).encode()
-    yield pa.RecordBatch.from_arrays([binaries([text]).view(pa.string())], names=["report"])
-
-
 class Results:
     """Results of one task, on their way to the table. Nothing is held back: a key may have any number of them."""
 
-    def __init__(self, tools: ResultTools, attempt: str) -> None:
-        self._tools = tools
-        self._attempt = attempt
-        self._writer: Writer | None = None
-        self._quarantine: Quarantine | None = None
+    def __init__(self, files: ResultFiles) -> None:
+        self._files = files
         self._bad: set[int] = set()
-        self._first_error = ""
 
     def take(self, batch: pa.RecordBatch) -> None:
         """Write what fits, and put the others aside."""
         good = batch.filter(pc.is_null(batch.column(NOTE)))
-        if good.num_rows:
-            self._writer = self._writer or self._tools.open_writer(self._attempt)
-            self._writer.write(good.select(list(self._tools.columns)))
+        self._files.write(good)
         if good.num_rows < batch.num_rows:
             self._put_aside(batch.filter(pc.is_valid(batch.column(NOTE))))
 
     def close(self) -> Joined:
         """Finish all files and say what they hold."""
-        return Joined(
-            files=tuple(self._writer.close()) if self._writer is not None else (),
-            quarantine=(self._quarantine.close(),) if self._quarantine is not None else (),
-            first_error=self._first_error,
-            bad=tuple(sorted(self._bad)),
-        )
-
-    def abort(self) -> None:
-        """The attempt failed."""
-        if self._writer is not None:
-            self._writer.abort()
+        files, quarantine = self._files.close()
+        first_error = self._files.first_error
+        return Joined(files=files, quarantine=quarantine, first_error=first_error, bad=tuple(sorted(self._bad)))
 
     def _put_aside(self, bad: pa.RecordBatch) -> None:
         columns = (bad.column(name).to_pylist() for name in (ROW, FILE, LINE, NOTE))
@@ -321,7 +263,5 @@ class Results:
                 what = "of a row without a match" if row == _ALONE else "and more than could be put aside"
                 msg = f"A result of the join does not fit the table ({what}): {file}, row {line}: {reason}"
                 raise SourceError(msg, left="Nothing was committed.", todo="ALTER the job or the table, then RESUME.")
-            self._quarantine = self._quarantine or self._tools.open_quarantine(self._attempt)
-            self._quarantine.add(file=file, row=line, reason=reason, raw=raw)
-            self._first_error = self._first_error or f"{file}, row {line}: {reason}"
+            self._files.put_aside(file=file, row=line, reason=reason, raw=raw)
             self._bad.add(row)

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from lading.errors import NotSupportedError, SqlError
+from lading.errors import SqlError
 from lading.model.load import DedupSpec, StreamJoinSpec, WatermarkSpec
 from lading.sql.expressions.intervals import StreamCondition, read_condition
 from lading.sql.expressions.mapping import SparkExpression, part_expression, translate_expression
 from lading.sql.expressions.sides import column_of_side, side_column
+from lading.sql.statements.joins import check_alone
 from lading.sql.statements.parts import InsertSelect, StreamJoin
 
 _COLUMN = "watermark.column"
@@ -40,7 +41,7 @@ def stream_join_spec(
     join, left = insert.stream_join, insert.source_alias or ""
     if join is None:
         return None
-    _check_others(insert, join, dedup)
+    check_alone(insert, dedup, join.on.span, "a stream")
     sides = (left, join.alias)
     on = translate_expression(join.on, sides=sides)
     _check_fixed(on.origin.tree, join)
@@ -97,21 +98,6 @@ def _check_fixed(condition: exp.Expr, join: StreamJoin) -> None:
             msg = f"{name} is another value each time, and the condition of a join of two streams is asked twice"
             todo = "Compare columns of the two streams, or leave rows out with WHERE."
             raise SqlError(msg, place=join.on.span, hint="not in ON", todo=todo)
-
-
-def _check_others(insert: InsertSelect, join: StreamJoin, dedup: DedupSpec | None) -> None:
-    place = join.on.span
-    if insert.group_by:
-        msg = "A JOIN together with GROUP BY window(…) is not supported"
-        todo = "Write the joined rows to a table, and count them when you read it; or leave one of the two out."
-        raise NotSupportedError(msg, place=place, hint="not together", todo=todo)
-    if dedup is not None:
-        msg = "A JOIN together with dedup.keys is not supported"
-        raise NotSupportedError(msg, place=place, hint="not together", todo="Leave one of the two out.")
-    for item in insert.items:
-        if item.is_star:
-            msg = "A star cannot be used in a join: a column that somebody adds to a stream would be in the way"
-            raise NotSupportedError(msg, place=item.expression.span, hint="not in a join", todo="Name the columns.")
 
 
 def _times(
