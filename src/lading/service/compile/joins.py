@@ -116,6 +116,7 @@ def _condition(load: LoadSpec, both: pa.Schema) -> str:
     scope = Scope(
         columns={name: ScopeColumn(type=kind) for name, kind in kinds.items()},
         exact_columns={name: _EXACT for name, kind in kinds.items() if kind == TEXT},
+        refuses_longer=True,
     )
     return type_expression(on, scope, is_condition=True).text
 

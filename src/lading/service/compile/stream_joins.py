@@ -21,7 +21,7 @@ from lading.service.compile.source_types import source_type
 from lading.sql.expressions.mapping import SparkExpression
 from lading.sql.expressions.sides import column_of_side, side_column
 from lading.sql.expressions.typed import Scope, ScopeColumn, type_expression
-from lading.sql.expressions.value_types import TEXT, Kind, ValueType, type_of_spark
+from lading.sql.expressions.value_types import MAX_DIGITS, TEXT, Kind, ValueType, check_digits, decimal, type_of_spark
 from lading.sql.statements.load_specs import translate_mapping
 from lading.sql.statements.stream_joins import stream_keys
 from lading.tables.types import arrow_type
@@ -29,7 +29,6 @@ from lading.tables.types import arrow_type
 _EXACT = type_of_spark("decimal(38,18)")
 """What a text is read as that is compared with a number: keys of many digits are not the same as doubles."""
 _SAME = (Kind.TEXT, Kind.BOOLEAN, Kind.INTEGER, Kind.DATE, Kind.DATETIME, Kind.MOMENT)
-_NUMBERS = (Kind.TEXT, Kind.INTEGER, Kind.DECIMAL)
 
 
 def stream_columns(load: LoadSpec, join: StreamJoinSpec) -> tuple[str, ...]:
@@ -129,6 +128,7 @@ def _scope(columns: pa.Schema) -> Scope:
     return Scope(
         columns={name: ScopeColumn(type=kind) for name, kind in kinds.items()},
         exact_columns={name: _EXACT for name, kind in kinds.items() if kind == TEXT},
+        refuses_longer=True,
     )
 
 
@@ -145,11 +145,15 @@ def _keys(load: LoadSpec, join: StreamJoinSpec, source: pa.Schema) -> list[tuple
 
 
 def _common(one: ValueType, other: ValueType, pair: tuple[SparkExpression, SparkExpression]) -> str:
-    if one == other and (one.kind in _SAME or one.kind is Kind.DECIMAL):
-        return one.spark_name
+    """The type in which both are compared. What it cannot hold of one, the other cannot be."""
     if one.kind is other.kind and one.kind in _SAME:
         return one.spark_name
-    if one.kind in _NUMBERS and other.kind in _NUMBERS:
+    both = {one.kind, other.kind}
+    if both <= {Kind.INTEGER, Kind.DECIMAL}:
+        return decimal(MAX_DIGITS, max(one.scale, other.scale)).spark_name
+    if both <= {Kind.INTEGER, Kind.DECIMAL, Kind.TEXT}:
+        text, number = (0, other) if one.kind is Kind.TEXT else (1, one)
+        check_digits(pair[text].text, _EXACT, [number])
         return _EXACT.spark_name
     types = f"{pair[0].text} is of type {one.kind.value} and {pair[1].text} of type {other.kind.value}"
     msg = f"{types}: rows of two streams cannot be found by such keys"

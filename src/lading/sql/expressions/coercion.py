@@ -45,6 +45,7 @@ from lading.sql.expressions.value_types import (
     TEXT,
     Kind,
     ValueType,
+    check_digits,
     computed,
     number_type,
     type_of_spark,
@@ -81,6 +82,8 @@ class Context:
     """The decimal that every text beside a number is read as; None: a double."""
     exact_columns: Mapping[str, ValueType] = field(default_factory=dict)
     """The same for single columns: those that go to a decimal column as they are."""
+    refuses_longer: bool = False
+    """Raise for such a column beside a decimal with more digits: they would not be equal where they are."""
     strict_cast: bool = False
     """A CAST that was written takes only what is exactly right."""
 
@@ -227,6 +230,8 @@ class _Coercion:
             return self._context.exact
         column = node.unnest()
         if isinstance(column, exp.Column) and (found := self._context.exact_columns.get(column.name.lower())):
+            if self._context.refuses_longer:
+                check_digits(column.name, found, others)
             return found
         return wide(list(others)) if any(other.is_wide for other in others) else DOUBLE
 

@@ -42,6 +42,8 @@ class Scope:
     """The decimal that texts beside numbers are read as, when a decimal column is filled; None: doubles."""
     exact_columns: Mapping[str, ValueType] = field(default_factory=dict)
     """The same for single columns: those that go to a decimal column as they are."""
+    refuses_longer: bool = False
+    """Raise for such a column beside a decimal with more digits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +65,7 @@ def type_expression(expression: SparkExpression, scope: Scope, *, is_condition: 
         columns={name: column.type for name, column in scope.columns.items()},
         exact=scope.exact,
         exact_columns=scope.exact_columns,
+        refuses_longer=scope.refuses_longer,
         strict_cast=origin.strict_cast,
     )
     coerced, kind = coerce(origin.tree, context, is_condition=is_condition)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+
+from lading.errors import SqlError
 
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 MAX_DIGITS = 38
@@ -38,6 +41,11 @@ class ValueType:
     precision: int = 0
     """Digits of a decimal, or of an integer that is written out."""
     scale: int = 0
+
+    @property
+    def whole(self) -> int:
+        """Digits before the point."""
+        return self.precision - self.scale
 
     @property
     def is_number(self) -> bool:
@@ -110,6 +118,16 @@ def exact_for(target: ValueType) -> ValueType | None:
 def wide(others: list[ValueType]) -> ValueType:
     """A decimal that a text is read as beside numbers that are too long for a double."""
     return decimal(MAX_DIGITS, max([6, *(other.scale for other in others)]))
+
+
+def check_digits(name: str, text: ValueType, others: Sequence[ValueType]) -> None:
+    """Refuse to compare a text that is read as one decimal with another one that has more digits. Raises SqlError."""
+    for other in others:
+        if other.kind is Kind.DECIMAL and (other.whole > text.whole or other.scale > text.scale):
+            kind = other.spark_name.upper()
+            msg = f"{name} is a text and is compared with a {kind}: texts are compared with numbers up to {text.whole} "
+            msg += f"digits before the point and {text.scale} behind it"
+            raise SqlError(msg, todo=f"Write CAST({name} AS {kind}), or CAST the number to STRING or to fewer digits.")
 
 
 def number_type(written: str) -> ValueType:
