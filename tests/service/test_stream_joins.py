@@ -6,11 +6,13 @@ import json
 import re
 import uuid
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import polars as pl
 import pytest
 from confluent_kafka import Producer
+from pyspark.sql import SparkSession
 
 from lading.commit.steps import STEP_NAMES
 from lading.errors import SqlError
@@ -37,12 +39,15 @@ from tests.service.stream_join_rig import (
 )
 from tests.service.test_recover import lose_store
 from tests.service.test_selected_streams import Selected
+from tests.service.test_state_life import TimedDesk
 from tests.support.kafka_broker import KafkaBroker
 from tests.support.kafka_topics import Topics
 from tests.tables.optional import skip_without
 
 IN_BATCHES = tuple(name for name in STEP_NAMES if not name.startswith(("edit", "start", "settle.before")))
 WHOLE = "SELECT a.k, a.v, b.v FROM a {} JOIN b ON a.k = b.k AND b.happened BETWEEN a.happened {} AND a.happened {}"
+
+MANY_BAD = '"session.enable_insert_strict"="false", "session.insert_max_filter_ratio"="1"'
 
 
 class Killed(BaseException):
@@ -132,8 +137,28 @@ def test_a_kill_at_a_step_writes_each_result_once(desk: Desk, kills: None, form:
     assert desk.lading.verify("j").is_clean
 
 
+def test_a_stream_that_says_nothing_of_event_time_holds_the_other_for_the_timeout_only(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    desk = TimedDesk(tmp_path, spark)
+    create(desk, join="LEFT JOIN", properties=f"{WATERMARK}, {MANY_BAD}")
+    put(desk, "a1.csv", [row("x", 0, 1), row("y", 0, 2)])
+    desk.run()  # There is no file of the other one yet.
+    assert bills(desk)[0].totals.rows.loaded == 2
+    put(desk, "b1.csv", [row("x", 30, 11), "y,never,12"])
+    desk.run()
+    desk.clock.behind = -timedelta(minutes=6)
+    put(desk, "a2.csv", [row("end", 3600, 3)])
+    put(desk, "b2.csv", ["y,never,13"])
+    desk.run()
+    desk.run()
+    assert rows_of(desk) == [("x", 1, 11), ("y", 2, None)]
+    assert bills(desk)[0].totals.rows.error == 2
+    desk.lading.close()
+
+
 def test_late_rows_bad_rows_and_results_that_do_not_fit(desk: Desk) -> None:
-    properties = f'{WATERMARK}, "session.enable_insert_strict"="false", "session.insert_max_filter_ratio"="1"'
+    properties = f"{WATERMARK}, {MANY_BAD}"
     create(
         desk,
         columns="k STRING NOT NULL, x BIGINT NOT NULL, y BIGINT",

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from lading.errors import ListingError, SqlError
+from lading.errors import ListingError, SourceError, SqlError
 from lading.model.batch import Limits, Split
 from lading.model.load import LoadSpec
 from lading.model.positions import ListedPartition, Listing, PartitionState, Positions
@@ -51,9 +54,9 @@ def folders(path: Path) -> tuple[CreateJob, LoadSpec]:
     return statement, load_with_secrets(statement)
 
 
-def opened(load: LoadSpec) -> OpenSource:
+def opened(load: LoadSpec, *columns: str) -> OpenSource:
     context = OpenContext(consumer="j", clock=ManualClock(), addresses=EVERY_PRIVATE, reads_rows=True, is_trial=True)
-    return kind_of(load.source.kind).open(load, context)
+    return kind_of(load.source.kind).open(load, replace(context, columns=columns))
 
 
 def put(path: Path, name: str, *rows: str) -> None:
@@ -99,13 +102,35 @@ def test_both_are_planned_and_read_as_one(tmp_path: Path) -> None:
     assert source.survey(base).pending == {one: 1, two: 1}
 
 
-def test_one_side_without_a_file_leaves_the_columns_open(tmp_path: Path) -> None:
+def test_a_side_of_texts_without_a_file_is_expected_and_not_read(tmp_path: Path) -> None:
     _, load = folders(tmp_path)
     put(tmp_path / "one", "1.csv", "x,2026-01-01,1")
-    source = opened(load)
-    assert source.schema is None
+    source = opened(load, "a.k", "b.k", "b.v")
+    assert source.schema is not None
+    assert source.schema.names == ["a.k", "a.at", "a.v", "b.k", "b.v"]
+    assert (source.is_provisional, source.can_learn_columns()) == (True, False)
+    planner = Planner(source.driver, ManualClock())
+    base = planner.open(source.start)
+    for _ in range(2):  # Also when a file has come since: its columns are not known to who reads it.
+        plan = planner.plan(base, Limits())
+        assert [split.partition for split in plan.splits] == [f"left.file://{tmp_path}/one/"]
+        assert read(source, plan.splits)[0][0]["b.v"] is None
+        put(tmp_path / "two", "1.csv", "x,2026-01-01,1")
+    assert source.can_learn_columns()
+    again = opened(load, "a.k", "b.k", "b.v")
+    assert (again.is_provisional, again.can_learn_columns()) == (False, False)
+
+
+def test_a_side_whose_types_nobody_knows_leaves_the_columns_open(tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "two").mkdir()
+    right = f'FILE("uri"="{tmp_path}/two/*.parquet", "format"="parquet")'
+    load = load_with_secrets(create(f'FILE("uri"="{tmp_path}/one/*.csv", {CSV})', right))
+    source = opened(load, "a.k", "b.k")
+    assert (source.schema, source.is_provisional) == (None, False)
+    put(tmp_path / "one", "1.csv", "x,2026-01-01,1")
     assert not source.can_learn_columns()
-    put(tmp_path / "two", "1.csv", "x,2026-01-01,1")
+    pq.write_table(pa.table({"k": ["x"]}), tmp_path / "two" / "1.parquet")
     assert source.can_learn_columns()
 
 
@@ -158,6 +183,33 @@ def test_each_side_is_checked_as_if_it_were_alone() -> None:
     assert parse_statement(render(statement)) == statement
 
 
+def test_one_group_cannot_tell_the_progress_of_two_readers_of_a_topic() -> None:
+    own, other = (f'KAFKA({KAFKA}, "property.group.id"="{group}")' for group in ("lag", "lag2"))
+    with pytest.raises(SqlError, match=r"Both streams read orders with the property\.group\.id 'lag'"):
+        check_load(create(own, own))
+    elsewhere = own.replace('"orders"', '"refunds"')
+    for left, right in ((own, other), (own, elsewhere), (f"KAFKA({KAFKA})", f"KAFKA({KAFKA})")):
+        check_load(create(left, right))
+
+
+def test_both_are_closed_also_when_one_cannot_be() -> None:
+    closed = list[str]()
+
+    def close(name: str) -> None:
+        closed.append(name)
+        msg = f"{name} cannot be closed"
+        raise SourceError(msg, left="", todo="")
+
+    for broken in ("left", "right"):
+        sides = {
+            side: SimpleNamespace(close=partial(close if side == broken else closed.append, side))
+            for side in ("left", "right")
+        }
+        with pytest.raises(SourceError, match=f"{broken} cannot be closed"):
+            PairSource(cast("Any", sides)).close()
+    assert sorted(closed) == ["left", "left", "right", "right"]
+
+
 class Side:
     """A source of which one partition may be gone."""
 
@@ -173,7 +225,10 @@ class Side:
 
 def test_partitions_of_one_side_go_also_when_those_of_the_other_never_do() -> None:
     topic, stream = Side({"0", "1"}, can_shrink=False), Side({"s1", "s2"}, can_shrink=True)
-    sides = {"left": SimpleNamespace(driver=topic), "right": SimpleNamespace(driver=stream)}
+    sides = {
+        side: SimpleNamespace(driver=driver, schema=pa.schema([]))
+        for side, driver in (("left", topic), ("right", stream))
+    }
     planner = Planner(PairSource(cast("Any", sides)), ManualClock(), on_data_loss="CONTINUE")
     known = {name: PartitionState(at="5") for name in ("left.0", "left.1", "right.s1", "right.s2")}
     stream.names.remove("s1")

@@ -96,8 +96,12 @@ class OpenSource:
     """Count what is there, where the source counts files. May be slow: it lists everything."""
     look_everywhere: Callable[[], None] = lambda: None
     """Have the next batch look for everything there is, however long that takes."""
+    expected: pa.Schema | None = None
+    """When `schema` is None: what it will have of what is asked for, where the types are known before any row."""
+    is_provisional: bool = False
+    """A part of `schema` is only expected. That part is not read before the source was opened again."""
     can_learn_columns: Callable[[], bool] = lambda: True
-    """Whether something has come since from which the columns can be learned, when `schema` is None."""
+    """Whether something has come since from which columns can be learned that are not known, or only expected."""
     pin: Callable[[Positions], Callable[[Positions], bool]] | None = None
     """Remember where the source ends now; the answer says of later positions whether they are there. None: a source
     that is read until it has nothing more."""
@@ -129,6 +133,11 @@ class SourceKind(Protocol):
         """The property with the first hosts of a cluster that sends its clients to hosts that no property names:
         somebody who trusts those trusts them with the others. Empty: there are no others.
         """
+        ...
+
+    @property
+    def consumer_property(self) -> str:
+        """The property with the name under which the source is told how far a job is. Empty: it is told nothing."""
         ...
 
     @property

@@ -45,6 +45,7 @@ class StreamDefaults:
     """What holds of most streams: kinds of streams are made from it. See `StreamKind`."""
 
     cluster_property = ""
+    consumer_property = ""
     used_with_keys: Collection[str] = ()
     start_properties: Collection[str] = ()
     keeps_offset = False

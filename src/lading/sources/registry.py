@@ -11,7 +11,7 @@ from lading.sources.files.kind import FilesKind
 from lading.sources.kafka.kind import KafkaKind
 from lading.sources.kind import SourceKind, StreamKind
 from lading.sources.kinesis.kind import KinesisKind
-from lading.sources.pairs.kind import PairKind, side_load
+from lading.sources.pairs.kind import PairKind, check_consumers, side_load
 from lading.sql.properties.jobs import check_of_pair, check_of_source
 from lading.sql.statements.definitions import define_routine_load, define_streaming_job, placed
 from lading.sql.statements.jobs import CreateJob, CreateRoutineLoad
@@ -93,6 +93,7 @@ def _check_pair(statement: CreateJob, join: StreamJoin) -> None:
     for side, function in functions.items():
         with placed(function):
             kind_of(function.name).check(side_load(load, sources[side]))
+            check_consumers(pair_of(load.source.kind), load.source.properties)
 
 
 def _written(source: SourceFunction) -> str:

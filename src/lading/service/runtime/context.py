@@ -58,7 +58,8 @@ class OpenJob:
         return self.compiled.stage is not None
 
     def can_learn(self) -> bool:
-        return self.compiled.source.can_learn_columns()
+        source = self.compiled.source
+        return (self.compiled.stage is None or source.is_provisional) and source.can_learn_columns()
 
     def shown(self, bill: Bill) -> str:
         return self.compiled.show_position(bill.positions)

@@ -78,7 +78,7 @@ class LoopJob(Protocol):
         ...
 
     def can_learn(self) -> bool:
-        """When it is not ready: whether opening it again would make it so."""
+        """Whether columns are not known, and opening it again would tell them."""
         ...
 
     def shown(self, bill: Bill) -> str:
@@ -252,7 +252,7 @@ class JobLoop(Generic[J]):
 
     def _work(self) -> Steps[None]:
         opened = self.opened or (yield from self._open())
-        if not opened.is_ready() and opened.can_learn():
+        if opened.can_learn():
             # A file has come to learn the columns from: the job is opened again. Nobody is left to fence.
             yield from self.goodbye()
             opened = yield from self._open()

@@ -149,8 +149,10 @@ class JobRunner:
         if opened.coordinator.teller.is_due(opened.coordinator.bill, self._tools.clock.now()):
             return False
         try:
-            if opened.compiled.stage is None:
-                return not opened.compiled.source.can_learn_columns()
+            if opened.can_learn():
+                return False
+            if not opened.is_ready():
+                return True
             plan = opened.planner.plan(opened.coordinator.bill.positions, opened.compiled.job.limits)
         except Exception:  # noqa: BLE001 - the batch that follows meets it again, and its record says so
             return False

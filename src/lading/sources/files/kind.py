@@ -55,6 +55,7 @@ class FilesKind:
     name: str
     metadata = pa.schema([])
     cluster_property = ""
+    consumer_property = ""
     subject = "uri"
     start_properties: Collection[str] = ()
     keeps_offset = True
@@ -102,6 +103,7 @@ class FilesKind:
             driver=source,
             read=partial(read_splits, known or spec),
             schema=schema,
+            expected=_texts(context.columns) if spec.format.is_text and context.reads_rows else None,
             knows=f"The files have: {', '.join(schema.names) if schema is not None else ''}.",
             start=_offset_text(load.intake.offset),
             resolve=lambda moves: {name: _key(at, spec.place) for name, at in moves.items()},
@@ -177,7 +179,7 @@ def _spec(load: LoadSpec, context: OpenContext) -> FilesSpec:
     if spec.format is Format.JSON and not spec.json.jsonpaths:
         # The keys that the job asks for: a document may have others, and lack some of these.
         names = [name for name in context.columns if name not in spec.path_partition_keys]
-        spec = replace(spec, schema=pa.schema([pa.field(name, pa.string()) for name in names]))
+        spec = replace(spec, schema=_texts(names))
     return replace(spec, settle_s=0.0) if context.is_trial else spec
 
 
@@ -241,5 +243,9 @@ def files_spec_of(
 
 
 def _schema(asked: CsvOptions) -> pa.Schema | None:
+    return _texts([name for name, _ in asked.schema]) if asked.schema else None
+
+
+def _texts(names: Sequence[str]) -> pa.Schema:
     """Every column is read as a string; types are the mapping's business."""
-    return pa.schema([pa.field(name, pa.string()) for name, _ in asked.schema]) if asked.schema else None
+    return pa.schema([pa.field(name, pa.string()) for name in names])

@@ -47,6 +47,7 @@ class KafkaKind(StreamDefaults):
     start_properties = KAFKA_STARTS
     used_with_keys = ("aws.region", "aws.role_arn", "property.security.protocol", "property.sasl.mechanism")
     cluster_property = "kafka_broker_list"
+    consumer_property = "property.group.id"
 
     def uses_service_identity(self, properties: Mapping[str, str]) -> bool:
         return any(name.startswith("aws.") for name in properties) and not has_keys(properties, "aws")

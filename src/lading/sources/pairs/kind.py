@@ -17,7 +17,7 @@ from lading.model.pairs import SIDES, of_side, on_side, side_of, single_sources
 from lading.model.positions import PartitionState, Positions
 from lading.sources.kind import OpenContext, OpenSource, SourceKind
 from lading.sources.pairs.reader import SideReader, read_pair
-from lading.sources.pairs.source import PairSource, positions_of_side, texts_together
+from lading.sources.pairs.source import PairSource, close_all, positions_of_side, texts_together
 from lading.status.lag import LagUnit
 
 
@@ -29,6 +29,7 @@ class PairKind:
     right: SourceKind
     metadata = pa.schema([])
     cluster_property = ""
+    consumer_property = ""
     keeps_offset = False
 
     @property
@@ -80,6 +81,7 @@ class PairKind:
     def check(self, load: LoadSpec) -> None:
         for _, kind, own in self._loads(load):
             kind.check(own)
+        check_consumers(self, load.source.properties)
 
     def on_data_loss(self, properties: Mapping[str, str]) -> str:
         """CONTINUE where both say so."""
@@ -92,8 +94,7 @@ class PairKind:
             for side, kind, own in self._loads(load):
                 opened[side] = kind.open(own, _context_of(side, kind, load, context))
         except BaseException:
-            for source in opened.values():
-                source.close()
+            close_all(opened.values())
             raise
         return _opened(load, opened)
 
@@ -149,6 +150,19 @@ class PairKind:
             yield side, self.sides[side], side_load(load, source)
 
 
+def check_consumers(pair: PairKind, properties: Mapping[str, str]) -> None:
+    """Refuse one group for both readers of one topic: each would write over what the other tells of its progress."""
+    one, other = (
+        (kind.name, own.get(kind.subject), own.get(kind.consumer_property))
+        for side, kind in pair.sides.items()
+        for own in [of_side(side, properties)]
+    )
+    if one == other and one[2] is not None:
+        name = pair.right.consumer_property
+        msg = f"Both streams read {one[1]} with the {name} {one[2]!r}: the group could tell the progress of one of them"
+        raise SqlError(msg, property=name, todo="Give one of them another group, or leave it out: each has its own.")
+
+
 def side_load(load: LoadSpec, source: SourceSpec) -> LoadSpec:
     """A load of one of the sources alone."""
     return replace(load, source=source, stream_join=None, watermark=None)
@@ -177,17 +191,15 @@ def _context_of(side: str, kind: SourceKind, load: LoadSpec, context: OpenContex
 
 def _opened(load: LoadSpec, sides: Mapping[str, OpenSource]) -> OpenSource:
     source, names = PairSource(sides), aliases(load)
-    schemas = {side: each.schema for side, each in sides.items()}
-    fields = [
-        pa.field(f"{names[side]}.{field.name}", field.type)
+    schemas = {side: each.expected if each.schema is None else each.schema for side, each in sides.items()}
+    columns = {
+        side: {field.name: pa.field(f"{names[side]}.{field.name}", field.type) for field in schema or ()}
         for side, schema in schemas.items()
-        for field in schema or ()
-    ]
+    }
+    fields = [field for own in columns.values() for field in own.values()]
     schema = None if None in schemas.values() else pa.schema(fields)
     readers = {
-        side: SideReader(
-            read=each.read, columns={field.name: f"{names[side]}.{field.name}" for field in each.schema or ()}
-        )
+        side: SideReader(read=each.read, columns={name: field.name for name, field in columns[side].items()})
         for side, each in sides.items()
     }
     seconds = [each.read_s for each in sides.values() if each.read_s is not None]
@@ -206,6 +218,7 @@ def _opened(load: LoadSpec, sides: Mapping[str, OpenSource]) -> OpenSource:
         behind=source.behind,
         survey=source.survey if all(each.survey is not None for each in sides.values()) else None,
         look_everywhere=source.look_everywhere,
+        is_provisional=schema is not None and any(each.schema is None for each in sides.values()),
         can_learn_columns=source.can_learn_columns,
         pin=source.pin if all(each.pin is not None for each in sides.values()) else None,
         acknowledge=source.acknowledge,

@@ -6,7 +6,8 @@ Nobody behind this sees that there are two: batches, positions, bills, moves and
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 
 from lading.errors import TrimmedError
@@ -59,7 +60,8 @@ class PairSource:
         )
         found = list[Split]()
         for side, source in self.sides.items():
-            own = states_of_side(side, ready)
+            # A side whose columns are only expected is opened again before anything of it is read.
+            own = states_of_side(side, ready) if source.schema is not None else {}
             try:
                 splits = source.driver.plan(own, half) if own else ()
             except TrimmedError as error:
@@ -159,11 +161,20 @@ class PairSource:
             source.look_everywhere()
 
     def can_learn_columns(self) -> bool:
-        return all(source.schema is not None or source.can_learn_columns() for source in self.sides.values())
+        """Whether opening them again helps: not as long as something is missing that is not even expected."""
+        unknown = [source for source in self.sides.values() if source.schema is None]
+        known = {source.can_learn_columns() for source in unknown if source.expected is None}
+        return False not in known and (True in known or any(source.can_learn_columns() for source in unknown))
 
     def close(self) -> None:
-        for source in self.sides.values():
-            source.close()
+        close_all(self.sides.values())
+
+
+def close_all(sources: Iterable[OpenSource]) -> None:
+    """Close each, also when closing another one fails. Raises what the last of them raised."""
+    with ExitStack() as closing:
+        for source in sources:
+            closing.callback(source.close)
 
 
 def texts_together(texts: Mapping[str, str]) -> str:
