@@ -1,7 +1,8 @@
 """Stories of jobs with state that are killed: what they were given, what they should have written, and what is wrong.
 
-A story is two jobs over one inbox: one loads the first row of each key, the other counts by the minute. Several
-stories may share a home, and then a process: a kill ends all of them, each where it is.
+A story is two jobs over one inbox: one loads the first row of each key, the other counts by the minute. Or it is two
+jobs over two streams of files: both join them, and one also writes what matches nothing. Several stories may share a
+home, and then a process: a kill ends all of them, each where it is.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from random import Random
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import duckdb
 import polars as pl
@@ -35,20 +36,28 @@ CREATE JOB {name}_firsts PROPERTIES({limits}"watermark.column"="at", "watermark.
 CREATE JOB {name}_counts PROPERTIES({limits}"watermark.column"="at", "watermark.delay"="1 minute")
 ON STREAMING DO INSERT INTO counts SELECT window.start, city, count(*), sum(n) FROM {source}
 GROUP BY window(at, '1 minute'), city"""
+JOINS = """CREATE DATABASE {name}; USE {name};
+CREATE TABLE pairs (left_n BIGINT, right_n BIGINT, id BIGINT, at DATETIME, city STRING) USING {form};
+CREATE TABLE lefts (left_n BIGINT, right_n BIGINT, id BIGINT, at DATETIME, city STRING) USING {form};
+CREATE JOB {name}_pairs {properties} INSERT INTO pairs SELECT a.n, b.n, a.id, a.at, b.city FROM {left} AS a
+JOIN {right} AS b ON {condition};
+CREATE JOB {name}_lefts {properties} INSERT INTO lefts SELECT a.n, b.n, a.id, a.at, b.city FROM {left} AS a
+LEFT JOIN {right} AS b ON {condition}"""
+JOIN_PROPERTIES = (
+    'PROPERTIES("s3.max_batch_files"="4", "watermark.column"="a.at, b.at", "watermark.delay"="1 minute", '
+    '"watermark.idle_timeout"="0") ON STREAMING DO'
+)
+"""A stream that has nothing to read holds the other, however slow the machine is: no row is late."""
+CONDITION = "a.id = b.id AND b.at BETWEEN a.at AND a.at + INTERVAL 2 MINUTES AND a.city <> b.city"
 RUN = (
     "import sys; from lading import connect; from lading.failpoints import arm_from_text\n"
     "arm_from_text(sys.argv[3])\n"
     "with connect(sys.argv[1], spark={'spark.master': f'local[{sys.argv[2]}]'}) as lading: lading.run()"
 )
-EXPECTED = {
-    "firsts": (1, "SELECT id, arg_min(happened, n), min(n) FROM rows GROUP BY id"),
-    "counts": (
-        2,
-        "SELECT time_bucket(INTERVAL 1 MINUTE, happened), city, count(*), sum(n) FROM rows "
-        "WHERE happened < TIMESTAMP '2026-01-02' GROUP BY ALL",
-    ),
-}
-"""By table: how many columns are its key, and what DuckDB computes from all rows."""
+ALL_PAIRS = (
+    "SELECT a.n, b.n, a.id, a.happened, b.city FROM a {} JOIN b ON a.id = b.id AND a.city <> b.city "
+    "AND epoch(b.happened) - epoch(a.happened) BETWEEN 0 AND 120 WHERE a.happened < TIMESTAMP '2026-01-02'"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,47 +113,41 @@ class Folder:
 
 
 class Story:
-    """An inbox that fills, and everything that was put into it."""
+    """What was put in, and how it is compared with what came out."""
 
-    def __init__(self, name: str, form: str, rng: Random, inbox: Inbox) -> None:
+    expected: ClassVar[Mapping[str, tuple[int, str]]]
+    """By table: how many columns are its key, and what DuckDB computes from all rows."""
+
+    def __init__(self, name: str, form: str, rng: Random) -> None:
         skip_without(kind_of(form))
-        self.name, self._form, self._rng, self._inbox = name, form, rng, inbox
-        self._rows: list[Event] = []
+        self.name, self._form, self._rng = name, form, rng
+        self._rows: dict[str, list[Event]] = {}
+        """By the name that DuckDB knows them under."""
 
     @property
     def statements(self) -> str:
-        return JOBS.format(name=self.name, form=self._form, source=self._inbox.source, limits=self._inbox.limits)
+        raise NotImplementedError
 
     def put(self, files: int) -> None:
-        """Files of rows that are at most half a minute behind the newest; every third row was sent before."""
-        for _ in range(files):
-            rows: list[Event] = []
-            for _ in range(ROWS):
-                number = len(self._rows) + len(rows)
-                second = max(0, number - self._rng.randrange(30))
-                known = self._rows[self._rng.randrange(len(self._rows))][0] if self._rows else 0
-                key = known if self._rng.random() < 0.33 else number
-                at = f"2026-01-01 {12 + second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}"
-                rows.append((key, at, self._rng.choice(("essen", "bonn", "ulm")), number))
-            self._write(rows)
+        """Rows that are at most half a minute behind the newest."""
+        raise NotImplementedError
 
     def end(self) -> None:
-        """Rows that close every window of the others, for each partition."""
-        self._write([(10**6 + number, "2026-01-02 00:00:00", "end", 10**6 + number) for number in range(ENDS)])
+        """Rows that close everything before them."""
+        raise NotImplementedError
 
-    def _write(self, rows: list[Event]) -> None:
-        self._inbox.put(rows)
-        self._rows += rows
+    def _event(self, number: int, key: int) -> Event:
+        second = max(0, number - self._rng.randrange(30))
+        at = f"2026-01-01 {12 + second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}"
+        return key, at, self._rng.choice(("essen", "bonn", "ulm")), number
 
     def find(self, lading: Lading) -> Found:
         """Compare what the jobs wrote with what DuckDB computes from all that was put in."""
-        names = ("id", "happened", "city", "n")
-        columns = {name: [row[place] for row in self._rows] for place, name in enumerate(names)}
-        rows = pl.DataFrame(columns).with_columns(pl.col("happened").str.to_datetime())
-        found = Found(stories=1, rows=len(self._rows))
+        found = Found(stories=1, rows=sum(map(len, self._rows.values())))
         with duckdb.connect() as other:
-            other.register("rows", rows.to_arrow())
-            for name, (keys, query) in EXPECTED.items():
+            for name, rows in self._rows.items():
+                other.register(name, _frame(rows).to_arrow())
+            for name, (keys, query) in self.expected.items():
                 table = lading.catalog.open_table(self.name, name)
                 written = [tuple(_plain(value) for value in row.values()) for row in table.scan().to_pylist()]
                 found += compare(written, other.sql(query).fetchall(), keys, is_first=name == "firsts")
@@ -156,12 +159,94 @@ class Story:
         return found
 
 
+class CountStory(Story):
+    """The first row of each key, and counts by the minute. Every third row was sent before."""
+
+    expected: ClassVar = {
+        "firsts": (1, "SELECT id, arg_min(happened, n), min(n) FROM rows GROUP BY id"),
+        "counts": (
+            2,
+            "SELECT time_bucket(INTERVAL 1 MINUTE, happened), city, count(*), sum(n) FROM rows "
+            "WHERE happened < TIMESTAMP '2026-01-02' GROUP BY ALL",
+        ),
+    }
+
+    def __init__(self, name: str, form: str, rng: Random, inbox: Inbox) -> None:
+        super().__init__(name, form, rng)
+        self._inbox, self._rows = inbox, {"rows": []}
+
+    @property
+    def statements(self) -> str:
+        return JOBS.format(name=self.name, form=self._form, source=self._inbox.source, limits=self._inbox.limits)
+
+    def put(self, files: int) -> None:
+        known = self._rows["rows"]
+        for _ in range(files):
+            rows: list[Event] = []
+            for _ in range(ROWS):
+                number = len(known) + len(rows)
+                is_again = known and self._rng.random() < 0.33
+                rows.append(self._event(number, self._rng.choice(known)[0] if is_again else number))
+            self._write(rows)
+
+    def end(self) -> None:
+        """For each partition."""
+        self._write([(10**6 + number, "2026-01-02 00:00:00", "end", 10**6 + number) for number in range(ENDS)])
+
+    def _write(self, rows: list[Event]) -> None:
+        self._inbox.put(rows)
+        self._rows["rows"] += rows
+
+
+class JoinStory(Story):
+    """Two streams of files, of which now one is ahead and now the other. A third of the keys has only one of them."""
+
+    expected: ClassVar = {"pairs": (2, ALL_PAIRS.format("")), "lefts": (2, ALL_PAIRS.format("LEFT"))}
+    keys: ClassVar = {"a": range(60), "b": range(20, 80)}
+
+    def __init__(self, name: str, form: str, rng: Random, path: Path) -> None:
+        super().__init__(name, form, rng)
+        self._rows = {side: [] for side in self.keys}
+        self._inboxes = {side: Folder(path / f"{name}.{side}") for side in self.keys}
+
+    @property
+    def statements(self) -> str:
+        left, right = (inbox.source for inbox in self._inboxes.values())
+        given = {"properties": JOIN_PROPERTIES, "condition": CONDITION}
+        return JOINS.format(name=self.name, form=self._form, left=left, right=right, **given)
+
+    def put(self, files: int) -> None:
+        for side, number in (("a", files), ("b", self._rng.randint(1, 2 * files - 1))):
+            for _ in range(number):
+                first, keys = len(self._rows[side]), self.keys[side]
+                self._write(side, [self._event(first + n, self._rng.choice(keys)) for n in range(ROWS)])
+
+    def end(self) -> None:
+        for side in self.keys:
+            self._write(side, [(10**6, "2026-01-02 00:00:00", "end", 10**6)])
+
+    def _write(self, side: str, rows: list[Event]) -> None:
+        self._inboxes[side].put(rows)
+        self._rows[side] += rows
+
+
 class Stories:
     """A home with stories."""
 
-    def __init__(self, path: Path, forms: Mapping[str, str], rng: Random, inbox: Inbox | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        counts: Mapping[str, str],
+        rng: Random,
+        inbox: Inbox | None = None,
+        *,
+        joins: Mapping[str, str] | None = None,
+    ) -> None:
         self.home, self.kills = path / "home", 0
-        self.stories = [Story(name, form, rng, inbox or Folder(path / f"{name}.in")) for name, form in forms.items()]
+        self.stories: list[Story] = [
+            *(CountStory(name, form, rng, inbox or Folder(path / f"{name}.in")) for name, form in counts.items()),
+            *(JoinStory(name, form, rng, path) for name, form in (joins or {}).items()),
+        ]
         with Lading(self.home) as lading:
             for story in self.stories:
                 lading.sql(story.statements)
@@ -204,6 +289,11 @@ def compare(
         reorder=other if is_first else 0,
         corrupt=0 if is_first else other,
     )
+
+
+def _frame(rows: Sequence[Event]) -> pl.DataFrame:
+    columns = {name: [row[place] for row in rows] for place, name in enumerate(("id", "happened", "city", "n"))}
+    return pl.DataFrame(columns).with_columns(pl.col("happened").str.to_datetime())
 
 
 def _plain(value: Any) -> Any:

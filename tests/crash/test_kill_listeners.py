@@ -47,6 +47,7 @@ def check_kill(tmp_path: Path, form: str, *failpoints: str, files: int = FILES) 
         assert sum(told.values()) <= files + len(failpoints)
         assert lading(home, "run").returncode == 0
         assert Counter(hooks.keys) == told  # The bills know that all of it was told.
+    print(f"Told(kills={len(failpoints)}, partitions={files}, again={sum(told.values()) - files})")
     assert len(list((home / "warehouse").rglob("_SUCCESS"))) == files
     assert count_orders(home) == (2 * files, 2 * files)
 
