@@ -258,7 +258,7 @@ class Stories:
     def run(self, tasks: int, failpoint: str = "") -> bool:
         """All jobs, in a process of their own with so many tasks at once. Whether it was killed."""
         command = [sys.executable, "-c", RUN, str(self.home), str(tasks), failpoint]
-        ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+        ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1800)
         assert ended.returncode in (0, -signal.SIGKILL), ended.stdout + ended.stderr
         self.kills += ended.returncode != 0
         return ended.returncode != 0
