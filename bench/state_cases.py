@@ -7,13 +7,14 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.functions import count, sum, window
+from pyspark.sql.functions import count, expr, sum, window
 
 from lading.service.facade import Lading
 
@@ -22,6 +23,7 @@ FILES, PER_BATCH = 20, 2
 DAY_US = 1_767_225_600_000_000
 END = "TIMESTAMP '2026-01-02'"
 """A row of this time is the last one, and closes every window."""
+_INPUTS = ("in", "names", "orders")
 ROCKS = {
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -48,8 +50,8 @@ class Case:
     """What is compared of the results, as DuckDB computes it from the rows of the input."""
     compared: str
     """The same of a result that was written."""
-    joins: bool = False
-    """There is a table of names beside the rows, one for each key."""
+    beside: Literal["", "names", "orders"] = ""
+    """What is joined with: a table of one name for each key; or a second stream of as many rows."""
 
 
 def _windows(minutes: int, rows: int, keys: int) -> Case:
@@ -82,6 +84,18 @@ def _joined(spark: SparkSession, rows: DataFrame, folder: Path) -> DataFrame:
     return rows.join(spark.read.parquet(str(folder / "names")), "k").select("k", "at", "n", "name")
 
 
+def _paired(spark: SparkSession, rows: DataFrame, folder: Path) -> DataFrame:
+    clicks = rows.withWatermark("at", "1 minute").alias("c")
+    orders = _followed(spark, folder / "orders").withWatermark("at", "1 minute").alias("o")
+    near = expr("c.k = o.k AND o.at BETWEEN c.at AND c.at + INTERVAL 10 MINUTES")
+    return clicks.join(orders, near).selectExpr("c.k", "c.at", "c.n", "o.at AS ordered", "o.n AS m")
+
+
+def _followed(spark: SparkSession, folder: Path) -> DataFrame:
+    files = spark.readStream.schema("k BIGINT, at TIMESTAMP, n BIGINT").option("maxFilesPerTrigger", PER_BATCH)
+    return files.parquet(str(folder))
+
+
 CASES = {
     "windows, 0.5 M keys": _windows(10, rows=5_000_000, keys=500_000),
     "windows, 5 M keys": _windows(20, rows=15_000_000, keys=5_000_000),
@@ -104,7 +118,20 @@ CASES = {
         streaming=_joined,
         result='SELECT k, epoch_us("at"), n, name FROM input JOIN names USING (k)',
         compared='SELECT k, epoch_us("at"), n, name FROM output',
-        joins=True,
+        beside="names",
+    ),
+    "join of two streams, 1 M keys": Case(
+        rows=2_500_000,
+        keys=1_000_000,
+        columns="k BIGINT, at DATETIME, n BIGINT, ordered DATETIME, m BIGINT",
+        properties='"watermark.column"="c.at, o.at", "watermark.delay"="1 minute"',
+        lading="SELECT c.k, c.at, c.n, o.at, o.n FROM {source} AS c JOIN {orders} AS o ON c.k = o.k "
+        "AND o.at BETWEEN c.at AND c.at + INTERVAL 10 MINUTES",
+        streaming=_paired,
+        result='SELECT c.k, epoch_us(c."at"), c.n, epoch_us(o."at"), o.n FROM input AS c JOIN orders AS o ON c.k = o.k '
+        'AND o."at" BETWEEN c."at" AND c."at" + INTERVAL 10 MINUTES',
+        compared='SELECT k, epoch_us("at"), n, epoch_us(ordered), m FROM output',
+        beside="orders",
     ),
 }
 DEDUPLICATION = CASES["deduplication, 10 M keys"]
@@ -122,18 +149,20 @@ PLAIN = Case(
 
 def write_rows(folder: Path, case: Case, scale: float = SCALE) -> int:
     """Parquet files: keys at random, times in order but for ten seconds, an hour in all; then a row of the next day."""
-    (folder / "in").mkdir(parents=True)
     rng, rows, keys = np.random.default_rng(7), max(1, int(case.rows * scale) // FILES), int(case.keys * scale)
-    for number in range(FILES):
-        write_file(folder / "in" / f"{number:03}.parquet", rng, rows, keys, number)
-    last = 0 if keys else -1  # One that is in the table that is joined with; or a new one.
-    columns = {"k": [last], "at": pa.array([DAY_US + 86_400_000_000], pa.timestamp("us")), "n": [0]}
-    pq.write_table(pa.table(columns), folder / "in" / f"{FILES:03}.parquet")
-    if case.joins:
+    streams = ("in", "orders") if case.beside == "orders" else ("in",)
+    for stream in streams:
+        (folder / stream).mkdir(parents=True)
+        for number in range(FILES):
+            write_file(folder / stream / f"{number:03}.parquet", rng, rows, keys, number)
+        last = 0 if keys else -1  # One that is in the table that is joined with; or a new one.
+        columns = {"k": [last], "at": pa.array([DAY_US + 86_400_000_000], pa.timestamp("us")), "n": [0]}
+        pq.write_table(pa.table(columns), folder / stream / f"{FILES:03}.parquet")
+    if case.beside == "names":
         (folder / "names").mkdir()
         names = pa.array([f"the name of {number}" for number in range(keys)])
         pq.write_table(pa.table({"k": pa.array(range(keys)), "name": names}), folder / "names" / "0.parquet")
-    return rows * FILES + 1
+    return (rows * FILES + 1) * len(streams)
 
 
 def write_file(path: Path, rng: np.random.Generator, rows: int, keys: int, number: int) -> None:
@@ -158,10 +187,10 @@ def _mostly_new(rng: np.random.Generator, first: int, rows: int) -> np.ndarray:
 
 def lading(spark: SparkSession, home: Path, folder: Path, case: Case) -> float:
     """A job over the files, until all are loaded. Seconds."""
-    source = f'FILE("uri"="{folder}/in/*.parquet", "format"="parquet")'
+    source, names, orders = (f'FILE("uri"="{folder}/{of}/*.parquet", "format"="parquet")' for of in _INPUTS)
+    per_batch = 2 * PER_BATCH if case.beside == "orders" else PER_BATCH
     with Lading(home, session=spark) as service:
-        if case.joins:
-            names = f'FILE("uri"="{folder}/names/*.parquet", "format"="parquet")'
+        if case.beside == "names":
             service.sql(
                 "CREATE TABLE names (k BIGINT, name STRING) USING delta; CREATE JOB names PROPERTIES "
                 f'("file.settle_seconds"="0") ON STREAMING DO INSERT INTO names SELECT k, name FROM {names}'
@@ -169,8 +198,8 @@ def lading(spark: SparkSession, home: Path, folder: Path, case: Case) -> float:
             service.run(["names"])
         service.sql(
             f"CREATE TABLE t ({case.columns}) USING delta; CREATE JOB j PROPERTIES ({case.properties}, "
-            f'"s3.max_batch_files"="{PER_BATCH}", "file.settle_seconds"="0") ON STREAMING DO INSERT INTO t '
-            + case.lading.format(source=source)
+            f'"s3.max_batch_files"="{per_batch}", "file.settle_seconds"="0") ON STREAMING DO INSERT INTO t '
+            + case.lading.format(source=source, orders=orders)
         )
         began = time.perf_counter()
         service.run(["j"])
@@ -179,10 +208,9 @@ def lading(spark: SparkSession, home: Path, folder: Path, case: Case) -> float:
 
 def streaming(spark: SparkSession, home: Path, folder: Path, case: Case) -> float:
     """The same as a query, written by hand. Seconds."""
-    files = spark.readStream.schema("k BIGINT, at TIMESTAMP, n BIGINT").option("maxFilesPerTrigger", PER_BATCH)
     began = time.perf_counter()
     query = (
-        case.streaming(spark, files.parquet(str(folder / "in")), folder)
+        case.streaming(spark, _followed(spark, folder / "in"), folder)
         .writeStream.format("parquet")
         .outputMode("append")
         .option("checkpointLocation", str(home / "checkpoint"))
@@ -198,7 +226,7 @@ def check(home: Path, folder: Path, case: Case, who: str) -> int:
     """How many rows were written. Raises when they are not what DuckDB computes from the input."""
     with duckdb.connect() as database:
         database.sql("SET TimeZone = 'UTC'")
-        for name in ("in", "names"):
+        for name in _INPUTS:
             if (folder / name).exists():
                 view = "input" if name == "in" else name
                 database.sql(f"CREATE VIEW {view} AS SELECT * FROM '{folder}/{name}/*.parquet'")
