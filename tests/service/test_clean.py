@@ -174,3 +174,33 @@ def test_the_command_tells_and_removes(desk: Desk) -> None:
     assert again.output.startswith("0 files")
     desk.restart_empty()
     assert desk.ids() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "words", [["shop.orders` ; DROP TABLE shop.orders; --"], ["--older-than", "3 DAYS; DROP TABLE shop.orders"]]
+)
+def test_the_command_runs_nothing_but_itself(desk: Desk, words: list[str]) -> None:
+    desk.table()
+    desk.lading.close()
+    done = CliRunner().invoke(app, ["clean", *words, "--home", str(desk.path / "home")])
+    assert done.exit_code != 0
+    desk.restart_empty()
+    assert [row[0] for row in desk.sql("SHOW TABLES FROM shop")] == ["orders"]
+
+
+def test_bad_rows_of_commits_stay_when_the_home_has_another_name(desk: Desk) -> None:
+    desk.table()
+    LocalDesk.clock.behind = timedelta(days=8)
+    desk.create(properties='"session.insert_max_filter_ratio" = "0.9", "session.enable_insert_strict" = "false"')
+    desk.put("a.csv", ["1,essen,1.50", "no number,essen,1.50"])
+    desk.run()
+    LocalDesk.clock.behind = timedelta(0)
+    desk.lading.close()
+    (desk.path / "home").rename(desk.path / "moved")
+    (desk.path / "home").symlink_to(desk.path / "moved")
+    desk.restart_empty()
+    age_all(desk)
+    kept = list((desk.path / "moved" / "quarantine").rglob("*.jsonl"))
+    assert kept
+    desk.sql("ADMIN CLEAN ORPHANS")
+    assert all(path.exists() for path in kept)

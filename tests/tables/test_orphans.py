@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 import time
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from pyiceberg.table.update import SetLocationUpdate
 
 from lading.errors import RolledBackError, StorageError, TableError
 from lading.model.batch import StateFile
@@ -24,6 +26,7 @@ from lading.tables.bills import bill_key, state_folder
 from lading.tables.orphans import BILL, DATA, STATE, find_orphans, remove_orphans
 from tests.tables.drive import SPEC, driver, ids, load, new_job, opening, put_and_commit, some_rows
 from tests.tables.rig import Rig, RigTable
+from tests.tables.rig_iceberg import IcebergRig, iceberg_local
 
 ATTEMPT = "0123456789abcdef-7-1"
 """As tasks name their attempts."""
@@ -212,3 +215,54 @@ def test_state_goes_with_the_job_that_was_dropped(local_lake: Rig) -> None:
     assert {each.path: each.what for each in found} == {file.path: STATE, manifest: STATE}
     remove_orphans(fresh, found)
     assert (orphans(fresh), fresh.bills.missing_state(first.job_id, kept)) == ({}, manifest)
+
+
+def loaded_iceberg(folder: Path) -> tuple[IcebergRig, RigTable, str]:
+    """A table with three rows, and beside it a file of a killed attempt."""
+    rig = iceberg_local(folder, None)
+    table = rig.create("clicks", SPEC)
+    first = opened(table)
+    put_and_commit(table, load(job_of(first), first, rig.stage(table, some_rows(0, 3), ATTEMPT)))
+    return rig, table, rig.stage(table, some_rows(0, 3), ATTEMPT)[0].path
+
+
+def test_a_place_that_is_written_in_another_way_is_the_same(tmp_path: Path) -> None:
+    rig, table, left = loaded_iceberg(tmp_path)
+    stranger = rig.stranger("clicks")
+    folder, _, name = stranger.location().rpartition("/")
+    with stranger.transaction() as moved:
+        moved._apply((SetLocationUpdate(location=f"{folder}/./{name}"),))
+    fresh = rig.reopen("clicks")
+    assert orphans(fresh) == {left: DATA}
+    remove_orphans(fresh, find_orphans(fresh, older_than=datetime.now(UTC) + timedelta(hours=1)))
+    assert ids(rig, rig.reopen("clicks")) == [0, 1, 2]
+    assert table.location != fresh.location
+
+
+def test_a_place_with_two_tables_is_left_alone(tmp_path: Path) -> None:
+    rig, table, left = loaded_iceberg(tmp_path)
+    other = rig.create("orders", SPEC)
+    opened(other)
+    storage = cast("LakeTable", table).bills.storage
+    foreign = Path(rig.stranger("orders").metadata_location.removeprefix("file://"))
+    storage.put_if_absent(f"metadata/{foreign.name}", foreign.read_bytes())
+    with pytest.raises(TableError, match="is another Iceberg table, too"):
+        orphans(table)
+    storage.delete([f"metadata/{foreign.name}"])
+    storage.put_if_absent("_delta_log/00000000000000000000.json", b"{}")
+    with pytest.raises(TableError, match="tables of several formats"):
+        orphans(table)
+    storage.delete(["_delta_log/00000000000000000000.json"])
+    assert orphans(table) == {left: DATA}
+
+
+def test_metadata_that_is_not_understood_keeps_everything(tmp_path: Path) -> None:
+    rig, table, left = loaded_iceberg(tmp_path)
+    storage = cast("LakeTable", table).bills.storage
+    content = Path(rig.stranger("clicks").metadata_location.removeprefix("file://")).read_bytes()
+    storage.put_if_absent("metadata/00097-cut.metadata.json", content[:100])  # No commit named it.
+    assert orphans(table) == {left: DATA}
+    newer = json.loads(content) | {"format-version": 9}
+    storage.put_if_absent("metadata/00098-newer.metadata.json", json.dumps(newer).encode())
+    with pytest.raises(TableError, match="cannot be understood"):
+        orphans(table)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import re
 from collections.abc import Iterator
 
-from pydantic import ValidationError
-from pyiceberg.io import FileIO
+from pyiceberg.exceptions import ValidationError
+from pyiceberg.io import FileIO, InputFile
 from pyiceberg.serializers import FromInputFile
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
@@ -57,8 +59,23 @@ def _newer(table: Table, storage: ObjectStore) -> Iterator[TableMetadata]:
 
 
 def _read(io: FileIO, path: str) -> TableMetadata | None:
-    """None: it was not written to its end, so no commit named it."""
+    """None: it was not written to its end, so no commit named it. Raises TableError for what is newer than we are."""
+    file = io.new_input(path)
     try:
-        return FromInputFile.table_metadata(io.new_input(path))
-    except (ValidationError, ValueError):
-        return None
+        return FromInputFile.table_metadata(file)
+    except (ValidationError, ValueError) as error:
+        if not _is_whole(file):
+            return None
+        msg = f"The metadata of Iceberg in {path} cannot be understood"
+        todo = "Another engine may write a newer format: use a newer Lading, or remove the file if nothing names it."
+        raise TableError(msg, left="Nothing was deleted.", todo=todo) from error
+
+
+def _is_whole(file: InputFile) -> bool:
+    with file.open() as stream:
+        content = stream.read()
+    try:
+        json.loads(gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content)
+    except (ValueError, EOFError, OSError):
+        return False
+    return True
