@@ -236,7 +236,7 @@ def test_a_place_that_is_written_in_another_way_is_the_same(tmp_path: Path) -> N
     assert orphans(fresh) == {left: DATA}
     remove_orphans(fresh, find_orphans(fresh, older_than=datetime.now(UTC) + timedelta(hours=1)))
     assert ids(rig, rig.reopen("clicks")) == [0, 1, 2]
-    assert table.location != fresh.location
+    assert cast("LakeTable", table).location != fresh.location
 
 
 def test_a_place_with_two_tables_is_left_alone(tmp_path: Path) -> None:
