@@ -36,7 +36,7 @@ check: setup ## Format, lint, types and the rules of the house
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest tests/meta --deselect tests/meta/test_docs.py::test_commands_run
+	$(BIN)/python -m pytest tests/meta
 
 quick: setup ## The tests that need no Java, no broker and no browser, while you work
 	@$(PYTEST) -n 2 --dist loadfile -m quick
@@ -47,8 +47,8 @@ test: setup ## Run the tests, in two lanes at once: those on Spark, and all othe
 test-spark: setup ## The lane on Spark alone
 	@$(PYTEST) -m "not slow" $(ON_SPARK)
 
-test-plain: setup ## The other lane alone
-	@$(PYTEST) -m "not slow" $(ON_SPARK:%=--ignore=%)
+test-plain: setup ## The other lane alone; tests/meta is run by `make check`
+	@$(PYTEST) -m "not slow" $(ON_SPARK:%=--ignore=%) --ignore=tests/meta
 
 audit: setup ## Ask for known vulnerabilities of everything that is locked (needs pip-audit and the network)
 	@$(BIN)/python -m pip_audit --version >/dev/null 2>&1 || { \

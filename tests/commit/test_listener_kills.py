@@ -20,6 +20,7 @@ from lading.model.tally import RowCounts
 from lading.service.runtime.listeners import JobListeners
 from lading.tables.memory import MemoryBills, MemoryTable
 from lading.testing.clock import ManualClock
+from tests.support.examples import examples
 
 IDLE_S = 60.0
 LISTENERS = ("a", "b")
@@ -130,7 +131,7 @@ Event = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(Event, max_size=25))
 def test_whatever_is_killed_all_is_told_after_its_commit_and_nothing_again_once_the_bill_knows(
     events: list[tuple[str, object]],

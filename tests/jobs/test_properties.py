@@ -40,6 +40,7 @@ from lading.jobs.views import render_job
 from lading.model.bill import Head
 from lading.model.codec import decode, encode
 from tests.jobs.story import START, Story, failure, tally
+from tests.support.examples import examples
 
 AT = st.integers(0, 10**6).map(lambda seconds: START + timedelta(seconds=seconds))
 OPEN = -1
@@ -85,7 +86,7 @@ STORIES = st.lists(st.integers(0, 4).flatmap(lambda dice: COMMON if dice else EV
 WINDOWS = st.none() | st.builds(WindowLimits, max_errors=st.integers(0, 5), max_ratio=st.sampled_from([0.1, 1.0]))
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(kind=st.sampled_from(JobKind), window=WINDOWS, events=STORIES)
 def test_no_order_of_events_makes_nonsense(kind: JobKind, window: WindowLimits | None, events: list[Event]) -> None:
     story = Story(kind, window=window)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-import shlex
 from pathlib import Path
 
 import pytest
 from _pytest.mark.structures import ParameterSet
-from typer.testing import CliRunner
 
 import lading
 from lading.cli.main import app
@@ -18,8 +16,6 @@ ROOT = Path(__file__).parent.parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 PYTHON = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\((?!https?://)([^)#]+)\)")
-COMMAND = re.compile(r"^ {4}(lading .+?)(?: +#.*)?$", re.MULTILINE)
-"""Commands in indented blocks. Those that need Spark stand in fences and are run by tests/service."""
 
 
 def examples(pattern: re.Pattern[str]) -> list[ParameterSet]:
@@ -31,13 +27,6 @@ def examples(pattern: re.Pattern[str]) -> list[ParameterSet]:
 def test_python_examples_run(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     exec(compile(code, "example", "exec"), {})
-
-
-@pytest.mark.parametrize("command", examples(COMMAND))
-def test_commands_run(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    result = CliRunner().invoke(app, shlex.split(command)[1:])
-    assert result.exit_code == (1 if "--mutant" in command else 0), result.output
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

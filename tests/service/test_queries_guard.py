@@ -21,6 +21,7 @@ from lading.sql.statements.parts import QualifiedName
 from lading.sql.syntax.parse import parse_statement
 from lading.testing.marked import secret
 from tests.service.conftest import Desk
+from tests.support.examples import examples
 
 PASSWORD = secret("long-enough")
 
@@ -158,7 +159,7 @@ WORDS = st.sampled_from([*"'\"`\\;${}\na )(,", "\\'", "''", "--", "/*", "*/", "r
 TEXTS = st.lists(WORDS, max_size=8).map("".join)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(TEXTS, TEXTS)
 def test_no_text_gets_out_of_its_quotes(content: str, name: str) -> None:
     """Whatever was written in quotes is in quotes for Spark too, whose rules are: \\ takes one, a quote ends."""

@@ -19,7 +19,7 @@ from lading.sql.statements.parts import QualifiedName
 from lading.sql.syntax.parse import parse_statement
 
 SEED = "lading"
-EXAMPLES = int(os.environ.get("LADING_TEST_EXAMPLES", "300"))
+EXAMPLES = int(os.environ.get("LADING_TEST_EXAMPLES", "120"))
 CALLS = (
     'java_method("java.lang.System","exit",1)',
     "reflect('a','b')",

@@ -26,7 +26,7 @@ rollup select sets tablesample union using values varchar where with
 WORDS = frozenset(KEYWORDS.split())
 BEFORE_BRACKETS = WORDS | frozenset(CLAUSES.split())
 NUMBER = re.compile(r"__[svc]\d+|\d+(\.\d*)?(e\d+)?")
-COUNT = max(200, EXAMPLES)
+COUNT = EXAMPLES
 
 
 def outside(text: str) -> str:

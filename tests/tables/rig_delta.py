@@ -149,13 +149,13 @@ def _under(prefix: str, action: dict[str, Any]) -> dict[str, Any]:
 
 
 def delta_local(tmp_path: Path, _s3: S3Server | None) -> DeltaRig:
-    return DeltaRig("delta_local", str(tmp_path / "lake"), S3Access(), race_rounds=RACE_ROUNDS or 100)
+    return DeltaRig("delta_local", str(tmp_path / "lake"), S3Access(), race_rounds=RACE_ROUNDS or 40)
 
 
 def delta_s3(_tmp_path: Path, s3: S3Server | None) -> DeltaRig:
     assert s3 is not None
     # The store of the tests answers one request at a time, so that a round costs forty times a local one.
-    return DeltaRig("delta_s3", f"s3://{s3.make_bucket()}/lake", s3.options, race_rounds=RACE_ROUNDS or 10)
+    return DeltaRig("delta_s3", f"s3://{s3.make_bucket()}/lake", s3.options, race_rounds=RACE_ROUNDS or 5)
 
 
 RIGS = [delta_local, delta_s3]

@@ -179,7 +179,7 @@ def _values(bounds: Mapping[int, bytes] | None, schema: Schema) -> dict[str, Any
 
 
 def iceberg_local(tmp_path: Path, _s3: S3Server | None) -> IcebergRig:
-    return IcebergRig("iceberg_local", tmp_path / "home", "", S3Access(), race_rounds=RACE_ROUNDS or 40)
+    return IcebergRig("iceberg_local", tmp_path / "home", "", S3Access(), race_rounds=RACE_ROUNDS or 15)
 
 
 def iceberg_s3(tmp_path: Path, s3: S3Server | None) -> IcebergRig:

@@ -198,7 +198,7 @@ def _statistics(meta: Any, path: str) -> FileStatistics:
 
 def paimon_local(tmp_path: Path, _s3: S3Server | None) -> PaimonRig:
     skip_without(KIND)
-    return PaimonRig("paimon_local", str(tmp_path / "wh"), S3Access(), race_rounds=RACE_ROUNDS or 25)
+    return PaimonRig("paimon_local", str(tmp_path / "wh"), S3Access(), race_rounds=RACE_ROUNDS or 10)
 
 
 def paimon_s3(_tmp_path: Path, s3: S3Server | None) -> PaimonRig:

@@ -20,6 +20,7 @@ from lading.errors import ConfigError, SourceError, StageError
 from lading.sources.records.parser import RecordParser
 from lading.sources.records.spec import RecordFormat, RecordKind, RegistryAccess
 from tests.sources.records.support import META, bad, block, good, parse, rows_of
+from tests.support.examples import examples
 from tests.support.registry import TestRegistry
 
 CONTEXT = SerializationContext("clicks", MessageField.VALUE)
@@ -217,7 +218,7 @@ def test_no_bytes_stop_the_load(registry: TestRegistry) -> None:
     head = b"\x00" + registry.add("s", record(*kinds)).to_bytes(4)
     parser = RecordParser(spec(registry.url, *(name for name, _ in kinds)), META)
 
-    @settings(max_examples=500, deadline=None)
+    @settings(max_examples=examples(200), deadline=None)
     @given(st.binary(max_size=40))
     def check(payload: bytes) -> None:
         assert len(rows_of(parser, block([head + payload]))) == 1

@@ -20,6 +20,7 @@ from lading.errors import SourceError, StageError
 from lading.sources.records.parser import RecordParser
 from lading.sources.records.spec import RecordFormat, RecordKind, RegistryAccess
 from tests.sources.records.support import META, bad, block, good, parse, rows_of
+from tests.support.examples import examples
 from tests.support.registry import TestRegistry
 
 CONTEXT = SerializationContext("clicks", MessageField.VALUE)
@@ -215,7 +216,7 @@ def test_no_bytes_stop_the_load(registry: TestRegistry, client: SchemaRegistryCl
     head = write(client, file, "Click")[:5]
     parser = RecordParser(spec(registry.url, "f1", "f2", "f3", "f4", "f5", "t"), META)
 
-    @settings(max_examples=500, deadline=None)
+    @settings(max_examples=examples(200), deadline=None)
     @given(st.binary(min_size=1, max_size=30))
     def check(payload: bytes) -> None:
         assert len(rows_of(parser, block([head + payload, head + b"\x00" + payload]))) == 2
