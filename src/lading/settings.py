@@ -88,6 +88,9 @@ class ServiceSettings:
     state_copies: str = _setting(
         "", "A folder on every machine of Spark for copies of state files of tables in S3; none when left out."
     )
+    state_copies_mb: int = _setting(
+        10_240, "How large the copies of one machine may be together; those used longest ago are removed.", least=1
+    )
     listener_commands: str = _setting(
         "",
         "Programs that jobs may run when a partition is done: `name=/path,name=/path`; none when left out.",

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lading.clock import SystemClock
 from lading.model.batch import StateFile
 from lading.pipeline.mapping import BUCKET
 from lading.pipeline.state import partials as partials_module
@@ -138,6 +139,16 @@ def test_partial_aggregates_are_those_of_the_rows(
         assert worth == 0.0 or len(found) == len(groups)
 
     check()
+
+
+def test_rows_far_ahead_of_the_clock_are_in_files_of_their_own(tmp_path: Path) -> None:
+    now = int(SystemClock().now().timestamp()) * 1_000_000
+    days = (-3000, 0, 0, 1.5, 33, 40, 3000)
+    times = [now + int(day * 86_400_000_000) for day in days]
+    files = written(place_at(tmp_path), [("k", *(None for _ in KINDS), time) for time in times])
+    assert [file.of_rows for file in files] == [3, 1, 2, 1]
+    assert all(file.min_us <= times[n] + 2 * SIZE_US for file, n in zip(files, (0, 3, 4, 6), strict=True))
+    assert all(file.max_us >= times[n] for file, n in zip(files, (2, 3, 5, 6), strict=True))
 
 
 def test_only_rows_that_are_asked_for_are_read(tmp_path: Path) -> None:

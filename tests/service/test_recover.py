@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -313,3 +314,26 @@ def test_a_run_that_was_cut_off_is_run_again(desk: Desk, monkeypatch: pytest.Mon
     assert desk.ids() == list(range(20))
     seqs = [entry.seq for entry in desk.lading.store.list_bills(desk.lading.job("j").job_id)]
     assert seqs == list(range(seqs[0], -1, -1))
+
+
+def test_a_job_whose_state_is_gone_says_so_before_it_is_resumed(desk: Desk) -> None:
+    desk.sql("CREATE TABLE t (id BIGINT, at DATETIME) USING delta")
+    desk.sql(
+        "CREATE JOB j PROPERTIES('watermark.column'='at', 'dedup.keys'='id') ON STREAMING DO INSERT INTO t "
+        f'SELECT id, at FROM FILE("uri"="{desk.inbox}/*.csv", "format"="csv_with_names", "column_separator"=",")'
+    )
+    desk.put("a.csv", ["1,2026-01-01 12:00:00"], header="id,at")
+    desk.run()
+    lose_store(desk)
+    assert "state" not in " ".join(found.note for found in recover(desk.lading, dry_run=True))
+    for path in Path(desk.lading.home.warehouse).rglob("state/*"):  # As the daily round does after DROP JOB.
+        path.unlink()
+    told = next(found.note for found in recover(desk.lading) if found.what == "job")
+    desk.sql("USE shop")
+    for text in (told, desk.show("ErrorMsg")):
+        assert re.search(r"Its state is gone \(_lading/.* is missing\).*COMMIT 17.*RESET", text), text
+    desk.sql("ALTER JOB j PROPERTIES('state'='RESET'); RESUME JOB WHERE jobName='j'")
+    desk.put("b.csv", ["1,2026-01-01 12:00:00", "2,2026-01-01 12:00:01"], header="id,at")
+    desk.run()
+    assert desk.ids("t") == [1, 1, 2]
+    assert desk.show("ErrorMsg") == ""

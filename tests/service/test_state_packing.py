@@ -40,6 +40,27 @@ def test_more_than_64_small_files_become_one_with_the_same_rows(tmp_path: Path, 
     assert all((tmp_path / file.path).exists() for file in files)  # Older bills name them.
 
 
+def kept_rows(desk: Desk) -> int:
+    """How many rows the state has, in how many files at most."""
+    state = desk.lading.bills(desk.lading.job("j"), 1)[0].state
+    assert state is not None
+    assert state.files < packing.MOST_FILES
+    return state.rows
+
+
+def test_a_row_far_ahead_of_the_clock_keeps_no_others(desk: Desk) -> None:
+    create(desk, "'watermark.column'='at', 'dedup.keys'='id'")
+    put(desk, "a.csv", "1,2026-01-01 12:00:00", "2,9999-12-31 00:00:00")
+    desk.run()
+    for minute in (1, 2):
+        put(desk, f"b{minute}.csv", f"{minute + 2},2026-01-03 12:0{minute}:00")
+        desk.run()
+    assert kept_rows(desk) == 3
+    put(desk, "c.csv", "2,9999-12-31 00:00:00")
+    desk.run()
+    assert ids(desk) == [1, 2, 3, 4]
+
+
 def test_a_job_whose_files_are_packed_knows_its_keys(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packing, "MOST_FILES", 3)
     create(desk, "'watermark.column'='at', 'watermark.delay'='1 hour', 'dedup.keys'='id'")
@@ -47,9 +68,11 @@ def test_a_job_whose_files_are_packed_knows_its_keys(desk: Desk, monkeypatch: py
         rows = [f"{number},2026-01-01 12:00:0{batch}" for number in range(4 * batch + 4)]
         put(desk, f"{batch}.csv", *rows)
         desk.run()
-        state = desk.lading.bills(desk.lading.job("j"), 1)[0].state
-        assert state is not None
-        assert state.rows == 4 * batch + 4
-        assert state.files < 3
+        assert kept_rows(desk) == 4 * batch + 4
     assert ids(desk) == list(range(12))
+    monkeypatch.setattr(packing, "MOST_FILES", 2)
+    for minute in (1, 2):  # Packed with rows that are kept, those that can match nothing more are not kept with them.
+        put(desk, f"1{minute}.csv", f"{minute},2026-01-03 12:0{minute}:00")
+        desk.run()
+    assert kept_rows(desk) == 2
     assert desk.lading.verify("j").is_clean

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -46,12 +47,17 @@ def test_a_copy_that_is_not_whole_is_not_used_and_a_file_that_is_not_stops_the_j
 ) -> None:
     copies = desk.path / "copies"
     monkeypatch.setenv("LADING_STATE_COPIES", str(copies))
+    monkeypatch.setenv("LADING_STATE_COPIES_MB", "1")
+    copies.mkdir()
+    (old := copies / ("0" * 64)).write_bytes(b"x" * 2**21)
+    os.utime(old, (0, 0))
     desk.restart()
     create_in_s3(desk, s3, form)
     put(desk, "a.csv", "1,2026-01-01 12:00:00", "2,2026-01-01 12:00:10")
     desk.run()
     put(desk, "b.csv", "1,2026-01-01 12:00:20", "3,2026-01-01 12:01:00")
     desk.run()
+    assert not old.exists()  # Copies have no more room than the service gives them.
     whole = {path: path.read_bytes() for path in copies.iterdir()}
     assert whole
     for number, (path, content) in enumerate(whole.items()):  # Cut, or of the same length with other bytes.

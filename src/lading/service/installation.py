@@ -25,6 +25,7 @@ from lading.net.addresses import AddressRules
 from lading.net.resolve import Resolver
 from lading.pipeline.environment import cloud_identity
 from lading.pipeline.pools import pool_of
+from lading.pipeline.state.copies import StateCopies
 from lading.service.catalog.joined import CatalogJoin
 from lading.service.catalog.lost_home import Opening, open_kept
 from lading.service.catalog.tables import TableCatalog
@@ -283,6 +284,11 @@ class Installation:
         database, _, name = record.target.partition(".")
         return self.catalog.open_table(database, name)
 
+    def _state_copies(self) -> StateCopies | None:
+        own = self.settings.service
+        most_bytes = own.state_copies_mb * 1024 * 1024
+        return StateCopies(folder=own.state_copies, most_bytes=most_bytes) if own.state_copies else None
+
     def compile(self, record: JobRecord, *, is_trial: bool = False) -> tuple[Compiled, LakeTable]:
         """A job's parts, from its record. A trial only shows whether they fit."""
         table = self.open_target(record)
@@ -291,7 +297,7 @@ class Installation:
             table=table,
             entry=self.catalog.entry(database, name),
             quarantine=self.home.quarantine(record.job_id),
-            state_copies=self.settings.service.state_copies,
+            state_copies=self._state_copies(),
         )
         load, addresses = self.open_source(record)
         if load.join is not None:

@@ -92,6 +92,8 @@ class _Found:
     record: JobRecord
     bill: Bill
     bills: StoredBills
+    lost_state: str
+    """The first of its state files that is gone; empty when it keeps none, or all of them are there."""
 
 
 def recover(
@@ -255,7 +257,8 @@ def _jobs_at(lading: Lading, place: _Place, sight: TableSight, findings: list[Fi
                 findings.append(Finding(what="job", name=job_id, fate="left out", note=note))
                 continue
             bill = sight.bills.read(job_id, head)
-            yield _Found(record=_record_of(lading, bill, place), bill=bill, bills=sight.bills)
+            lost = sight.bills.missing_state(job_id, bill.state) if bill.state is not None else ""
+            yield _Found(record=_record_of(lading, bill, place, lost), bill=bill, bills=sight.bills, lost_state=lost)
         except LadingError as error:
             findings.append(_failed("job", job_id, error))
 
@@ -267,7 +270,7 @@ def _known(lading: Lading, job_id: JobId) -> JobRecord | None:
         return None
 
 
-def _record_of(lading: Lading, bill: Bill, place: _Place) -> JobRecord:
+def _record_of(lading: Lading, bill: Bill, place: _Place, lost_state: str) -> JobRecord:
     """The record of a job as its newest bill tells of it, paused."""
     statement = _statement_of(bill)
     spec = load_spec(statement)
@@ -293,6 +296,8 @@ def _record_of(lading: Lading, bill: Bill, place: _Place) -> JobRecord:
         f"{RECOVERED}{place.name} as of its commit {bill.seq}. Read its definition first; keys that stood in the "
         "statement are gone, ALTER gives them again. Then RESUME it, or drop it if it was stopped"
     )
+    if lost_state:
+        message += f". {_without_state(lost_state)}"
     return replace(
         record,
         state=JobState.PAUSED,
@@ -305,6 +310,15 @@ def _record_of(lading: Lading, bill: Bill, place: _Place) -> JobRecord:
         window_base=bill.totals.rows,
         last_success_at=bill.billed_at,
         current_offset=kind_of(spec.source.kind).position_text(bill.positions),
+    )
+
+
+def _without_state(lost: str) -> str:
+    """What becomes of a job that was dropped: its state goes after days, and its bills stay."""
+    return (
+        f"Its state is gone ({lost} is missing), so it cannot go on as it is. Before RESUME restore the file and the "
+        "others of its state from a copy of the table's _lading folder; or move the job with ALTER: to a commit whose "
+        'state is still there, PROPERTIES ("state" = "COMMIT 17"), or without any, PROPERTIES ("state" = "RESET")'
     )
 
 
@@ -326,6 +340,8 @@ def _recover_job(lading: Lading, found: _Found, taken: set[object], *, dry_run: 
     notes = [f"{bill.totals.rows.loaded:,} rows loaded, last commit {bill.billed_at:%Y-%m-%d %H:%M}; PAUSED"]
     if references := _references(_statement_of(bill)):
         notes.append(f"it reads secrets from {', '.join(references)}")
+    if found.lost_state:
+        notes.append(_without_state(found.lost_state))
     chain_of_bills, why = _chain(found)
     record = replace(record, created_at=chain_of_bills[-1].planned_at)
     if why:

@@ -23,7 +23,7 @@ from lading.pipeline.state.jobs import FATE, LEFT, NOTHING, TABLE, Merged, Merge
 from lading.pipeline.state.manifests import drop_files, read_manifest, write_manifest
 from lading.pipeline.state.packing import pack
 from lading.pipeline.state.rules import DedupRule, StateStage
-from lading.pipeline.state.selected import Among, Ranked
+from lading.pipeline.state.selected import Among, Ranked, Times
 
 _THERE = -1
 """The place of rows that were there before."""
@@ -42,7 +42,10 @@ class DedupMerger:
     def merge(self, plan: BatchPlan, reports: Sequence[Report], state: StateRef | None) -> StateChange:
         jobs = self._jobs
         before = read_manifest(jobs.place, state, self._shape())
-        live = self._live(before, plan.positions.watermark_us)
+        watermark_us = plan.positions.watermark_us
+        # What is older can match no row that is not late. Files of nothing else go as a whole.
+        forgotten_us = None if watermark_us is None else watermark_us - self._rule.horizon_us
+        live = [file for file in before.files if forgotten_us is None or file.max_us > forgotten_us]
         spool = [Ranked(file=file, rank=report.split) for report in reports for file in report.spool]
         handed_on = sum(ranked.file.rows for ranked in spool)
         merged = self._round(jobs, spool, live, is_last=False) if spool else []
@@ -57,19 +60,14 @@ class DedupMerger:
         if sum(file.rows for file in files) != kept or kept > handed_on:
             msg = f"{handed_on} rows were handed on and {kept} kept, and the files have other rows"
             raise StageError(msg, left="Nothing was committed.", todo="The batch is planned again.")
-        packed = pack(jobs, self._state_schema(), [*live, *new], self._new_token)
+        times = Times(after_us=forgotten_us)
+        packed = pack(jobs, self._state_schema(), [*live, *new], self._new_token, times=times)
         after = StateManifest(shape=before.shape, files=tuple(packed))
         drop_files(jobs.place, [*(ranked.file for ranked in spool), *(file for part in merged for file in part.left)])
         if after == before:
             return StateChange(state=state, files=files, duplicates=handed_on - kept)
         ref = write_manifest(jobs.place, f"{self._new_token():016x}", after, None)
         return StateChange(state=ref, files=files, duplicates=handed_on - kept)
-
-    def _live(self, manifest: StateManifest, watermark_us: int | None) -> list[StateFile]:
-        """Files that may still have a match for a row that is not late. Others go as a whole."""
-        if watermark_us is None:
-            return list(manifest.files)
-        return [file for file in manifest.files if file.max_us > watermark_us - self._rule.horizon_us]
 
     def _shape(self) -> str:
         keys = ", ".join(f"{name} {self._schema.field(name).type}" for name in self._rule.keys)

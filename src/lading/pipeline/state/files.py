@@ -6,12 +6,12 @@ Rows on their way from the reading stage to the merging one are in such files, t
 from __future__ import annotations
 
 import hashlib
-import os
 import secrets
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +23,7 @@ from lading.errors import SourceError
 from lading.model.batch import StateFile
 from lading.model.state import stamp_of
 from lading.pipeline.mapping import BUCKET
+from lading.pipeline.state.copies import StateCopies
 from lading.storage.store import ObjectStore
 
 TIME, ROW = "__time", "__row"
@@ -31,6 +32,7 @@ the place of the row among the others of its file or batch."""
 TARGET_BYTES = 64 * 1024 * 1024
 """A file is closed when it has so much: it is written and read as a whole."""
 _GROUP_ROWS = 256 * 1024
+_DAY_US = 86_400_000_000
 _SPOOL_SUFFIX = ".arrows"
 
 
@@ -41,8 +43,8 @@ class StatePlace:
     open: Callable[[], ObjectStore]
     folder: str
     """Relative to the table."""
-    copies: str = ""
-    """A folder of this machine for copies of files that come from far away. Empty: none are kept."""
+    copies: StateCopies | None = None
+    """On this machine, of files that come from far away. None: none are kept."""
 
 
 class StateWriter:
@@ -57,18 +59,18 @@ class StateWriter:
         self._rows = 0
         self._waiting: list[pa.RecordBatch] = []
         self._waiting_bytes = 0
-        self._waiting_for = 0
+        self._waiting_for: list[pa.ChunkedArray] = []
         self._done: list[StateFile] = []
 
-    def write(self, batch: pa.RecordBatch, *, of_rows: int = 0) -> None:
-        """Take rows in, which may be sums of so many others. In a spool each has its place."""
+    def write(self, batch: pa.RecordBatch, *, of_rows: pa.ChunkedArray | None = None) -> None:
+        """Take rows in, each of which may be a sum of so many others. In a spool each has its place."""
         if self._spools:
             batch = spool_columns(batch)
             places = pa.array(np.arange(self._rows, self._rows + batch.num_rows, dtype=np.int64))
             batch = batch.append_column(ROW, places)
         self._rows += batch.num_rows
         self._waiting.append(batch)
-        self._waiting_for += of_rows
+        self._waiting_for += [] if of_rows is None else [of_rows]
         self._waiting_bytes += batch.nbytes
         if self._waiting_bytes >= TARGET_BYTES:
             self._finish()
@@ -87,7 +89,16 @@ class StateWriter:
         if not self._waiting:
             return
         table = pa.Table.from_batches(self._waiting)
-        of_rows, self._waiting, self._waiting_bytes, self._waiting_for = self._waiting_for, [], 0, 0
+        of_rows = np.concatenate([each.to_numpy() for each in self._waiting_for]) if self._waiting_for else None
+        self._waiting, self._waiting_bytes, self._waiting_for = [], 0, []
+        if self._is_brief:
+            self._put(table, 0)
+            return
+        for places in by_distance(table.column(TIME).to_numpy(), SystemClock().now()):
+            rows = table if len(places) == table.num_rows else table.take(places)
+            self._put(rows, 0 if of_rows is None else int(of_rows[places].sum()))
+
+    def _put(self, table: pa.Table, of_rows: int) -> None:
         content = _spooled(table) if self._is_brief else _kept(table)
         suffix = _SPOOL_SUFFIX if self._is_brief else ".parquet"
         path = f"{self._prefix}-{len(self._done)}-{secrets.token_hex(4)}{suffix}"
@@ -107,6 +118,20 @@ class StateWriter:
         )
 
 
+def by_distance(times: np.ndarray[Any, Any], now: datetime) -> list[np.ndarray[Any, Any]]:
+    """The places of rows whose times are about as far ahead of the clock.
+
+    A file is kept until its latest row is done with. One row of the year 9999 would keep all that are with it: those
+    of 1, 2, 4, … days ahead are in files of their own, and none is kept for more than twice as long as it needs.
+    """
+    now_us = (now - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+    days = (times - now_us) // _DAY_US
+    if days.max() < 1:
+        return [np.arange(len(times))]
+    classes = np.floor(np.log2(np.maximum(days, 0.5)))
+    return [np.flatnonzero(classes == each) for each in np.unique(classes)]
+
+
 def spool_columns(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Columns of a row on its way to the state are called by their places: c0, c1, …, time, bucket."""
     return batch.rename_columns([*(f"c{n}" for n in range(batch.num_columns - 2)), TIME, BUCKET])
@@ -115,8 +140,8 @@ def spool_columns(batch: pa.RecordBatch) -> pa.RecordBatch:
 def read_state_file(place: StatePlace, file: StateFile) -> pa.Table:
     """The rows of a file. Raises SourceError when it is not there or not what was written."""
     # What is read once, and soon, is not worth a copy.
-    is_copied = place.copies and not file.path.endswith(_SPOOL_SUFFIX)
-    content = _copied(place, file) if is_copied else place.open().get(file.path)
+    copies = None if file.path.endswith(_SPOOL_SUFFIX) else place.copies
+    content = place.open().get(file.path) if copies is None else _copied(place, copies, file)
     if content is None or not _is_whole(content, file):
         what = "is gone" if content is None else "is not what was written: somebody cut or changed it"
         msg = f"The state file {file.path} {what}"
@@ -151,24 +176,12 @@ def _is_whole(content: bytes, file: StateFile) -> bool:
     return len(content) == file.size_bytes and hashlib.sha256(content).hexdigest() == file.digest
 
 
-def _copied(place: StatePlace, file: StateFile) -> bytes | None:
-    """From the copy on this machine, or from the storage, of which a copy is kept.
-
-    A copy counts only when it is whole: its name, its size and its content are those that the manifest says. It is
-    written under another name first. Dies while it is written: that name is read by nobody. Dies after: it is whole,
-    and used again.
-    """
-    path = Path(place.copies) / file.digest
-    with suppress(OSError):
-        content = path.read_bytes()
-        if _is_whole(content, file):
-            return content
+def _copied(place: StatePlace, copies: StateCopies, file: StateFile) -> bytes | None:
+    """From the copy on this machine, or from the storage, of which a copy is kept."""
+    copy = copies.find(file.digest)
+    if copy is not None and _is_whole(copy, file):
+        return copy
     found = place.open().get(file.path)
     if found is not None and _is_whole(found, file):
-        draft = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}.draft")
-        with suppress(OSError):  # A full disk must not stop a batch.
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            draft.touch(mode=0o600)
-            draft.write_bytes(found)
-            draft.replace(path)
+        copies.keep(file.digest, found)
     return found

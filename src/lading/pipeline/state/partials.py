@@ -81,10 +81,9 @@ class PartialsWriter:
         self._waiting, self._waiting_bytes = [], 0
         summed = added_up(each_row(rows, self._partials), self._partials)
         ends = pc.add(summed.column(START), pa.scalar(self._partials.size_us, pa.int64()))
-        of_rows = pc.sum(summed.column(_ROWS)).as_py()
         columns = [ends if name == TIME else summed.column(name) for name in self._partials.schema.names]
         whole = pa.table(columns, names=self._partials.schema.names).cast(self._partials.schema)
-        self._files.write(whole.combine_chunks().to_batches()[0], of_rows=of_rows)
+        self._files.write(whole.combine_chunks().to_batches()[0], of_rows=summed.column(_ROWS))
 
 
 def each_row(rows: pa.Table, partials: Partials) -> pa.Table:

@@ -17,6 +17,7 @@ from lading.net.addresses import AddressRules
 from lading.pipeline.mapping import RowMapping
 from lading.pipeline.quarantine import QuarantineFile
 from lading.pipeline.stager import Stage
+from lading.pipeline.state.copies import StateCopies
 from lading.pipeline.state.files import StatePlace
 from lading.pipeline.state.rules import StateRule
 from lading.pipeline.tasks import TaskTools
@@ -50,8 +51,8 @@ class Target:
     table: LakeTable
     entry: TableEntry
     quarantine: str
-    state_copies: str = ""
-    """Where executors keep copies of state files that are far away. Empty: nowhere."""
+    state_copies: StateCopies | None = None
+    """Where executors keep copies of state files that are far away. None: nowhere."""
     joined: JoinSource | None = None
     """The table that rows are joined with."""
 
@@ -172,7 +173,7 @@ def _stage(load: LoadSpec, kind: SourceKind, opened: OpenSource, target: Target,
     place = StatePlace(
         open=partial(open_store, spec.location, spec.options),
         folder=folder,
-        copies=target.state_copies if is_s3_uri(spec.location) else "",
+        copies=target.state_copies if is_s3_uri(spec.location) else None,
     )
     return with_state(stage, rule, schema, place)
 
