@@ -72,7 +72,8 @@ def window_rule(
     if window.is_session:
         what = f"sessions with gaps of {window.size_us} microseconds over {window.time}"
     return WindowRule(
-        shape=f"{what}, keys {window.keys}, inputs {window.inputs}, aggregates {shown}, types {types}",
+        shape=f"{what}, keys {window.keys}, inputs {window.inputs}, aggregates {shown}, types {types}, "
+        f"kept as {[part.type for part in parts]}",
         size_us=window.size_us,
         slide_us=window.slide_us,
         is_session=window.is_session,
