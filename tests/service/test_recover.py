@@ -325,13 +325,16 @@ def test_a_job_whose_state_is_gone_says_so_before_it_is_resumed(desk: Desk) -> N
     desk.put("a.csv", ["1,2026-01-01 12:00:00"], header="id,at")
     desk.run()
     lose_store(desk)
-    assert "state" not in " ".join(found.note for found in recover(desk.lading, dry_run=True))
+    assert "Its state is gone" not in " ".join(found.note for found in recover(desk.lading, dry_run=True))
+    for path in Path(desk.lading.home.warehouse).rglob("state/*"):
+        path.write_bytes(b"cut")
+    assert "is missing or damaged" in " ".join(found.note for found in recover(desk.lading, dry_run=True))
     for path in Path(desk.lading.home.warehouse).rglob("state/*"):  # As the daily round does after DROP JOB.
         path.unlink()
     told = next(found.note for found in recover(desk.lading) if found.what == "job")
     desk.sql("USE shop")
     for text in (told, desk.show("ErrorMsg")):
-        assert re.search(r"Its state is gone \(_lading/.* is missing\).*COMMIT 17.*RESET", text), text
+        assert re.search(r"Its state is gone \(_lading/.* is missing or damaged\).*COMMIT 17.*RESET", text), text
     desk.sql("ALTER JOB j PROPERTIES('state'='RESET'); RESUME JOB WHERE jobName='j'")
     desk.put("b.csv", ["1,2026-01-01 12:00:00", "2,2026-01-01 12:00:01"], header="id,at")
     desk.run()

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from lading.errors import ConfigError, HeadLostError, JobNotFoundError, LadingError
+from lading.errors import ConfigError, HeadLostError, JobNotFoundError, LadingError, RecordError
 from lading.ids import JobId
 from lading.jobs.events import Created
 from lading.jobs.reasons import RECOVERED, Reason, ReasonCode
@@ -257,7 +257,7 @@ def _jobs_at(lading: Lading, place: _Place, sight: TableSight, findings: list[Fi
                 findings.append(Finding(what="job", name=job_id, fate="left out", note=note))
                 continue
             bill = sight.bills.read(job_id, head)
-            lost = sight.bills.missing_state(job_id, bill.state) if bill.state is not None else ""
+            lost = _lost_state(sight.bills, bill)
             yield _Found(record=_record_of(lading, bill, place, lost), bill=bill, bills=sight.bills, lost_state=lost)
         except LadingError as error:
             findings.append(_failed("job", job_id, error))
@@ -313,12 +313,20 @@ def _record_of(lading: Lading, bill: Bill, place: _Place, lost_state: str) -> Jo
     )
 
 
+def _lost_state(bills: StoredBills, bill: Bill) -> str:
+    try:
+        return bills.missing_state(bill.job_id, bill.state) if bill.state is not None else ""
+    except RecordError:  # Its manifest is there, and cut.
+        return bill.state.manifest if bill.state is not None else ""
+
+
 def _without_state(lost: str) -> str:
     """What becomes of a job that was dropped: its state goes after days, and its bills stay."""
     return (
-        f"Its state is gone ({lost} is missing), so it cannot go on as it is. Before RESUME restore the file and the "
-        "others of its state from a copy of the table's _lading folder; or move the job with ALTER: to a commit whose "
-        'state is still there, PROPERTIES ("state" = "COMMIT 17"), or without any, PROPERTIES ("state" = "RESET")'
+        f"Its state is gone ({lost} is missing or damaged), so it cannot go on as it is. Before RESUME restore it and "
+        "the other files of its state from a copy of the table's _lading folder; or move the job with ALTER: to a "
+        'commit whose state is still there, PROPERTIES ("state" = "COMMIT 17"), or without any, PROPERTIES ("state" = '
+        '"RESET")'
     )
 
 
