@@ -1,6 +1,6 @@
 """Queries run in a process of their own: they have limits, and whatever one does, loads go on.
 
-One query process serves all tests here; some of them end it, and the next query starts another.
+One query process and one home serve all tests here; some of them end the process, and the next query starts another.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from lading.mysql.server import MysqlServer
 from lading.service.home import Home
 from lading.service.limits.cancellation import CancelToken
 from lading.service.security.mysql_users import MysqlUsers
+from lading.service.spark_queries import asking
 from lading.service.spark_queries import process as process_module
 from lading.service.spark_queries.asking import Queries
 from lading.service.spark_queries.limits import MIB, QueryLimits, parse_limits
@@ -53,9 +54,10 @@ def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[QueryProcess]:
     made.close()
 
 
-@pytest.fixture
-def shop(desk: Desk, process: QueryProcess) -> Iterator[Desk]:
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession, process: QueryProcess) -> Iterator[Desk]:
     """Ten rows; loads run in the Spark of the tests, and queries in the process."""
+    desk = Desk(tmp_path_factory.mktemp("shop"), spark)
     own = desk.lading.queries
     desk.lading.queries = Queries(process, QueryLimits(), SystemClock())
     desk.table()
@@ -66,6 +68,7 @@ def shop(desk: Desk, process: QueryProcess) -> Iterator[Desk]:
     desk.sql("GRANT SELECT ON shop.orders TO bob")
     yield desk
     desk.lading.queries = own  # The process outlives this home.
+    desk.lading.close()
 
 
 @pytest.fixture
@@ -168,8 +171,8 @@ def test_values_come_through_as_they_are(shop: Desk) -> None:
 def test_an_answer_of_300_mb_comes_whole(connect: Connect) -> None:
     """With the limits that a service has when nobody sets them."""
     with closing(connect().cursor(SSCursor)) as cursor:
-        many = "SELECT explode(sequence(1, 3000)) AS n, id FROM orders"
-        cursor.execute(f"SELECT n, repeat('x', 10000) FROM ({many}) m")
+        many = "SELECT explode(sequence(1, 300)) AS n, id FROM orders"
+        cursor.execute(f"SELECT n, repeat('x', 100000) FROM ({many}) m")
         assert sum(len(text) for _, text in cursor) == 300_000_000
 
 
@@ -203,7 +206,10 @@ def test_spark_is_not_for_users_who_read_no_table(connect: Connect) -> None:
     assert rows(users["bob"], "SELECT upper('a') FROM orders LIMIT 1") == [("A",)]
 
 
-def test_a_query_takes_no_longer_than_it_may(connect: Connect, process: QueryProcess) -> None:
+def test_a_query_takes_no_longer_than_it_may(
+    connect: Connect, process: QueryProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asking, "LET_GO_WITHIN_S", 1.0)
     bob, other = connect(), connect()
     assert rows(bob, "SELECT @@query_timeout") == [(300,)]
     assert rows(bob, "SELECT count(*) FROM orders") == [(10,)]
@@ -216,20 +222,30 @@ def test_a_query_takes_no_longer_than_it_may(connect: Connect, process: QueryPro
     second = pid_of(process)
     assert second != first
 
-    asking = Asking(process, other, ENDLESS)
+    query = Asking(process, other, ENDLESS)
     rows(bob, f"KILL QUERY {other.thread_id()}")
-    assert asking.told()[0] == 1317
+    assert query.told()[0] == 1317
     wait_until(lambda: not is_there(second))
+    assert rows(bob, "SELECT count(*) FROM orders") == [(10,)]
+
+
+def test_a_query_process_that_is_killed_is_told_and_replaced(connect: Connect, process: QueryProcess) -> None:
+    bob, other = connect(), connect()
+    rows(bob, "SELECT count(*) FROM orders")
+    query = Asking(process, other, ENDLESS)
+    os.kill(pid_of(process), signal.SIGKILL)
+    assert "killed by signal 9" in query.told()[1]
     assert rows(bob, "SELECT count(*) FROM orders") == [(10,)]
 
 
 def test_a_query_without_memory_ends_no_load(
     shop: Desk, connect: Connect, process: QueryProcess, spark: SparkSession
 ) -> None:
+    """The last one with the shop: it loads ten rows more."""
     java = spark.sparkContext._gateway.proc.pid  # type: ignore[union-attr]
     bob, victim = connect(), connect()
     rows(victim, "SELECT count(*) FROM orders")
-    asking = Asking(process, victim, ENDLESS)
+    query = Asking(process, victim, ENDLESS)
     shop.put_orders("b.csv", 10, 10)
     loading = threading.Thread(target=shop.run)
     loading.start()
@@ -237,18 +253,9 @@ def test_a_query_without_memory_ends_no_load(
     assert (code, "The query ran out of memory" in said) == (1041, True), said
     loading.join(240)
     assert shop.ids() == list(range(20))
-    assert "another query" in asking.told()[1]
+    assert "another query" in query.told()[1]
     assert spark.sparkContext._gateway.proc.pid == java  # type: ignore[union-attr]
     assert rows(bob, "SELECT count(*) FROM orders") == [(20,)]
-
-
-def test_a_query_process_that_is_killed_is_told_and_replaced(connect: Connect, process: QueryProcess) -> None:
-    bob, other = connect(), connect()
-    rows(bob, "SELECT count(*) FROM orders")
-    asking = Asking(process, other, ENDLESS)
-    os.kill(pid_of(process), signal.SIGKILL)
-    assert "killed by signal 9" in asking.told()[1]
-    assert rows(bob, "SELECT count(*) FROM orders") == [(10,)]
 
 
 DYING = """

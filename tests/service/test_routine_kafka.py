@@ -12,6 +12,7 @@ import pytest
 from confluent_kafka import Producer, TopicPartition
 
 from lading.errors import LadingError
+from lading.sources.kafka.source import KafkaSource
 from tests.service.conftest import Desk
 from tests.support.kafka_broker import KafkaBroker
 from tests.support.kafka_topics import Topics
@@ -345,7 +346,10 @@ def test_avro_with_a_schema_registry(topic: Topic) -> None:
         assert topic.show("Statistic")["errorRows"] == 1
 
 
-def test_a_broker_that_is_down_at_create_is_told_and_nothing_is_made(topic: Topic) -> None:
+def test_a_broker_that_is_down_at_create_is_told_and_nothing_is_made(
+    topic: Topic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(KafkaSource.__init__, "__kwdefaults__", {"timeout_s": 1.0})
     with pytest.raises(LadingError, match=r"127\.0\.0\.1:9 did not"):
         topic.desk.sql('CREATE ROUTINE LOAD j ON t FROM KAFKA("kafka_broker_list"="127.0.0.1:9", "kafka_topic"="t")')
     assert topic.desk.sql("SHOW ALL ROUTINE LOAD") == []

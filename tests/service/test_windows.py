@@ -105,7 +105,7 @@ def test_counts_per_minute_are_those_of_the_whole_input(desk: Desk) -> None:
     )
     expected = loaded_story(
         desk,
-        story(1, 5, 40),
+        story(1, 3, 40),
         "SELECT date_trunc('minute', happened::TIMESTAMP), city, count(*), sum(amount::DECIMAL(10,2)), "
         "min(amount::DOUBLE), avg(amount::DOUBLE), stddev_pop(amount::DOUBLE) FROM rows GROUP BY ALL",
     )
@@ -113,7 +113,7 @@ def test_counts_per_minute_are_those_of_the_whole_input(desk: Desk) -> None:
     assert [row[:5] for row in got] == [row[:5] for row in expected]
     assert [row[5:] for row in got] == [pytest.approx(row[5:]) for row in expected]
     bill = desk.lading.bills(desk.lading.job("j"), 1)[0]
-    assert (bill.totals.rows.loaded, bill.totals.written) == (201, len(expected))
+    assert (bill.totals.rows.loaded, bill.totals.written) == (121, len(expected))
     assert bill.state is not None
     assert bill.state.rows == 1
     plan = {str(what): str(how) for what, how in desk.sql("EXPLAIN JOB j")}
@@ -156,7 +156,7 @@ def test_windows_that_overlap_and_other_aggregates(desk: Desk) -> None:
     )
     expected = loaded_story(
         desk,
-        story(2, 4, 25),
+        story(2, 3, 25),
         """SELECT start, start + INTERVAL 2 MINUTE, count(*), max_by(city, amount::DOUBLE), arg_min(amount, happened),
                   count(DISTINCT city), bool_or(amount::DOUBLE > 99.5)
            FROM (SELECT *, unnest([date_trunc('minute', happened::TIMESTAMP) - INTERVAL 1 MINUTE,
@@ -215,7 +215,8 @@ def test_every_other_aggregate_is_that_of_the_whole_input(desk: Desk) -> None:
     ("form", "steps"),
     [
         ("delta", IN_BATCHES),
-        ("iceberg", ("merge.before", "merge.after", "commit.after")),
+        # Those of Iceberg in test_watermarks.py run for every change.
+        pytest.param("iceberg", ("merge.before", "merge.after", "commit.after"), marks=pytest.mark.slow),
         ("paimon", ("merge.after", "commit.after")),
     ],
 )
