@@ -39,7 +39,7 @@ check: setup ## Format, lint, types and the rules of the house
 	$(BIN)/python -m pytest tests/meta
 
 quick: setup ## The tests that need no Java, no broker and no browser, while you work
-	@$(PYTEST) -n 2 --dist loadfile -m quick
+	@$(PYTEST) -n 2 --dist loadfile -m quick --ignore=tests/proof --ignore=tests/crash
 
 test: setup ## Run the tests, in two lanes at once: those on Spark, and all others
 	@$(MAKE) --no-print-directory --keep-going -j2 test-spark test-plain
