@@ -13,11 +13,13 @@ from hypothesis import strategies as st
 from lading.commit.listening import MOST_DONE, MOST_NOTICES, MOST_OPEN, Moment, advance_listening
 from lading.commit.next_bill import Stamp, draft_edit, draft_opening, draft_restart, draft_takeover
 from lading.commit.partitions import ends_us, partition_name, python_form
+from lading.commit.telling import Teller
 from lading.ids import Incarnation, Token, new_job_id
 from lading.model.batch import StagedFile
 from lading.model.job import Job
 from lading.model.notices import Listening, ListenRule, PartitionField, PartitionTime
 from lading.model.positions import PartitionState, Positions
+from lading.model.state import StateRef
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 FIELDS = (PartitionField(name="p"),)
@@ -155,3 +157,26 @@ def test_moves_keep_what_is_told_and_an_accepted_rollback_goes_back_with_the_tab
     assert draft_edit(job, newer, newer.positions, stamp, reason="").listening == newer.listening
     assert draft_restart(job, older, newer, newer, 5, stamp, reason="").listening == older.listening
     assert draft_restart(job, None, newer, newer, 5, stamp, reason="").listening is None
+
+
+def test_no_partition_is_done_while_results_for_it_wait() -> None:
+    time = PartitionTime(pattern="$p", form="%Y-%m-%d", interval_us=86_400 * US)
+    rule = replace(RULE, idle_s=0.0, time=time, hold_us=0)
+    job = Job(job_id=new_job_id(), name="j", listening=rule)
+    stamp = Stamp(token=Token(1), incarnation=Incarnation("i"), planned_at=AT, billed_at=AT)
+    passed = int(datetime(2026, 1, 3, tzinfo=UTC).timestamp()) * US
+    positions = Positions(partitions={"s": PartitionState(at="0")}, watermark_us=passed)
+    kept = StateRef(manifest="m", digest="d", files=1, rows=1, size_bytes=1, next_us=passed - US)
+    opened = replace(
+        draft_opening(job, positions, stamp), state=kept, listening=after(rule, None, 1, file("2026-01-01"))
+    )
+    teller, later = Teller(rule, None), AT + timedelta(hours=1)
+    # A source whose columns are not known, for example: nothing is merged, and listeners are asked all the same.
+    assert not teller.is_news(opened, later)
+    waiting = teller.listening(opened, (), later, positions, is_written=False)
+    assert waiting is not None
+    assert (waiting.notices, list(waiting.open)) == ((), ["p=2026-01-01"])
+    told = teller.listening(opened, (), later, positions, is_written=True)
+    assert told is not None
+    assert len(told.notices) == 2
+    assert teller.is_news(replace(opened, state=replace(kept, next_us=passed + US)), later)

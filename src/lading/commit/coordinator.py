@@ -37,7 +37,7 @@ from lading.commit.protocols import Bills, Follower, Joins, Listeners, Merger, P
 from lading.commit.rollback import check_accounts_for, check_not_rolled_back, rolled_back
 from lading.commit.settle import commit_and_settle, fenced
 from lading.commit.steps import Steps
-from lading.commit.telling import Teller
+from lading.commit.telling import Teller, has_due_state
 from lading.commit.unchanged import check_unchanged
 from lading.commit.watermark import advance_watermark, latest_time
 from lading.errors import BudgetError, HeadLostError, JobStateError, RolledBackError, StageError
@@ -276,7 +276,8 @@ class Coordinator:
         stamp = self._stamp(planned_at)
 
         def listening(files: Sequence[StagedFile]) -> Listening | None:
-            return self.teller.listening(base, files, stamp.billed_at, positions)
+            is_written = change is not None or not has_due_state(base)
+            return self.teller.listening(base, files, stamp.billed_at, positions, is_written=is_written)
 
         return draft_load(self.job, base, plan, reports, positions, stamp, change, listening)
 
@@ -384,12 +385,6 @@ class Coordinator:
             except HeadLostError:
                 break  # Bills older than the retention are gone; the totals of the oldest one left stand for them.
         return missed[::-1]
-
-
-def has_due_state(base: Bill) -> bool:
-    """Whether the watermark has reached something that the job keeps: a window closes, also when nothing is read."""
-    state, watermark = base.state, base.positions.watermark_us
-    return state is not None and state.next_us is not None and watermark is not None and state.next_us <= watermark
 
 
 def has_moved(base: Bill, bill: Bill) -> bool:

@@ -14,6 +14,12 @@ from lading.model.notices import Listening, ListeningSummary, ListenRule, Notice
 from lading.model.positions import Positions
 
 
+def has_due_state(base: Bill) -> bool:
+    """Whether the watermark has reached something that the job keeps: a window closes, also when nothing is read."""
+    state, watermark = base.state, base.positions.watermark_us
+    return state is not None and state.next_us is not None and watermark is not None and state.next_us <= watermark
+
+
 class Teller:
     """The only state is what listeners have taken and the newest bill still calls pending.
 
@@ -38,12 +44,17 @@ class Teller:
         return replace(known, failures=self._listeners.failures if self._listeners is not None else ())
 
     def listening(
-        self, base: Bill, files: Sequence[StagedFile], at: datetime, positions: Positions
+        self, base: Bill, files: Sequence[StagedFile], at: datetime, positions: Positions, *, is_written: bool
     ) -> Listening | None:
-        """What the bill after `base` says, when its commit has these files and positions."""
+        """What the bill after `base` says, when its commit has these files and positions.
+
+        `is_written`: the commit has all results that the watermark of `base` lets go. Otherwise no partition is done
+        by the watermark: results for it may be among those.
+        """
         hold = self._rule.hold_us if self._rule is not None else None
         # Results are written by the batch after the bill whose watermark lets them go.
         mark = positions.watermark_us if hold is None else base.positions.watermark_us
+        mark = mark if is_written else None
         partitions = positions.partitions.values()
         moment = Moment(
             seq=base.seq + 1,
@@ -56,7 +67,8 @@ class Teller:
 
     def is_news(self, base: Bill, now: datetime) -> bool:
         """Whether partitions are done, or listeners have answered, so that a commit without rows says it."""
-        return self.listening(base, (), now, base.positions) != base.listening
+        after = self.listening(base, (), now, base.positions, is_written=not has_due_state(base))
+        return after != base.listening
 
     def is_due(self, base: Bill, now: datetime) -> bool:
         """Whether a batch would tell somebody something, also when there is nothing to read."""

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from lading.clock import Clock
-from lading.commit.coordinator import has_due_state
+from lading.commit.telling import has_due_state
 from lading.errors import LadingError
 from lading.jobs.record import JobRecord
 from lading.model.bill import Bill
