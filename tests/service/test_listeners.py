@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from lading.failpoints import arm, disarm_all
@@ -152,7 +153,7 @@ def test_rows_for_a_partition_that_is_over_are_counted_and_it_is_marked_again(cl
     desk.create_job(
         "'watermark.column'='at', 'partition.mark_done_mode'='watermark', 'partition.time_interval'='1 day', "
         "'partition.timestamp_formatter'='yyyy-MM-dd', 'partition.time_zone'='Europe/Berlin', "
-        "'listener.mark.type'='success_file'"
+        "'listener.mark.type'='success_file', 'listener.tag.type'='tag'"
     )
     desk.load("a.csv", "1,2026-01-01,2026-01-01 22:00:00", "2,soon,2026-01-01 22:00:00")
     assert (desk.marks(), desk.statistic()["partitionsNotFollowed"]) == ({}, 1)
@@ -161,6 +162,10 @@ def test_rows_for_a_partition_that_is_over_are_counted_and_it_is_marked_again(cl
     desk.load("c.csv", "4,2026-01-01,2026-01-02 12:00:00", "5,2026-01-01,2026-01-02 12:00:00")
     told = desk.marks()["dt=2026-01-01"]
     assert (told["rows"], told["again"], desk.statistic()["rowsAfterDone"]) == (2, True, 2)
+    table = DeltaTable(desk.lading.catalog.open_table("shop", "t").location)
+    said = json.loads(table.metadata().configuration["lading.done.j"] or "{}")
+    assert sorted(table.protocol().writer_features or []) == ["timestampNtz"]  # For the tag nothing is asked of others.
+    assert {name: each["seq"] for name, each in said.items()} == {"dt=2026-01-01": told["seq"]}
 
 
 def test_partitions_of_results_wait_for_the_last_window(clocked: ClockedDesk) -> None:

@@ -309,6 +309,15 @@ def test_late_rows_are_shown_with_the_bad_ones(desk: Desk) -> None:
     assert "late: event time 2026-01-01 11:00:00.000000 is before the watermark 2026-01-01 12:00:00.000000" in str(row)
 
 
+def test_late_rows_can_be_dropped_and_are_counted(desk: Desk) -> None:
+    create(desk, "'watermark.column'='at', 'watermark.late_rows'='DROP'")
+    put(desk, "a.csv", "1,2026-01-01 12:00:00")
+    desk.run()
+    put(desk, "b.csv", "2,2026-01-01 11:00:00", "3,2026-01-01 13:00:00")
+    desk.run()
+    assert (ids(desk), statistic(desk)["lateRows"], desk.sql("SHOW LOAD ERRORS FOR j")) == ([1, 3], 1, [])
+
+
 def test_a_time_without_a_date_is_no_event_time(desk: Desk) -> None:
     desk.sql("CREATE TABLE t (id BIGINT) USING delta")
     put(desk, "a.csv", "1,12:00", "2,2026-01-01 12:00:00")

@@ -16,6 +16,7 @@ import pytest
 from lading.commit.steps import STEP_NAMES
 from lading.errors import NotSupportedError, SqlError
 from lading.failpoints import arm, disarm_all
+from lading.pipeline.state import packing
 from lading.tables.registry import kind_of
 from tests.service.conftest import Desk
 from tests.tables.optional import skip_without
@@ -167,17 +168,20 @@ def test_windows_that_overlap_and_other_aggregates(desk: Desk) -> None:
     assert [(*row[:4], *row[5:]) for row in rows_of(desk)] == [(*row[:4], *row[5:]) for row in expected]
 
 
-def test_every_other_aggregate_is_that_of_the_whole_input(desk: Desk) -> None:
+def test_every_other_aggregate_is_that_of_the_whole_input(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packing, "MOST_FILES", 2)  # What is merged at the end was merged before.
     number = "cast(amount AS DOUBLE)"
     create(
         desk,
         "begun DATETIME, city STRING, half DOUBLE, most DOUBLE, "
         "cities STRING, few STRING, amounts STRING, worst STRING, best STRING, "
-        "low DOUBLE, v DOUBLE, vs DOUBLE, ss DOUBLE, every BOOLEAN, some BOOLEAN, any STRING, newest STRING",
+        "low DOUBLE, v DOUBLE, vs DOUBLE, ss DOUBLE, every BOOLEAN, some BOOLEAN, any STRING, newest STRING, "
+        "oldest STRING, kinds BIGINT",
         f"window_start, city, approx_percentile({number}, 0.5), percentile_approx({number}, 0.99), collect_set(city), "
         f"collect_set(cast(amount AS DECIMAL(10,2)), 3), collect_list({number}, 5), min_by(at, {number}), "
         f"max_by(at, {number}), min({number}), variance({number}), var_samp({number}), stddev_samp({number}), "
-        f"bool_and({number} > 0), bool_or({number} > 1000), any_value(city), last(at)",
+        f"bool_and({number} > 0), bool_or({number} > 1000), any_value(city), last(at), first(at), "
+        "approx_count_distinct(amount)",
         "GROUP BY window(at, '1 hour'), city",
     )
     files = story(4, 3, 400)
@@ -188,10 +192,10 @@ def test_every_other_aggregate_is_that_of_the_whole_input(desk: Desk) -> None:
         """SELECT city, to_json(list_distinct([city])), to_json(list(DISTINCT amount::DECIMAL(10,2) ORDER BY
                   amount::DECIMAL(10,2))[1:3]), min_by(happened, amount::DOUBLE), max_by(happened, amount::DOUBLE),
                   min(amount::DOUBLE), var_pop(amount::DOUBLE), var_samp(amount::DOUBLE), stddev_samp(amount::DOUBLE),
-                  true, false, city, max(happened) FROM rows GROUP BY city""",
+                  true, false, city, max(happened), min(happened) FROM rows GROUP BY city""",
     )
     got = [row[1:] for row in rows_of(desk) if row[0].hour == 12]
-    exact = [(row[0], *row[3:5], *row[6:]) for row in got]
+    exact = [(row[0], *row[3:5], *row[6:17]) for row in got]
     for mine, theirs in zip(exact, expected, strict=True):
         assert mine[0] == theirs[0]
         assert [json.loads(each) for each in mine[1:3]] == [json.loads(each) for each in theirs[1:3]]
@@ -209,6 +213,13 @@ def test_every_other_aggregate_is_that_of_the_whole_input(desk: Desk) -> None:
         allowed = {float(e.split(",")[2]) for e in inputs if e.split(",")[1] == row[0] and e[:19] <= earliest[:19]}
         assert len(listed) == 5
         assert set(listed) <= allowed
+        since = [
+            min(e[:19] for e in inputs if e.split(",")[1] == row[0] and float(e.split(",")[2]) == v) for v in listed
+        ]
+        assert since == sorted(since)
+        assert row[17] == pytest.approx(len(set(values)), rel=0.05)
+    states = [bill.state for bill in desk.lading.bills(desk.lading.job("j"), 10)]
+    assert max(state.files for state in states if state is not None) <= 2
 
 
 @pytest.mark.parametrize(

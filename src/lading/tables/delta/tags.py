@@ -9,14 +9,19 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from deltalake import PostCommitHookProperties
+from deltalake import DeltaTable
 
+from lading import __version__
+from lading.clock import SystemClock
+from lading.errors import TableError
 from lading.model.s3_access import S3Access
 from lading.storage.store import ObjectStore
 from lading.tables.base import DoneTag
-from lading.tables.delta.library import load_table, translated
+from lading.tables.delta.actions import entry_key
+from lading.tables.delta.library import load_table
 
 MOST = 100
+MAX_REBASES = 20
 
 
 def property_name(job_name: str) -> str:
@@ -29,25 +34,47 @@ def set_property(storage: ObjectStore, options: S3Access, done: DoneTag) -> None
 
     Dies in here: the property is set or not. The same again changes nothing.
     """
-    table, name = load_table(storage, options), property_name(done.job_name)
-    known: dict[str, Mapping[str, object]] = json.loads(table.metadata().configuration.get(name) or "{}")
-    if _is_said(known.get(done.partition), done):
-        return
-    known.pop(done.partition, None)
-    known[done.partition] = {
-        "job_id": done.job_id,
-        "seq": done.seq,
-        "version": table.version(),
-        "done_at": done.at.isoformat(),
+    name = property_name(done.job_name)
+    for _ in range(MAX_REBASES):
+        table = load_table(storage, options)
+        known: dict[str, Mapping[str, object]] = json.loads(table.metadata().configuration.get(name) or "{}")
+        if _is_said(known.get(done.partition), done):
+            return
+        known.pop(done.partition, None)
+        known[done.partition] = {
+            "job_id": done.job_id,
+            "seq": done.seq,
+            "version": table.version(),
+            "done_at": done.at.isoformat(),
+        }
+        value = json.dumps(dict(list(known.items())[-MOST:]))
+        # delta-rs would also ask for features that the table does not use, and nobody could append to it any more.
+        if storage.put_if_absent(entry_key(table.version() + 1), _entry(table, name, value)):
+            return
+    msg = f"The property {name} of {storage.uri} was not set: other writers were faster {MAX_REBASES} times"
+    raise TableError(msg, left="The table is as it was.", todo="It is tried again.")
+
+
+def _entry(table: DeltaTable, name: str, value: str) -> bytes:
+    """The log entry that sets one property and leaves everything else as it is."""
+    known = table.metadata()
+    told = {
+        "timestamp": int(SystemClock().now().timestamp() * 1000),
+        "operation": "SET TBLPROPERTIES",
+        "operationParameters": {"properties": json.dumps({name: value})},
+        "engineInfo": f"lading/{__version__}",
     }
-    newest = dict(list(known.items())[-MOST:])
-    with translated(storage):
-        table.alter.set_table_properties(
-            {name: json.dumps(newest)},
-            raise_if_not_exists=False,
-            # Checkpoints and the history of the log are looked after elsewhere, by rules of Lading's own.
-            post_commithook_properties=PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False),
-        )
+    metadata = {
+        "id": str(known.id),
+        "name": known.name,
+        "description": known.description,
+        "format": {"provider": "parquet", "options": {}},
+        "schemaString": table.schema().to_json(),
+        "partitionColumns": list(known.partition_columns),
+        "createdTime": known.created_time,
+        "configuration": {**known.configuration, name: value},
+    }
+    return "".join(json.dumps(each) + "\n" for each in ({"commitInfo": told}, {"metaData": metadata})).encode()
 
 
 def _is_said(known: Mapping[str, object] | None, done: DoneTag) -> bool:
