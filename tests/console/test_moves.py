@@ -191,6 +191,6 @@ def test_jobs_with_event_time_show_it_in_a_row_of_its_own(page: Page, service: S
     assert post(service, "/api/sql", {"sql": text}).status_code == 200
     page.goto(f"{service.url}/jobs/timed")
     expect(page.locator(".ld-tile", has_text="Watermark").first).to_contain_text("no row yet")
-    expect(page.locator(".ld-tile", has_text="Next window due")).to_contain_text("no window is open")
+    expect(page.locator(".ld-tile", has_text="Open windows")).to_contain_text("no window is open")
     expect(page.locator(".ld-tile", has_text="Late rows").locator("dd").first).to_have_text("0")
     assert post(service, "/api/jobs/timed/stop").status_code == 200

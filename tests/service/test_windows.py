@@ -17,6 +17,7 @@ from lading.commit.steps import STEP_NAMES
 from lading.errors import NotSupportedError, SqlError
 from lading.failpoints import arm, disarm_all
 from lading.pipeline.state import packing
+from lading.service.views.jobs import JobViews
 from lading.tables.registry import kind_of
 from tests.service.conftest import Desk
 from tests.tables.optional import skip_without
@@ -264,7 +265,8 @@ def test_a_row_is_late_when_its_window_has_closed(desk: Desk) -> None:
     create(desk, "at DATETIME, n BIGINT", "window_start, count(*)", "GROUP BY window(at, '1 minute')")
     put(desk, "a.csv", ["2026-01-01 12:00:10,x,1", "2026-01-01 12:02:30,x,1"])
     desk.run()
-    # The watermark is 12:01:30: the first minute has closed, the second has not.
+    # The watermark is 12:01:30: the first minute has closed, the second and the third have not.
+    assert JobViews(desk.lading).one_job("j").open_windows == 2
     put(desk, "b.csv", ["2026-01-01 12:00:59,x,1", "2026-01-01 12:01:00,x,1", "2026-01-01 12:05:00,x,1"])
     desk.run()
     desk.run()

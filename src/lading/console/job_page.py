@@ -47,7 +47,7 @@ _EVENT_FIGURES = {
     "watermark": "Watermark",
     "late": "Late rows",
     "duplicate": "Duplicate rows",
-    "due": "Next window due",
+    "windows": "Open windows",
     "state": "State",
 }
 """For jobs whose rows have a time."""
@@ -140,7 +140,7 @@ class _JobView:
         self._stop.set_visibility(not is_final)
         self._rollback.set_visibility(is_paused and job.reason is not None and "ACCEPT ROLLBACK" in job.reason.message)
         self._show_reason(job)
-        self._show_figures(job)
+        self._show_figures(detail)
 
     def _show_reason(self, job: JobView) -> None:
         tone = formatting.tone_of(job)
@@ -154,8 +154,9 @@ class _JobView:
         else:
             self._why.show("")
 
-    def _show_figures(self, job: JobView) -> None:
-        show, totals, batches = self._figures.show, job.totals, job.batches
+    def _show_figures(self, detail: JobDetail) -> None:
+        job, show = detail.job, self._figures.show
+        totals, batches = job.totals, job.batches
         show("rate", formatting.rate(job.rows_per_s), f"{formatting.size(job.bytes_per_s)}/s")
         show("lag", formatting.lag(job.lag), _lag_note(job, self._page.console.lading.clock.now()))
         left_out = f"{formatting.count(totals.rows.unselected)} left out by WHERE"
@@ -163,20 +164,22 @@ class _JobView:
         errors = totals.rows.error
         ratio = f"{errors / totals.rows.total:.2%} of all" if errors and totals.rows.total else ""
         show("errors", formatting.count(errors), ratio, "bad" if errors else None)
-        self._show_event_time(job)
+        self._show_event_time(detail)
         self._show_listening(job.listening)
         note = f"newest is {job.seq}" if job.seq is not None else "not opened yet"
         show("commits", formatting.count(totals.commits), note)
         show("batches", formatting.count(batches.succeeded), f"{formatting.count(batches.failed)} failed")
 
-    def _show_event_time(self, job: JobView) -> None:
-        rows, show = job.totals.rows, self._event_figures.show
+    def _show_event_time(self, detail: JobDetail) -> None:
+        job, show = detail.job, self._event_figures.show
+        rows = job.totals.rows
         self._event_figures.set_visibility(job.has_event_time)
         ahead = f"{formatting.count(job.totals.ahead)} rows too far ahead do not move it" if job.totals.ahead else ""
         show("watermark", job.watermark or formatting.NOTHING, ahead if job.watermark else "no row yet")
         show("late", formatting.count(rows.late), "behind the watermark", "warn" if rows.late else None)
         show("duplicate", formatting.count(rows.duplicate), "their keys were loaded before")
-        show("due", job.state_due or formatting.NOTHING, "" if job.state_due else "no window is open")
+        count = formatting.NOTHING if detail.open_windows is None else formatting.count(detail.open_windows)
+        show("windows", count, f"the next is due at {job.state_due}" if job.state_due else "no window is open")
         size = formatting.size(job.state_bytes) if job.state_bytes is not None else formatting.NOTHING
         show(
             "state", size, f"{formatting.count(job.state_rows)} rows" if job.state_rows is not None else "nothing kept"

@@ -24,6 +24,7 @@ from lading.service.views.records import (
 from lading.sql.syntax.masking import mask_properties
 from lading.status.lag import Lag
 from lading.status.rates import Beat, Rates
+from lading.status.windows import count_open_windows
 from lading.store.records import AuditEntry, BillEntry
 
 
@@ -81,18 +82,19 @@ def show_detail(
     record: JobRecord,
     job: JobView,
     *,
-    epoch: int | None = None,
-    positions: tuple[PartitionView, ...] = (),
+    newest: Bill | None = None,
     fault: str = "",
 ) -> JobDetail:
     """A job with what its table knows."""
+    window = record.spec.window if record.spec else None
     return JobDetail(
         job=job,
         definition=redacted(record.definition),
         properties=mask_properties(record.properties),
-        epoch=epoch,
-        positions=positions,
+        epoch=newest.epoch if newest else None,
+        positions=show_partitions(newest) if newest else (),
         positions_fault=fault,
+        open_windows=count_open_windows(window, newest) if window and newest else None,
     )
 
 

@@ -24,7 +24,6 @@ from lading.service.views.build import (
     show_bill,
     show_detail,
     show_job,
-    show_partitions,
     without_secrets_deep,
 )
 from lading.service.views.error_rows import read_error_rows
@@ -104,8 +103,7 @@ class JobViews:
             bills = self._lading.bills(record, 1)
         except LadingError as error:
             return show_detail(record, job, fault=redacted(str(error)))
-        epoch = bills[0].epoch if bills else None
-        return show_detail(record, job, epoch=epoch, positions=show_partitions(bills[0]) if bills else ())
+        return show_detail(record, job, newest=bills[0] if bills else None)
 
     def bills(
         self, name: str, *, before_seq: int | None = None, limit: int = 100, may_see: MaySee = see_all

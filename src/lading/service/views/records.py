@@ -121,6 +121,8 @@ class JobDetail:
     positions: tuple[PartitionView, ...]
     positions_fault: str
     """Why the positions are not known: the table could not be read. Empty when they are."""
+    open_windows: int | None
+    """At most so many windows are open; for sessions, parts of them. None: it has no windows, or it is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
