@@ -21,6 +21,7 @@ from lading.service.recover import recover
 from lading.tables.registry import NAMES, kind_of
 from lading.testing.kinesis.server import KinesisServer
 from tests.service.conftest import Desk
+from tests.service.listener_rig import ClockedDesk
 from tests.service.stream_join_rig import (
     CSV,
     NULL,
@@ -300,3 +301,26 @@ def test_the_example_of_the_page_runs(desk: Desk) -> None:
     assert found == [(("anna", "/home"), "9.50"), (("ben", "/cart"), "None")]
     desk.sql("PAUSE JOB WHERE jobName = 'conversions'")
     desk.sql(change)
+
+
+def test_a_service_with_nothing_to_read_comes_back_when_a_stream_is_idle(tmp_path: Path, spark: SparkSession) -> None:
+    """It looked only whether there is something to read: results came up to a minute late."""
+    desk = ClockedDesk(tmp_path, spark)
+    idle = f'{WATERMARK}, "watermark.idle_timeout"="10 seconds", "file.settle_seconds"="0"'
+    create(desk, join="LEFT JOIN", properties=idle)
+    put(desk, "a1.csv", [row("x", 0, 1)])
+    put(desk, "b1.csv", [row("y", 0, 2)])
+    desk.run()
+    desk.clock.sleep(8)
+    put(desk, "a2.csv", [row("x", 600, 3)])
+    desk.run()
+    runner = desk.lading.runner(desk.lading.job("j").job_id)
+    runner.run_once()
+    assert runner.is_idle()
+    desk.clock.sleep(4)
+    assert not runner.is_idle()  # The second stream has brought nothing for 12 seconds.
+    for _ in range(3):
+        runner.run_once()
+    assert rows_of(desk) == [("x", 1, None)]
+    assert runner.is_idle()
+    desk.lading.close()

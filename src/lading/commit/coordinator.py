@@ -140,8 +140,7 @@ class Coordinator:
         found = world.planner.plan(base.positions, self.job.limits)
         plan = self.planned = replace(found, latest_us=latest_time(self.job.watermark, planned_at))
         yield "plan.after"
-        is_due = self._lets_watermark_go(base, plan, planned_at) or has_due_state(base)
-        if not plan.splits and not plan.gaps and not is_due and not self.teller.is_news(base, planned_at):
+        if not plan.splits and not plan.gaps and not self._is_due(base, plan, planned_at):
             self.teller.tell(base)
             return None
         if world.joins is not None:
@@ -281,10 +280,16 @@ class Coordinator:
 
         return draft_load(self.job, base, plan, reports, positions, stamp, change, listening)
 
-    def _lets_watermark_go(self, base: Bill, plan: BatchPlan, planned_at: datetime) -> bool:
-        """Whether partitions have become idle, so that a commit without rows moves the watermark."""
-        after = advance_watermark(self.job.watermark, base.positions, plan.positions, (), planned_at)
-        return after.watermark_us != base.positions.watermark_us
+    def would_commit(self, plan: BatchPlan) -> bool:
+        """Whether a batch with this plan would commit something, also when there is nothing to read."""
+        return bool(plan.splits or plan.gaps) or self._is_due(self._known(), plan, self._world.clock.now())
+
+    def _is_due(self, base: Bill, plan: BatchPlan, now: datetime) -> bool:
+        """Whether a commit without rows is due: for what is kept, for listeners, or because partitions became idle and
+        let the watermark go."""
+        after = advance_watermark(self.job.watermark, base.positions, plan.positions, (), now)
+        is_moved = after.watermark_us != base.positions.watermark_us
+        return is_moved or has_due_state(base) or self.teller.is_news(base, now)
 
     def _commit(self, bill: Bill, staged: Sequence[StagedFile]) -> Steps[None]:
         yield "bill.before"

@@ -156,7 +156,7 @@ class JobRunner:
             plan = opened.planner.plan(opened.coordinator.bill.positions, opened.compiled.job.limits)
         except Exception:  # noqa: BLE001 - the batch that follows meets it again, and its record says so
             return False
-        return not plan.splits and not plan.gaps
+        return not opened.coordinator.would_commit(plan)
 
     def run_once(self) -> bool:
         """One batch, if there is one to run. False: nothing to do, or the job is not to run."""
