@@ -72,6 +72,25 @@ def test_undo_asks_about_the_state_and_a_dropped_job_leaves_none(desk: TimedDesk
     assert ids(desk) == [1, 1, 2]
 
 
+def test_rows_that_were_written_again_before_are_told_once(desk: TimedDesk) -> None:
+    create(desk, DEDUP)
+    put(desk, "a.csv", "1,2026-01-01 12:00:00")
+    desk.run()
+    seq = desk.lading.bills(desk.lading.job("j"), 1)[0].seq
+    put(desk, "b.csv", "1,2026-01-01 12:00:01", "2,2026-01-01 12:00:00", "3,2026-01-01 12:00:00")
+    alter = f"ALTER JOB j PROPERTIES('state'='COMMIT {seq}')"
+    for times in (1, 2):
+        desk.run()
+        assert ids(desk) == [1, *([2] * times), *([3] * times)]
+        desk.sql(PAUSE)
+        [position, state] = desk.sql(f"EXPLAIN {alter}")
+        assert position[-1] == f"2 rows that were written since commit {seq} are written again"
+        assert state[:3] == ("state", "of now", f"of commit {seq}")
+        desk.sql(f"{alter}; {RESUME}")
+    desk.run()
+    assert ids(desk) == [1, 2, 2, 2, 3, 3, 3]
+
+
 def test_a_rollback_that_keeps_the_position_keeps_the_windows_of_it(desk: TimedDesk) -> None:
     desk.sql("CREATE TABLE t (minute DATETIME, many BIGINT) USING delta")
     desk.sql(

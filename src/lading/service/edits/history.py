@@ -9,6 +9,7 @@ from lading.jobs.record import JobRecord
 from lading.model.bill import Bill, BillKind
 from lading.model.moves import PartitionMove
 from lading.model.positions import Positions
+from lading.service.edits.rewritten import find_line
 from lading.service.installation import Installation
 from lading.service.runtime.interrupted import last_change
 from lading.service.session import Session
@@ -49,14 +50,12 @@ def cut_off_edit(lading: Installation, record: JobRecord, saved: Collection[str]
     return edited if edited is not None and name_of(edited) not in saved else None
 
 
-def bill_of_commit(session: Session, record: JobRecord, seq: int) -> tuple[Bill, Bill]:
-    """The newest bill, and that of one of the commits that made the job what it is. Raises JobStateError."""
-    newest, oldest = None, None
-    for bill in _lineage(session.lading, record):
-        newest, oldest = newest or bill, bill
-        if bill.seq == seq:
-            return newest, bill
-    known = f"Bills are kept of the commits {oldest.seq} to {newest.seq}." if oldest and newest else "It has none yet."
+def bills_since_commit(session: Session, record: JobRecord, seq: int) -> list[Bill]:
+    """The newest bill and others down to one of the commits that made the job what it is. Raises JobStateError."""
+    line = find_line(_lineage(session.lading, record), seq)
+    if any(bill.seq == seq for bill in line):
+        return line
+    known = f"Bills are kept of the commits {line[-1].seq} to {line[0].seq}." if line else "It has none yet."
     msg = f"There is no commit {seq} of job {record.full_name} to go back to"
     raise JobStateError(msg, left="Nothing was changed.", todo=known, job_id=record.job_id)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from lading.errors import SqlError
@@ -13,7 +13,8 @@ from lading.model.load import LoadSpec, StreamJoinSpec
 from lading.service.compile.sourced import source_of
 from lading.service.compile.stream_joins import kept_columns
 from lading.service.edits.edit import UNDO, Edit
-from lading.service.edits.history import bill_of_commit, moves_back
+from lading.service.edits.history import bills_since_commit, moves_back
+from lading.service.edits.rewritten import rows_written_again
 from lading.service.session import Session
 from lading.sources.registry import kind_of
 from lading.sql.statements.load_specs import load_spec, spec_of_text
@@ -99,7 +100,8 @@ def _back_to(session: Session, edit: Edit, seq: int) -> Edit:
     if edit.moves or edit.is_new_source:
         msg = "An ALTER that goes back to a commit cannot move the position elsewhere"
         raise SqlError(msg, todo="Say one of the two.")
-    newest, bill = bill_of_commit(session, edit.record, seq)
+    line = bills_since_commit(session, edit.record, seq)
+    newest, bill = line[0], next(found for found in line if found.seq == seq)
     _check_is_there(session, edit.record, bill)
     then, now = spec_of_text(bill.definition), load_spec(edit.new)
     if then is None or _keys(then) != _keys(now) or then.source.kind != now.source.kind:
@@ -107,7 +109,13 @@ def _back_to(session: Session, edit: Edit, seq: int) -> Edit:
         raise SqlError(msg, todo='Go back to a commit of the definition of now, or use "state" = "RESET".')
     kind = kind_of(source_of(edit.old).name)
     moves = moves_back(kind, newest.positions, bill.positions)
-    again = newest.totals.written - bill.totals.written
-    remark = f"{again} rows that were written since commit {seq} are written again"
-    moves = tuple(replace(move, remark=remark) for move in moves)
+    moves = tuple(replace(move, remark=_remark(line, seq)) for move in moves)
     return replace(edit, seen=newest.head, moves=moves, restored=bill, facts={**edit.facts, "state": f"commit {seq}"})
+
+
+def _remark(line: Sequence[Bill], seq: int) -> str:
+    again = rows_written_again(line, seq)
+    if again is not None:
+        return f"{again} rows that were written since commit {seq} are written again"
+    why = "how many rows that are cannot be told, because the position was moved since"
+    return f"what was written since commit {seq} is written again; {why}"
