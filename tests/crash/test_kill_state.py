@@ -26,6 +26,8 @@ TOGETHER = 5
 """Stories that share a process: the last two of them join streams."""
 COUNTING = 3
 GROUPS = 10
+JOBS = 4
+"""Of one story that counts and one that joins: each has a batch in every process."""
 
 
 def rescale(path: Path, counts: Sequence[str], joins: Sequence[str], seed: int, *, files: int = FILES) -> Found:
@@ -69,19 +71,16 @@ def test_many_rescales_with_kills(tmp_path: Path, group: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", NAMES)
-@pytest.mark.parametrize("kind", ["counts", "joins"])
-@pytest.mark.parametrize("step", IN_BATCHES)
 @pytest.mark.java
-def test_a_kill_at_each_step_and_a_second_one_during_the_restart(
-    tmp_path: Path, form: str, kind: str, step: str
-) -> None:
-    """The second one is at another step for each of them, so that all are there for each format."""
-    again = IN_RESTARTS[(IN_BATCHES.index(step) + 5 * NAMES.index(form)) % len(IN_RESTARTS)]
-    counts, joins = ({"shop": form} if kind == each else {} for each in ("counts", "joins"))
-    stories = Stories(tmp_path, counts, Random(step), joins=joins)
-    stories.put(FILES)
-    assert stories.run(2, f"{step}=kill:3")
+def test_kills_at_every_step_one_after_the_other(tmp_path: Path, form: str) -> None:
+    """Each kill but the first is in the restart after another one. That each step comes after each other one is shown
+    in one process (tests/service/test_stop_pairs.py)."""
+    rng = Random(form)
+    stories = Stories(tmp_path, {"s": form}, rng, joins={"j": form})
     stories.put(1)
-    assert stories.run(2, f"{again}=kill")
-    found = stories.end(2)
+    for step in rng.sample(IN_RESTARTS, len(IN_RESTARTS)):
+        stories.put(1)
+        assert stories.run(rng.choice((FIRST, THEN, 4)), f"{step}=kill:{rng.randint(1, JOBS)}"), step
+    found = stories.end(THEN)
     assert found.is_clean, found
+    assert found.kills == len(IN_RESTARTS)
