@@ -11,20 +11,25 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import deltalake
 import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import NoSuchTableError
 
 from lading import failpoints
-from lading.errors import JobStateError
+from lading.errors import JobStateError, TableNotFoundError
 from lading.jobs.record import JobState
 from lading.service.scheduling.scheduler import Scheduler
+from lading.store.store import Store
+from lading.testing.marked import secret
 from tests.console.local import LocalLading
 from tests.store.conftest import postgres as postgres
 from tests.store.postgres import PostgresServer
+from tests.tables.s3_server import S3Server
 
 LIMIT_S = 90.0
 TAKEN_WITHIN_S = 15.0
@@ -46,6 +51,10 @@ class Shared:
     def __init__(self, path: Path, stack: ExitStack) -> None:
         self.path = path
         self.store = str(path / "store.db")
+        self.form = "delta"
+        self.bucket: S3Server | None = None
+        """Where the tables are, if not on this disk."""
+        self._bucket = ""
         self._stack = stack
 
     @contextmanager
@@ -73,7 +82,7 @@ class Shared:
             lading.sql("CREATE DATABASE shop")
             for job in jobs:
                 (self.path / f"in_{job}").mkdir()
-                lading.sql(f"CREATE TABLE shop.{job} (id BIGINT) USING delta LOCATION '{self.path}/lake/{job}'")
+                lading.sql(f"CREATE TABLE shop.{job} (id BIGINT) USING {self.form} {self._place(job)}")
                 lading.sql(
                     f'CREATE JOB {job} PROPERTIES("max_interval"="1") ON STREAMING DO INSERT INTO shop.{job} SELECT id '
                     f'FROM FILE("uri"="{self.path}/in_{job}/*.csv", "format"="csv_with_names", "column_separator"=",")'
@@ -84,9 +93,35 @@ class Shared:
         draft.write_text("id\n" + "".join(f"{number}\n" for number in range(first, first + count)))
         draft.rename(self.path / f"in_{job}" / name)
 
+    def _place(self, job: str) -> str:
+        if self.bucket is None:
+            return f"LOCATION '{self.path}/lake/{job}'"
+        keys = f'"s3.access_key"="{secret("lake")}", "s3.secret_key"="{secret("lake")}"'
+        reach = f'"s3.endpoint"="{self.bucket.endpoint}", "s3.region"="us-east-1", "use_path_style"="true"'
+        return f"LOCATION 's3://{self._bucket_name()}/{job}' TBLPROPERTIES ({reach}, {keys})"
+
+    def _bucket_name(self) -> str:
+        assert self.bucket is not None
+        self._bucket = self._bucket or self.bucket.make_bucket()
+        return self._bucket
+
     def ids(self, job: str) -> list[int]:
-        table = deltalake.DeltaTable(str(self.path / "lake" / job)).to_pyarrow_table()
-        return sorted(table["id"].to_pylist())
+        """As somebody else reads the table."""
+        if self.form == "iceberg":
+            with closing(
+                SqlCatalog("lading", uri=self.store.replace("://", "+psycopg://"), **self._reach())
+            ) as catalog:
+                return sorted(catalog.load_table(f"shop.{job}").scan().to_arrow()["id"].to_pylist())
+        place = str(self.path / "lake" / job) if self.bucket is None else f"s3://{self._bucket_name()}/{job}"
+        options = {name.replace("s3.", "aws_").replace("-", "_"): value for name, value in self._reach().items()}
+        table = deltalake.DeltaTable(place, storage_options={**options, "aws_allow_http": "true"})
+        return sorted(table.to_pyarrow_table()["id"].to_pylist())
+
+    def _reach(self) -> dict[str, str]:
+        if self.bucket is None:
+            return {}
+        keys = {"s3.access-key-id": secret("lake"), "s3.secret-access-key": secret("lake")}
+        return {"s3.endpoint": self.bucket.endpoint, "s3.region": "us-east-1", **keys}
 
 
 @pytest.fixture
@@ -162,9 +197,19 @@ def test_a_service_that_is_killed_loses_its_jobs_within_fifteen_seconds(
     assert two.job("a").state is JobState.RUNNING
 
 
+@pytest.mark.parametrize(
+    ("form", "place"),
+    [
+        ("delta", "disk"),
+        ("iceberg", "s3"),
+        pytest.param("delta", "s3", marks=pytest.mark.slow),
+        pytest.param("iceberg", "disk", marks=pytest.mark.slow),
+    ],
+)
 def test_a_service_that_was_stopped_before_its_commit_lands_and_changes_nothing(
-    shared: Shared, request: pytest.FixtureRequest
+    shared: Shared, request: pytest.FixtureRequest, form: str, place: str
 ) -> None:
+    shared.form, shared.bucket = form, request.getfixturevalue("s3") if place == "s3" else None
     use_postgres(shared, request)  # A process that is stopped while it writes would keep others out of SQLite.
     shared.make("a")
     # Its first commit is that of opening the job or of its first batch; the later one is stopped in the middle.
@@ -303,3 +348,29 @@ def test_a_home_of_the_same_path_on_a_machine_of_the_same_name_is_another_one(sh
             one.leases.look(one.give_back)
             two.leases.look(two.give_back)
         assert len(one.store.list_services()) == 2
+
+
+def test_an_iceberg_table_of_one_home_is_brought_along_and_opened_by_others(
+    shared: Shared, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was in a catalog in the home of the service that made it, where no other one could open it."""
+    use_postgres(shared, request)
+    shared.form = "iceberg"
+    with monkeypatch.context() as before:
+        before.setattr(Store, "shared_url", "")
+        shared.make("a")
+    assert (shared.path / "maker" / "catalog.db").exists()
+    shared.put("a", "1.csv", 0, 3)
+    with shared.home("other") as other, pytest.raises(TableNotFoundError):
+        other.catalog.open_table("shop", "a")
+    with shared.home("maker") as maker:
+        maker.run(["a"])
+    shared.put("a", "2.csv", 3, 3)
+    with shared.home("other") as other:
+        other.run(["a"])
+        assert other.verify("a").is_clean
+        assert shared.ids("a") == [*range(6)]
+    with shared.home("maker") as maker:
+        maker.sql("DROP JOB WHERE jobName = 'a'; DROP TABLE shop.a")
+    with pytest.raises(NoSuchTableError):
+        shared.ids("a")

@@ -20,9 +20,9 @@ from lading.model.job import Job
 from lading.model.outcome import Landed, NotLanded, Unknown
 from lading.model.table import TableSpec
 from lading.tables.iceberg.append import prepare_append
-from lading.tables.iceberg.catalog import CatalogSpec
 from lading.tables.iceberg.commit import MAX_ATTEMPTS, Conflict, send
 from lading.tables.iceberg.heads import head_property
+from lading.tables.iceberg.postgres import CatalogSpec
 from lading.tables.iceberg.table import IcebergTable, open_iceberg_table
 from tests.tables.drive import SPEC, load, new_job, opening, put_and_commit, some_rows, takeover
 from tests.tables.rig_iceberg import IcebergRig, iceberg_local

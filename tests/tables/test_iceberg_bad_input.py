@@ -20,8 +20,9 @@ from lading.errors import (
 )
 from lading.model.outcome import Landed, NotLanded
 from lading.model.s3_access import S3Access
-from lading.tables.iceberg.catalog import CatalogSpec, sqlite_catalog
+from lading.tables.iceberg.catalog import sqlite_catalog
 from lading.tables.iceberg.heads import head_property
+from lading.tables.iceberg.postgres import CatalogSpec
 from lading.tables.iceberg.table import create_iceberg_table, open_iceberg_table
 from lading.testing.marked import secret
 from tests.tables.drive import SPEC, new_job, opening, put_and_commit, takeover

@@ -25,6 +25,8 @@ class Database:
         parsed = parse_url(url)
         self.shown = parsed.render_as_string(hide_password=True)
         """For messages: without the password."""
+        self.shared_url = "" if parsed.drivername == "sqlite" else parsed.render_as_string(hide_password=False)
+        """The whole of it, for a database that is not a file. Empty for SQLite."""
         self._engine = _open_engine(parsed)
         self._writer = self._engine.execution_options(lading_writes=True)
 

@@ -30,6 +30,11 @@ class Store(SqlJobs, SqlBills, SqlCatalog, SqlAudit, SqlSettings, SqlUsers, SqlR
         """Where the store is, without the password."""
         return self._database.shown
 
+    @property
+    def shared_url(self) -> str:
+        """The database, with the password, when services on several machines can share it; empty for SQLite."""
+        return self._database.shared_url
+
     def close(self) -> None:
         """Close all connections. Nothing is lost: every change was durable when its call returned."""
         self._database.close()

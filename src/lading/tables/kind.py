@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -34,6 +34,8 @@ class TablePlace:
     """database.table."""
     location: str
     options: S3Access = S3Access()
+    catalog_url: str = field(default="", repr=False)
+    """A database that several services share, for formats that need a catalog. Empty: it is in the home."""
 
 
 class TableSight(Protocol):

@@ -32,8 +32,19 @@ _IF_LOST = "If the metadata store was lost: lading recover gives tables and jobs
 class TableCatalog:
     """The tables of one home."""
 
-    def __init__(self, home: Home, store: MetadataStore, clock: Clock, vault: Vault, endpoints: Endpoints) -> None:
+    def __init__(
+        self,
+        home: Home,
+        store: MetadataStore,
+        clock: Clock,
+        vault: Vault,
+        endpoints: Endpoints,
+        *,
+        shared_url: str = "",
+    ) -> None:
+        """`shared_url`: the database where catalogs are kept that several services share."""
         self._home = home
+        self._shared_url = shared_url
         self._store = store
         self._catalog: Catalog = store
         self._clock = clock
@@ -120,12 +131,15 @@ class TableCatalog:
         """
         options = replace(self.options_for(reach), within=location)
         name = f"{card.database}.{card.name}"
-        place = TablePlace(home=self._home.path, name=name, location=location, options=options)
-        return kind_of(card.format).find(place)
+        return kind_of(card.format).find(self._named_place(name, location, options))
 
     def _place_of(self, database: str, name: str, location: str) -> TablePlace:
         options = self.storage_options(database, name, location)
-        return TablePlace(home=self._home.path, name=f"{database}.{name}", location=location, options=options)
+        return self._named_place(f"{database}.{name}", location, options)
+
+    def _named_place(self, name: str, location: str, options: S3Access = S3Access()) -> TablePlace:
+        home, url = self._home.path, self._shared_url
+        return TablePlace(home=home, name=name, location=location, options=options, catalog_url=url)
 
     def storage_options(self, database: str, name: str, location: str | None = None) -> S3Access:
         """How the files of a table are reached. References to secrets are followed each time.
@@ -156,8 +170,7 @@ class TableCatalog:
             return
         entry = self.entry(database, name.name)
         self._catalog.drop_table(database, name.name)
-        place = TablePlace(home=self._home.path, name=f"{database}.{name.name}", location=entry.location)
-        kind_of(entry.format).drop(place)
+        kind_of(entry.format).drop(self._named_place(f"{database}.{name.name}", entry.location))
         if self._is_own_place(entry.location, database, name.name):
             shutil.rmtree(self._own_place(database, name.name), ignore_errors=True)
 
@@ -206,9 +219,7 @@ class TableCatalog:
         if not self._is_own_place(location, database, name):
             return
         try:
-            kind_of(statement.format).check_new(
-                TablePlace(home=self._home.path, name=f"{database}.{name}", location=location)
-            )
+            kind_of(statement.format).check_new(self._named_place(f"{database}.{name}", location))
         except ConflictError as error:
             raise ConflictError(
                 error.what, code="TableExists", left=error.left, todo=f"{error.todo} {_IF_LOST}"

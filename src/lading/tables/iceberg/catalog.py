@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +18,15 @@ from lading.storage.libraries import iceberg_properties
 from lading.tables.iceberg.errors import translated, wrong_setting
 from lading.tables.iceberg.fileio import WITHIN
 from lading.tables.iceberg.guard import guard_catalog
+from lading.tables.iceberg.postgres import (
+    DATABASE,
+    CatalogSpec,
+    bring_along,
+    is_postgres,
+    postgres_catalog,
+    use_shared_engine,
+)
+from lading.tables.kind import TablePlace
 
 BUSY_TIMEOUT_S = 60
 """How long SQLite waits for another writer's lock before it says `database is locked`."""
@@ -28,18 +35,10 @@ _HOME = "lading.home"
 _FILE_IO = "lading.tables.iceberg.fileio.DurableFileIO"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CatalogSpec:
-    """A catalog as PyIceberg's `load_catalog(name, **properties)` takes it."""
-
-    name: str
-    properties: Mapping[str, str] = field(default_factory=dict, repr=False)
-
-
 def sqlite_catalog(home: str | Path, *, name: str = "lading", warehouse: str = "") -> CatalogSpec:
     """One SQLite file in a folder, and a warehouse beside it unless another place is given."""
     folder = Path(home).absolute()
-    database = URL.create("sqlite", database=str(folder / "catalog.db"), query={"timeout": str(BUSY_TIMEOUT_S)})
+    database = URL.create("sqlite", database=str(folder / DATABASE), query={"timeout": str(BUSY_TIMEOUT_S)})
     return CatalogSpec(
         name=name,
         properties={
@@ -49,6 +48,16 @@ def sqlite_catalog(home: str | Path, *, name: str = "lading", warehouse: str = "
             _HOME: str(folder),
         },
     )
+
+
+def catalog_of(place: TablePlace) -> CatalogSpec:
+    """The catalog that names a table: that of the home, or one in PostgreSQL that several services share."""
+    if not place.catalog_url:
+        return sqlite_catalog(place.home)
+    spec = postgres_catalog(place.catalog_url, place.home)
+    if (place.home / DATABASE).exists():
+        bring_along(place, spec)
+    return spec
 
 
 def _local_uri(folder: Path) -> str:
@@ -69,7 +78,9 @@ def open_catalog(spec: CatalogSpec, options: S3Access) -> Catalog:
             catalog = load_catalog(spec.name, **properties)
         except ValueError as error:
             raise wrong_setting(what, error) from error
-    if isinstance(catalog, SqlCatalog):
+    if is_postgres(spec):
+        catalog = use_shared_engine(catalog, spec)
+    elif isinstance(catalog, SqlCatalog):
         event.listen(catalog.engine, "checkin", _end_transaction)
     return guard_catalog(catalog, options)
 
@@ -91,7 +102,7 @@ def make_home(spec: CatalogSpec) -> None:
         with translated(f"catalog {spec.name}"):
             Path(home).mkdir(parents=True, exist_ok=True)
             # Before SQLite does, which would let others read it.
-            os.close(os.open(Path(home) / "catalog.db", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            os.close(os.open(Path(home) / DATABASE, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
 
 def ensure_namespace(catalog: Catalog, identifier: str) -> None:

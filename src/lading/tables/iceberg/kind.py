@@ -1,4 +1,4 @@
-"""Iceberg as a table format: tables are named by a catalog in the home folder, which may be lost."""
+"""Iceberg as a table format: tables are named by a catalog, in the home or shared, which may be lost."""
 
 from __future__ import annotations
 
@@ -40,33 +40,35 @@ class IcebergKind:
             raise ConflictError(msg, code="TableExists", left="It was not touched.", todo="Move its files away.")
 
     def create(self, place: TablePlace, spec: TableSpec) -> None:
-        from lading.tables.iceberg.catalog import sqlite_catalog
+        from lading.tables.iceberg.catalog import catalog_of
         from lading.tables.iceberg.table import create_iceberg_table
 
-        catalog = sqlite_catalog(place.home)
+        catalog = catalog_of(place)
         create_iceberg_table(catalog, place.name, spec, location=place.location, options=place.options).close()
 
     def open(self, place: TablePlace) -> LakeTable:
-        from lading.tables.iceberg.catalog import sqlite_catalog
+        from lading.tables.iceberg.catalog import catalog_of
         from lading.tables.iceberg.table import open_iceberg_table
 
-        return open_iceberg_table(sqlite_catalog(place.home), place.name, place.options)
+        return open_iceberg_table(catalog_of(place), place.name, place.options)
 
     def drop(self, place: TablePlace) -> None:
-        from lading.tables.iceberg.catalog import drop_table, sqlite_catalog
+        from lading.tables.iceberg.catalog import catalog_of, drop_table
 
-        drop_table(sqlite_catalog(place.home), place.name)
+        drop_table(catalog_of(place), place.name)
 
     @contextmanager
     def find(self, place: TablePlace) -> Iterator[FoundTable]:
-        from lading.tables.iceberg.catalog import sqlite_catalog
+        from lading.tables.iceberg.catalog import catalog_of
         from lading.tables.iceberg.place import local_path
+        from lading.tables.iceberg.postgres import DATABASE
         from lading.tables.iceberg.register import find_lost_table, is_in_catalog, register_iceberg_table
         from lading.tables.iceberg.table import open_iceberg_table
 
-        catalog = sqlite_catalog(place.home)
+        catalog = catalog_of(place)
         # Not asked when it is not there: to ask would make it.
-        if not (place.home / "catalog.db").exists() or not is_in_catalog(catalog, place.name, place.options):
+        is_there = bool(place.catalog_url) or (place.home / DATABASE).exists()
+        if not is_there or not is_in_catalog(catalog, place.name, place.options):
             lost = find_lost_table(place.location, place.options)
             notes = [f"the catalog had lost it too, and it is at {lost.path}"]
             if lost.skipped:

@@ -21,7 +21,7 @@ from lading.model.table import TableSpec
 from lading.storage.store import require_allowed
 from lading.tables.base import DoneTag, Removals, Snapshot, WriterSpec
 from lading.tables.bills import StoredBills
-from lading.tables.iceberg.catalog import CatalogSpec, ensure_namespace, make_home, open_catalog
+from lading.tables.iceberg.catalog import ensure_namespace, make_home, open_catalog
 from lading.tables.iceberg.commit import commit_append
 from lading.tables.iceberg.ended import astray_jobs, end_job, ended_jobs
 from lading.tables.iceberg.errors import translated
@@ -32,6 +32,7 @@ from lading.tables.iceberg.kept import kept_files
 from lading.tables.iceberg.maintenance import expire_snapshots, oldest_snapshot
 from lading.tables.iceberg.moved import Place, bring_bills, location_of
 from lading.tables.iceberg.place import open_place, relative_path
+from lading.tables.iceberg.postgres import CatalogSpec
 from lading.tables.iceberg.removed import find_removals
 from lading.tables.iceberg.resume import PropertyCopies, job_ids
 from lading.tables.iceberg.retention import GC_ENABLED
