@@ -69,10 +69,11 @@ def state_of_an_uncommitted_attempt(patch: Patch) -> None:
 
 
 def state_of_before(patch: Patch) -> None:
-    """The bill of a batch names the state that was there before it."""
+    """The bill of a batch names the state that was there before it. Where none was, the bill is refused as it is."""
 
     def stale(job: Any, base: Bill, *rest: Any) -> Bill:
-        return replace(draft_load(job, base, *rest), state=base.state)
+        bill = draft_load(job, base, *rest)
+        return replace(bill, state=base.state or bill.state)
 
     patch.setattr(coordinator, "draft_load", stale)
 
