@@ -86,6 +86,7 @@ FACES: dict[str, Face] = {
     "NoSuchSchema": Face(502),
     "PlaceMissing": Face(502),
     "UnsortedListing": Face(502),
+    "WorkerLost": Face(502),
     "NotJson": Face(400),
     "NotHttp": Face(400),
     "CrossSite": Face(403),
@@ -305,6 +306,10 @@ class StageError(SourceError):
     """The batch could not be staged. Nothing was committed."""
 
     retry = True
+
+
+WORKER_LOST = "WorkerLost"
+"""The code of a StageError whose batch ended the process that read its rows."""
 
 
 class RequestError(LadingError):

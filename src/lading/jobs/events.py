@@ -11,6 +11,7 @@ from lading.ids import JobId
 from lading.jobs.reasons import Failure, ReasonCode
 from lading.jobs.record import JobKind, WindowLimits
 from lading.jobs.tasks import TaskRecord
+from lading.model.batch import BatchPlan, Limits, RecordPlace
 from lading.model.bill import Bill, Head
 from lading.model.joined import JoinedTable
 from lading.model.load import LoadSpec
@@ -28,6 +29,11 @@ def bill_facts(bill: Bill) -> dict[str, Any]:
         "kept": bill.state,
         "joined": bill.joined,
     }
+
+
+def plan_facts(plan: BatchPlan | None, limits: Limits) -> dict[str, Any]:
+    """What a record keeps of a batch before it is staged, for the event that begins it."""
+    return {} if plan is None else {"fill": plan.fill(limits), "least": plan.least}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,6 +164,10 @@ class BatchStarted:
     """What it is going to read."""
     end_offset: str = ""
     """How far the source was known to reach at that moment; empty where it does not tell."""
+    fill: float = 1.0
+    """Which part of its limits it has; 1 where that is not known."""
+    least: RecordPlace | None = None
+    """What it reads, when it cannot be made smaller."""
     at: datetime
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from lading.errors import (
+    WORKER_LOST,
     BudgetError,
     JobChangedError,
     LadingError,
@@ -75,6 +76,8 @@ class Failure:
     """Whether trying the same again, without a person, can help."""
     while_staging: bool = False
     """It died while rows were read and written: a smaller batch may live."""
+    is_worker_lost: bool = False
+    """It ended the process that read and wrote them."""
     is_unsure: bool = False
     """What the incarnation believes of the table may not be so: only a new start can tell what the table has, and
     writes for the table as it is."""
@@ -97,6 +100,7 @@ def failure_of(error: Exception, hide: Callable[[str], str] = str) -> Failure:
         reason=Reason(code=_code_of(error, message), message=message),
         retry=error.retry if isinstance(error, LadingError) else True,
         while_staging=isinstance(error, StageError) or not isinstance(error, LadingError),
+        is_worker_lost=isinstance(error, StageError) and error.code == WORKER_LOST,
         # What nobody foresaw is among it: nothing that is known in memory is believed then.
         is_unsure=isinstance(error, UnknownOutcomeError | SchemaMismatchError) or not isinstance(error, LadingError),
     )

@@ -16,6 +16,7 @@ from functools import partial
 
 from lading.commit.coordinator import Coordinator, CoordinatorPorts
 from lading.errors import (
+    WORKER_LOST,
     ConfigError,
     FencedError,
     JobStateError,
@@ -29,11 +30,12 @@ from lading.ids import Incarnation, JobId, Token
 from lading.jobs.batches import MAX_ATTEMPTS
 from lading.jobs.events import Created, Halt, Interrupted, PausedByUser, Rest, Retry
 from lading.jobs.reasons import RECOVERED, Reason, ReasonCode
-from lading.jobs.record import JobKind, JobRecord, JobState
+from lading.jobs.record import JobKind, JobRecord, JobState, Pace
 from lading.jobs.transition import create_record
 from lading.model.batch import BatchPlan, Limits
 from lading.model.bill import Bill, BillKind, Head
 from lading.model.codec import encode
+from lading.model.load import LoadLimits, LoadSpec, MappingSpec, SourceSpec
 from lading.plan.planner import Planner
 from lading.service.runtime.job_loop import save_event
 from lading.service.runtime.starting import opening_key
@@ -87,6 +89,7 @@ class RunnerWorld(World):
 
     def __post_init__(self) -> None:
         World.__post_init__(self)
+        self.source.has_poison = self.setting.has_poison
         self.records = MemoryStore(self.rng, faults=self.setting.faults)
         if self.beside is not None:
             self.table, self.bills, self.clock = self.beside.table, self.beside.bills, self.beside.clock
@@ -105,6 +108,14 @@ class RunnerWorld(World):
             database="shop",
             kind=self.rng.choice(list(JobKind)),
             definition="",
+            spec=LoadSpec(
+                name="simulated",
+                target="t",
+                source=SourceSpec(kind="SIMULATED"),
+                mapping=MappingSpec(),
+                limits=LoadLimits(interval_s=1, size_bytes=1),
+                on_poison_record="QUARANTINE",
+            ),
             target="t",
             at=self.clock.now(),
         )
@@ -121,14 +132,23 @@ class RunnerWorld(World):
         rows = max(1, int(ROWS * record.batch_scale))
         stager = WatchedStager(self.source, self._write, self.rng, faults=self.setting.faults / 3)
         stager.runner, stager.spool = runner, self.objects if self.setting.keeps_state else None
-        return SimulatedJob(self.new_coordinator(runner, stager, rows), rows)
+        return SimulatedJob(self.new_coordinator(runner, stager, rows, record.pace), rows)
 
-    def new_coordinator(self, runner: Runner, stager: WatchedStager, rows: int = ROWS) -> Coordinator:
-        job = self.make_job(Limits(rows=rows))
+    def new_coordinator(
+        self, runner: Runner, stager: WatchedStager, rows: int = ROWS, pace: Pace | None = None
+    ) -> Coordinator:
+        job, known = self.make_job(Limits(rows=rows)), pace or Pace()
+        planner = Planner(
+            self.source,
+            self.clock,
+            on_data_loss=job.on_data_loss,
+            is_narrow=known.scale < 1 and rows == 1,
+            poison=known.poison,
+        )
         ports = CoordinatorPorts(
             table=self.table,
             bills=self.bills,
-            planner=Planner(self.source, self.clock, on_data_loss=job.on_data_loss),
+            planner=planner,
             stager=stager,
             merger=self.make_merger(self._write),
             clock=self.clock,
@@ -366,7 +386,10 @@ class RunnerWorld(World):
             known = record.totals.commits if record.totals else 0
             tried, self.tried_at = self.tried_at, (self.table.read_head_unchecked(self.job_id), known)
             is_same = tried == self.tried_at
-            self.tries = self.tries + 1 if outcome != "unknown" and is_same else int(outcome != "unknown")
+            # A batch that killed its worker is cut: the next one is no further attempt at it.
+            is_cut = isinstance(runner.error, StageError) and runner.error.code == WORKER_LOST
+            is_try = outcome != "unknown" and not is_cut
+            self.tries = self.tries + 1 if is_try and is_same else int(is_try)
             told = f"{self.tries} attempts failed, and the job was not paused"
             self.causes.expect(self.tries < MAX_ATTEMPTS, RUNAWAY, told)
         else:
@@ -392,4 +415,5 @@ class RunnerWorld(World):
                 told = "the job says that the table was rolled back, and it never was"
                 self.causes.expect(was_restored, STOPPED, told)
         is_meant = isinstance(error, TrimmedError | RolledBackError | JobStateError | ConfigError)
+        is_meant = is_meant or (self.setting.has_poison and isinstance(error, StageError) and error.code == WORKER_LOST)
         self.causes.expect(is_meant or not self.is_quiet, STOPPED, f"nothing is wrong, and the job says: {error}")

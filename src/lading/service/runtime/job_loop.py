@@ -40,6 +40,7 @@ from lading.jobs.events import (
     TargetGone,
     TurnBegun,
     bill_facts,
+    plan_facts,
 )
 from lading.jobs.reasons import failure_of
 from lading.jobs.record import JobRecord
@@ -333,7 +334,10 @@ class JobLoop(Generic[J]):
             yield from self._committed(opened, bill, task_id)
 
     def _begin_task(self, opened: J) -> Steps[JobRecord]:
-        event = BatchStarted(running_offset=opened.shown_range(), end_offset=opened.shown_end(), at=self._now())
+        facts = plan_facts(opened.coordinator.planned, opened.coordinator.job.limits)
+        shown, end = opened.shown_range(), opened.shown_end()
+        event = BatchStarted(running_offset=shown, end_offset=end, **facts, at=self._now())
+        # Dies after it: the next life finds the task open, and plans a smaller batch if this one committed nothing.
         return (yield from self.tell(event))
 
     def _committed(self, opened: J, bill: Bill, task_id: int) -> Steps[None]:

@@ -22,6 +22,7 @@ from lading.sources.kinesis.shards import open_shards
 from lading.sources.kinesis.spec import KinesisSpec
 from lading.sources.kinesis.starts import parse_start
 from lading.sources.kinesis.trim import Standing, TrimSight, Way, find_way
+from lading.sources.starts import TRIM_HORIZON
 from lading.sources.streams import StreamSight
 
 _CONFIRMATIONS = 4
@@ -231,5 +232,15 @@ class KinesisSource:
                 verify=ways[name].verify,
                 from_oldest=ways[name].oldest is not None,
             )
-            splits.append(Split(number=number, partition=name, start=at, limits=share, payload=render_payload(payload)))
+            splits.append(
+                Split(
+                    number=number,
+                    partition=name,
+                    start=at,
+                    limits=share,
+                    payload=render_payload(payload),
+                    least=f"the next record at {at or TRIM_HORIZON}" if share.rows == 1 else "",
+                    is_record=share.rows == 1,
+                )
+            )
         return tuple(splits)
