@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 from lading.clock import Clock
 from lading.commit.check import advance, budget_for, check_budget, check_reports
@@ -171,6 +172,10 @@ class Coordinator:
             return None
         yield from self._commit(bill, bill.files)
         return bill
+
+    def plan_facts(self) -> dict[str, Any]:
+        """What is kept of a batch before it is staged: how full it is, and whether it can be made smaller."""
+        return {} if self.planned is None else self.planned.facts(self.job.limits)
 
     def edit(
         self, changes: Mapping[str, str | None], *, reason: str, seen: Head | None = None, resets_state: bool = False

@@ -11,7 +11,7 @@ from lading.ids import JobId
 from lading.jobs.reasons import Failure, ReasonCode
 from lading.jobs.record import JobKind, WindowLimits
 from lading.jobs.tasks import TaskRecord
-from lading.model.batch import BatchPlan, Limits, RecordPlace
+from lading.model.batch import RecordPlace
 from lading.model.bill import Bill, Head
 from lading.model.joined import JoinedTable
 from lading.model.load import LoadSpec
@@ -29,11 +29,6 @@ def bill_facts(bill: Bill) -> dict[str, Any]:
         "kept": bill.state,
         "joined": bill.joined,
     }
-
-
-def plan_facts(plan: BatchPlan | None, limits: Limits) -> dict[str, Any]:
-    """What a record keeps of a batch before it is staged, for the event that begins it."""
-    return {} if plan is None else {"fill": plan.fill(limits), "least": plan.least}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

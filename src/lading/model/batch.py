@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from lading.model.joined import JoinedTable
 from lading.model.positions import Positions
@@ -106,9 +107,10 @@ class BatchPlan:
         """Whether it does nothing but put a record into quarantine."""
         return any(split.poison for split in self.splits)
 
-    def fill(self, limits: Limits) -> float:
-        """Which part of the rows that the limits allow it was planned with; 1 where that is not known."""
-        return min(1.0, sum(split.limits.rows for split in self.splits) / max(1, limits.rows)) or 1.0
+    def facts(self, limits: Limits) -> dict[str, Any]:
+        """Which part of the rows that the limits allow it was planned with (1 where that is not known), and `least`."""
+        fill = min(1.0, sum(split.limits.rows for split in self.splits) / max(1, limits.rows)) or 1.0
+        return {"fill": fill, "least": self.least}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.taskcontext import TaskContext
 
-from lading.errors import WORKER_LOST, SourceError, StageError
+from lading.errors import SourceError, StageError
 from lading.ids import NewToken
 from lading.model.batch import BatchPlan, Report, Split
 from lading.model.codec import decode
@@ -204,7 +204,7 @@ def lost_worker(error: Exception) -> StageError:
     """A worker or an executor ended while it read and wrote the rows of the batch."""
     msg = f"A worker of the batch was killed or ran out of memory: {cause_of(error)}"
     left, todo = "Nothing was committed; the position is unchanged.", "It is tried again with fewer rows."
-    return StageError(msg, left=left, todo=todo, code=WORKER_LOST)
+    return StageError(msg, left=left, todo=todo, code="WorkerLost")
 
 
 def failed_batch(error: Exception) -> SourceError:

@@ -17,14 +17,9 @@ from functools import partial
 from lading.commit.coordinator import Coordinator, CoordinatorPorts
 from lading.errors import (
     WORKER_LOST,
-    ConfigError,
-    FencedError,
-    JobStateError,
     LadingError,
-    RolledBackError,
     StageError,
     StoreError,
-    TrimmedError,
 )
 from lading.ids import Incarnation, JobId, Token
 from lading.jobs.batches import MAX_ATTEMPTS
@@ -41,12 +36,13 @@ from lading.service.runtime.job_loop import save_event
 from lading.service.runtime.starting import opening_key
 from lading.status.outcomes import Outcome
 from lading.tables.maintenance import CarePolicy, CareReport
+from lading.testing.causes import check_cause
 from lading.testing.listeners import ScriptedListeners, Told
 from lading.testing.memory_store import MemoryStore
 from lading.testing.operator import attend
 from lading.testing.simulated_runner import Runner, SimulatedJob, WatchedStager
 from lading.testing.source import Row
-from lading.testing.verdict import PROGRESS_MISMATCH, RUNAWAY, STOPPED, STUCK, Findings
+from lading.testing.verdict import PROGRESS_MISMATCH, RUNAWAY, STUCK, Findings
 from lading.testing.verifier import Evidence, Version, check_all_read, verify
 from lading.testing.world import MAX_QUIET_STEPS, World
 
@@ -401,19 +397,4 @@ class RunnerWorld(World):
     def check_cause(self, runner: Runner, error: Exception) -> None:
         """What a job says when it stops must be so."""
         self.cause = error
-        was_restored = any(version.restored for version in self.table.versions)
-        head = self.table.read_head_unchecked(self.job_id)
-        match error:
-            case FencedError() if head is not None and not was_restored:
-                other = self.bills.read_ever(self.job_id, head).incarnation
-                told = f"{runner.incarnation} says that it was fenced, by its own commit {head.bill_name}"
-                self.causes.expect(other != runner.incarnation, STOPPED, told)
-            case TrimmedError() if error.facts["horizon"] is None:
-                shard = self.source.shards[error.facts["partition"]]
-                self.causes.expect(shard.expired, STOPPED, f"{shard.name} was called lost, and the source has it")
-            case RolledBackError():
-                told = "the job says that the table was rolled back, and it never was"
-                self.causes.expect(was_restored, STOPPED, told)
-        is_meant = isinstance(error, TrimmedError | RolledBackError | JobStateError | ConfigError)
-        is_meant = is_meant or (self.setting.has_poison and isinstance(error, StageError) and error.code == WORKER_LOST)
-        self.causes.expect(is_meant or not self.is_quiet, STOPPED, f"nothing is wrong, and the job says: {error}")
+        check_cause(self, runner, error)

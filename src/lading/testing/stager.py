@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
-from lading.errors import WORKER_LOST, StageError
+from lading.errors import StageError
 from lading.model.batch import BatchPlan, Report, Split, StagedFile
 from lading.model.tally import RowCounts
 from lading.testing.merger import StateObjects, spooled
@@ -76,7 +76,7 @@ class ScriptedStager:
         rows = shard.rows[self._first_row(shard, start) : start + reading.handed]
         if any(row.is_deadly for row in rows) and not split.poison:
             msg = "A worker of the batch was killed"
-            raise StageError(msg, left="Nothing was committed.", todo="It is cut.", code=WORKER_LOST)
+            raise StageError(msg, left="Nothing was committed.", todo="It is cut.", code="WorkerLost")
         fates = ["error" if split.poison else row.fate_at(self._watermark) for row in rows]
         loaded = [row for row, fate in zip(rows, fates, strict=True) if fate == "loaded"]
         files = (self._staged(loaded),) if loaded and self.spool is None else ()

@@ -40,7 +40,6 @@ from lading.jobs.events import (
     TargetGone,
     TurnBegun,
     bill_facts,
-    plan_facts,
 )
 from lading.jobs.reasons import failure_of
 from lading.jobs.record import JobRecord
@@ -334,8 +333,7 @@ class JobLoop(Generic[J]):
             yield from self._committed(opened, bill, task_id)
 
     def _begin_task(self, opened: J) -> Steps[JobRecord]:
-        facts = plan_facts(opened.coordinator.planned, opened.coordinator.job.limits)
-        shown, end = opened.shown_range(), opened.shown_end()
+        shown, end, facts = opened.shown_range(), opened.shown_end(), opened.coordinator.plan_facts()
         event = BatchStarted(running_offset=shown, end_offset=end, **facts, at=self._now())
         # Dies after it: the next life finds the task open, and plans a smaller batch if this one committed nothing.
         return (yield from self.tell(event))
