@@ -100,3 +100,17 @@ def test_a_job_is_not_resumed_while_its_task_is_not_settled() -> None:
     assert story.wait(1000) == ()
     story.commit()
     assert story.wait(1000) == (Run(),)
+
+
+@pytest.mark.parametrize("kind", list(JobKind))
+def test_a_clock_that_is_set_back_by_hours_does_not_keep_a_job_waiting(kind: JobKind) -> None:
+    story = Story(kind).open()
+    for _ in range(3):
+        story.fail()
+        story.wait(1000)
+        story.open()
+    story.fail()
+    assert story.state == "PAUSED"
+    story.now -= timedelta(hours=5)
+    story.wait()
+    assert story.state != "PAUSED"
