@@ -34,8 +34,16 @@ class Lives:
     again: list[int] = field(default_factory=list)
     """Rows of the batches that were running when a process was killed."""
     fruitless: int = 0
+    """Lives that committed nothing."""
+    planned: int = 0
+    """Rows that a split of the last batch could have."""
+    most: int = ROWS
+    """And those that the next one may have."""
 
     def stage(self, stager: WatchedStager, plan: BatchPlan) -> list[Report]:
+        self.planned = max(split.limits.rows for split in plan.splits)
+        assert self.planned <= self.most, "a life that commits nothing halves the batch"
+        self.most = ROWS
         reports = list(ScriptedStager.stage(stager, plan))
         rows = sum(report.rows.total for report in reports)
         self.left -= rows
@@ -48,7 +56,7 @@ class Lives:
     def live(self) -> bool:
         """One life. Whether it came to the end of the backlog."""
         world = self.world
-        commits, scale = world.counts.commits, world.record.batch_scale
+        commits = world.counts.commits
         self.left = self.rows_each
         world.spawn()
         runner = world.runners[0]
@@ -62,20 +70,8 @@ class Lives:
             world.crash(runner)
         if world.counts.commits == commits:
             self.fruitless += 1
-            self._check_halved(scale)
+            self.most = max(1, self.planned // 2)
         return False
-
-    def _check_halved(self, scale: float) -> None:
-        """What the next life makes of it."""
-        world = self.world
-        world.spawn()
-        runner = world.runners[0]
-        for _ in range(MAX_STEPS):
-            world.run(runner)
-            if world.record.task is None:
-                break
-        world.crash(runner)
-        assert world.record.batch_scale == scale / 2, "a life that commits nothing halves the batch"
 
 
 def run_lives(seed: int, rows_each: int, monkeypatch: pytest.MonkeyPatch) -> Lives:

@@ -361,7 +361,7 @@ class RunnerWorld(World):
         ran_on = self.paused_s is not None and self.paused_s < runner.began_s
         if self._is_alone(runner):
             self.causes.expect(not ran_on, RUNAWAY, "a batch was staged in a turn that began after the job was paused")
-            most = max(1, ROWS // 2 ** (self.deaths // 2))
+            most = max(1, min(ROWS // 2 ** (self.deaths // 2), int(ROWS * self.record.batch_scale)))
             self.causes.expect(rows <= most, RUNAWAY, f"{self.deaths} batches died, and the next has {rows} rows")
 
     def check_ended(self, runner: Runner, record: JobRecord, outcome: Outcome) -> None:

@@ -94,10 +94,10 @@ class KinesisSource:
         view = self._view or self._look()
         peeks = self._peeks(view, ready)
         self._note_idle(ready, peeks)
-        horizon = view.latest_now - view.retention
+        horizon = view.service_now - view.retention
         self._trimmed_to = max(horizon, self._trimmed_to or horizon)
         sight = TrimSight(
-            now=view.latest_now,
+            now=view.service_now,
             retention=view.retention,
             horizon=self._trimmed_to,
             peek_oldest=self._scout.peek_oldest,
