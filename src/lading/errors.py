@@ -55,6 +55,7 @@ FACES: dict[str, Face] = {
     "Table": Face(409),
     "TableNotFound": Face(404, 1146, "42S02"),
     "SchemaMismatch": Face(409),
+    "CutMetadata": Face(503),
     "Budget": Face(409),
     "CommitRefused": Face(409),
     "UnknownOutcome": Face(409),
@@ -256,6 +257,12 @@ class TableNotFoundError(TableError):
 
 class SchemaMismatchError(TableError):
     """Rows or staged files do not fit the table as it is now. The job opens it again and stages the batch again."""
+
+    retry = True
+
+
+class CutMetadataError(TableError):
+    """What was read of a table's metadata has no end: the answer was cut off, or the file is damaged."""
 
     retry = True
 
