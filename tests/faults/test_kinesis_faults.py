@@ -86,6 +86,7 @@ def test_many_storms_make_no_wrong_row(clicks: Clicks, seed: int) -> None:
     storm(clicks, seed, (0.05, 0.2, 0.4)[seed % 3], 5)
 
 
+@pytest.mark.slow
 def test_throttling_that_lasts_is_a_reason_in_show(clicks: Clicks) -> None:
     clicks.put()
     clicks.service.turn()
@@ -97,7 +98,7 @@ def test_throttling_that_lasts_is_a_reason_in_show(clicks: Clicks) -> None:
     clicks.check()
 
 
-@pytest.mark.parametrize("hours", [48, -48])
+@pytest.mark.parametrize("hours", [48, pytest.param(-48, marks=pytest.mark.slow)])
 def test_a_clock_that_jumps_past_the_retention_takes_nothing_for_lost(
     kinesis: KinesisServer, proxy: FaultProxy, tmp_path: Path, hours: int
 ) -> None:

@@ -118,6 +118,7 @@ def test_a_commit_whose_answer_is_lost_is_found_and_not_made_twice(
     lake.service.close()
 
 
+@pytest.mark.slow
 def test_an_outage_is_a_reason_in_show_and_the_job_goes_on_by_itself(
     s3: S3Server, proxy: FaultProxy, tmp_path: Path
 ) -> None:

@@ -80,9 +80,9 @@ class FaultProxy:
 
 
 @contextmanager
-def serve_faults(upstream: str, kind: str) -> Iterator[FaultProxy]:
+def serve_faults(upstream: str, kind: str, port: int = 0) -> Iterator[FaultProxy]:
     """A proxy before `host:port` or a Unix socket. `kind` is s3, kinesis or tcp."""
-    command = [sys.executable, "-m", "tests.support.fault_proxy", upstream.removeprefix("http://"), kind]
+    command = [sys.executable, "-m", "tests.support.fault_proxy", upstream.removeprefix("http://"), kind, str(port)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=_ROOT) as process:
         assert process.stdout is not None
         try:
@@ -277,10 +277,10 @@ def _accept(listener: socket.socket, upstream: str, kind: str, sky: _Sky) -> Non
         threading.Thread(target=_serve, args=(client, upstream, kind, sky), daemon=True).start()
 
 
-def main(upstream: str, kind: str) -> None:
+def main(upstream: str, kind: str, port: str) -> None:
     """Serve until the test ends, or kills it."""
     sky = _Sky()
-    listener = socket.create_server(("127.0.0.1", 0), backlog=256)
+    listener = socket.create_server(("127.0.0.1", int(port)), backlog=256)
     threading.Thread(target=_accept, args=(listener, upstream, kind, sky), daemon=True).start()
     print(listener.getsockname()[1], flush=True)
     for line in sys.stdin:
