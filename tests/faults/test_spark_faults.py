@@ -67,7 +67,7 @@ def test_tasks_that_read_and_write_s3_through_a_storm(s3: S3Server, tmp_path: Pa
     service.close()
 
 
-def test_a_scratch_disk_that_is_full_is_said_and_over_when_it_is(disk: Disk, places: tuple[Path, Path]) -> None:
+def test_a_scratch_disk_that_is_full_is_said_and_over_when_it_is(disk: Disk, tmp_path: Path) -> None:
     inbox, path = tmp_path / "in", tmp_path
     inbox.mkdir()
     service = SparkService(path / "home", {"spark.local.dir": str(disk.path)})
