@@ -55,7 +55,6 @@ FACES: dict[str, Face] = {
     "Table": Face(409),
     "TableNotFound": Face(404, 1146, "42S02"),
     "SchemaMismatch": Face(409),
-    "CutMetadata": Face(503),
     "Budget": Face(409),
     "CommitRefused": Face(409),
     "UnknownOutcome": Face(409),
@@ -88,6 +87,7 @@ FACES: dict[str, Face] = {
     "PlaceMissing": Face(502),
     "UnsortedListing": Face(502),
     "WorkerLost": Face(502),
+    "CutMetadata": Face(503),
     "NotJson": Face(400),
     "NotHttp": Face(400),
     "CrossSite": Face(403),
@@ -261,12 +261,6 @@ class SchemaMismatchError(TableError):
     retry = True
 
 
-class CutMetadataError(TableError):
-    """What was read of a table's metadata has no end: the answer was cut off, or the file is damaged."""
-
-    retry = True
-
-
 class BudgetError(LadingError):
     """More bad rows than the job allows."""
 
@@ -317,6 +311,8 @@ class StageError(SourceError):
 
 WORKER_LOST = "WorkerLost"
 """The code of a StageError whose batch ended the process that read its rows."""
+CUT_METADATA = "CutMetadata"
+"""The code of a TableError for metadata without its end: the file is damaged, or its answer was cut and may come whole."""
 
 
 class RequestError(LadingError):

@@ -22,7 +22,6 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from lading.errors import (
     ConfigError,
     ConflictError,
-    CutMetadataError,
     LadingError,
     StorageError,
     TableError,
@@ -65,7 +64,7 @@ def in_our_words(what: str, error: Exception) -> LadingError | None:
             # A store that cuts its answers looks like this, and so does a file that was cut.
             msg = f"The metadata of the Iceberg {what} cannot be read: {_short(error)}"
             todo = "It is read again. If this lasts, restore the table's metadata folder from a copy."
-            return CutMetadataError(msg, left=_NOTHING, todo=todo)
+            return TableError(msg, left=_NOTHING, todo=todo, code="CutMetadata")
         case ValidationError() | UnicodeDecodeError():
             msg = f"The metadata of the Iceberg {what} cannot be read: {_short(error)}"
             return TableError(msg, left=_NOTHING, todo="Restore the table's metadata folder from a copy.")
