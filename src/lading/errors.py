@@ -312,7 +312,7 @@ class StageError(SourceError):
 WORKER_LOST = "WorkerLost"
 """The code of a StageError whose batch ended the process that read its rows."""
 CUT_METADATA = "CutMetadata"
-"""The code of a TableError for metadata without its end: the file is damaged, or its answer was cut and may come whole."""
+"""The code of a TableError for metadata without its end: a file is damaged, or an answer was cut and may come whole."""
 
 
 class RequestError(LadingError):

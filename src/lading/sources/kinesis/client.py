@@ -8,7 +8,7 @@ from email.utils import parsedate_to_datetime
 from random import Random
 from typing import Any, Protocol
 
-from botocore.exceptions import BotoCoreError
+from botocore.exceptions import ConnectionClosedError
 
 from lading.clock import Clock
 from lading.net.peers import guard_peers
@@ -87,17 +87,12 @@ _PARTS = {
 """What every answer to a call has."""
 
 
-class CutAnswerError(BotoCoreError):  # type: ignore[misc]  # botocore has no types
-    """An answer that lacks what every answer of its kind has: the connection ended among its headers."""
-
-    fmt = "The answer to {operation} was cut off"
-
-
 def check_whole(*, model: Any, parsed: Mapping[str, Any], http_response: Any, **_: Any) -> None:
-    """Raise CutAnswerError for an answer that botocore takes for an empty one: records and shards would be missing."""
+    """Refuse an answer that lacks what every answer of its kind has: the connection ended among its headers, and
+    botocore takes it for an empty one."""
     part = _PARTS.get(model.name)
     if part is not None and http_response.status_code < _FAILED and part not in parsed:
-        raise CutAnswerError(operation=model.name)
+        raise ConnectionClosedError(endpoint_url=http_response.url)
 
 
 def open_client(spec: KinesisSpec) -> Client:
