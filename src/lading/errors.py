@@ -86,6 +86,8 @@ FACES: dict[str, Face] = {
     "NoSuchSchema": Face(502),
     "PlaceMissing": Face(502),
     "UnsortedListing": Face(502),
+    "WorkerLost": Face(502),
+    "CutMetadata": Face(503),
     "NotJson": Face(400),
     "NotHttp": Face(400),
     "CrossSite": Face(403),
@@ -305,6 +307,12 @@ class StageError(SourceError):
     """The batch could not be staged. Nothing was committed."""
 
     retry = True
+
+
+WORKER_LOST = "WorkerLost"
+"""The code of a StageError whose batch ended the process that read its rows."""
+CUT_METADATA = "CutMetadata"
+"""The code of a TableError for metadata without its end: a file is damaged, or an answer was cut and may come whole."""
 
 
 class RequestError(LadingError):

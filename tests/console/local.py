@@ -63,9 +63,14 @@ class LocalStager:
                 end = item
         assert end is not None
         writer = tools.open_writer(attempt)
-        for batch in good:
-            if batch.num_rows:
-                writer.write(batch)
+        try:
+            for batch in good:
+                if batch.num_rows:
+                    writer.write(batch)
+            files = writer.close()
+        except BaseException:
+            writer.abort()
+            raise
         quarantine: tuple[str, ...] = ()
         if bad:
             file = tools.open_quarantine(attempt)
@@ -79,7 +84,7 @@ class LocalStager:
             start=split.start,
             end=end.end,
             finished=end.finished,
-            files=writer.close(),
+            files=files,
             rows=RowCounts(total=end.rows, loaded=loaded, error=len(bad)),
             received_bytes=end.received_bytes,
             source_files=end.source_files,

@@ -83,13 +83,23 @@ def test_a_task_of_a_dead_process_that_landed_is_a_success() -> None:
     assert story.record.totals == story.totals
 
 
-def test_a_batch_that_killed_its_process_twice_is_planned_half_as_large() -> None:
+def test_each_life_commits_or_the_batch_that_its_process_died_with_is_halved() -> None:
     story = Story().open()
+    scales = []
     for _ in range(2):
         story.begin()
         story.open()
+        scales.append(story.record.batch_scale)
     assert [task.state for task in story.tasks.values()] == [TaskState.CANCELED] * 2
-    assert story.record.batch_scale == 0.5
+    assert scales == [0.5, 0.25]
+    story.begin()
+    story.commit()
+    story.begin()
+    story.open()
+    assert story.record.batch_scale == 0.25, "that life has committed something"
+    story.begin()
+    story.open()
+    assert story.record.batch_scale == 0.125
 
 
 def test_the_task_of_a_dead_process_is_ended_also_when_the_job_is_paused() -> None:

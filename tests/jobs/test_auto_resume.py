@@ -6,10 +6,11 @@ from datetime import timedelta
 
 import pytest
 
+from lading.errors import CUT_METADATA, TableError
 from lading.jobs.dialects import STREAMING
 from lading.jobs.events import BatchFailed, NothingToDo, Resumed, Run
 from lading.jobs.pausing import resume_delay_s
-from lading.jobs.reasons import NEEDS_A_PERSON, ReasonCode
+from lading.jobs.reasons import NEEDS_A_PERSON, ReasonCode, failure_of
 from lading.jobs.record import JobKind
 from tests.jobs.story import Story, failure
 
@@ -100,3 +101,25 @@ def test_a_job_is_not_resumed_while_its_task_is_not_settled() -> None:
     assert story.wait(1000) == ()
     story.commit()
     assert story.wait(1000) == (Run(),)
+
+
+@pytest.mark.parametrize("kind", list(JobKind))
+def test_a_clock_that_is_set_back_by_hours_does_not_keep_a_job_waiting(kind: JobKind) -> None:
+    story = Story(kind).open()
+    for _ in range(3):
+        story.fail()
+        story.wait(1000)
+        story.open()
+    story.fail()
+    assert story.state == "PAUSED"
+    story.now -= timedelta(hours=5)
+    story.wait()
+    assert story.state != "PAUSED"
+
+
+def test_metadata_that_came_without_its_end_is_read_again_by_itself() -> None:
+    story = Story().open()
+    story.fail(failure_of(TableError("The metadata cannot be read", code=CUT_METADATA)))
+    assert story.record.reason is not None
+    assert not story.record.reason.needs_attention
+    assert failure_of(TableError("The format is not known")).reason.needs_attention

@@ -128,6 +128,7 @@ ROUTINE = {
     "unique_key_update_mode": "UPSERT",
     "exec_mem_limit": "1",
     "send_batch_parallelism": "2",
+    "on_poison_record": "QUARANTINE",
 }
 CSV = {"format": "csv", "enclose": '"', "escape": "\\", "empty_field_as_null": "true"}
 JSON = {
@@ -211,6 +212,7 @@ def test_every_job_property_that_is_accepted_is_kept() -> None:
         "s3.late_window": "5",
         "s3.also_load": '["in/ä.csv", "in/b.csv"]',
         "file.settle_seconds": "30",
+        "on_poison_record": "QUARANTINE",
         "watermark.column": "at",
         "watermark.delay": "5 minutes",
         "watermark.idle_timeout": "90 seconds",

@@ -11,7 +11,7 @@ import pwd
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -29,8 +29,10 @@ class NoPostgresError(Exception):
 class PostgresServer:
     """Hands out an empty schema for every test."""
 
-    def __init__(self, socket_folder: Path) -> None:
+    def __init__(self, socket_folder: Path, restart: Callable[[], None] = lambda: None) -> None:
         self._socket_folder = socket_folder
+        self.restart = restart
+        """End it as a power cut would, and start it again."""
         self._numbers = count(1)
 
     def fresh_url(self) -> str:
@@ -39,6 +41,11 @@ class PostgresServer:
         with psycopg.connect(self.plain_url) as connection:
             connection.execute(f"CREATE SCHEMA {schema}")
         return f"{self.plain_url}&options={quote(f'-csearch_path={schema}')}"
+
+    @property
+    def socket(self) -> str:
+        """Where it listens."""
+        return str(self._socket_folder / ".s.PGSQL.5432")
 
     @property
     def plain_url(self) -> str:
@@ -58,8 +65,9 @@ def serve_postgres() -> Iterator[PostgresServer]:
         start = ["-o", f"-k {folder} -c listen_addresses='' {CALM_OPTIONS}", "-l", str(folder / "log"), "-w"]
         _run([str(programs / "initdb"), "-D", data, "-U", "lading", "-A", "trust", "-N", "-E", "UTF8"], user)
         _run([str(programs / "pg_ctl"), "-D", data, *start, "start"], user)
+        again = [str(programs / "pg_ctl"), "-D", data, *start, "-m", "immediate", "restart"]
         try:
-            yield PostgresServer(folder)
+            yield PostgresServer(folder, lambda: _run(again, user))
         finally:
             _run([str(programs / "pg_ctl"), "-D", data, "-m", "immediate", "-w", "stop"], user)
     finally:

@@ -31,10 +31,10 @@ _PROPERTIES = """\
 process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:{controller}
-listeners=PLAINTEXT://127.0.0.1:{port},SASL_SSL://127.0.0.1:{secure},CONTROLLER://127.0.0.1:{controller}
-advertised.listeners=PLAINTEXT://127.0.0.1:{port},SASL_SSL://127.0.0.1:{secure}
+listeners=PLAINTEXT://127.0.0.1:{port},SASL_SSL://127.0.0.1:{secure},BEHIND://127.0.0.1:{behind},CONTROLLER://127.0.0.1:{controller}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port},SASL_SSL://127.0.0.1:{secure},BEHIND://127.0.0.1:{before}
 controller.listener.names=CONTROLLER
-listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL_SSL:SASL_SSL
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,BEHIND:PLAINTEXT,SASL_SSL:SASL_SSL
 ssl.keystore.type=PEM
 ssl.keystore.location={keystore}
 sasl.enabled.mechanisms=PLAIN
@@ -85,7 +85,8 @@ class KafkaBroker:
     def __init__(self, jars: Path, folder: Path) -> None:
         self._jars = jars
         self._folder = folder
-        self._port, secure, controller = free_ports(3)
+        self._port, secure, controller, self.behind_port, self.proxy_port = free_ports(5)
+        # Clients that come to `behind_port` are sent to `proxy_port`, where a test may have a proxy.
         self.bootstrap = f"127.0.0.1:{self._port}"
         self.secure_bootstrap = f"127.0.0.1:{secure}"
         """SASL_SSL with the mechanism PLAIN."""
@@ -98,6 +99,8 @@ class KafkaBroker:
                 port=self._port,
                 secure=secure,
                 controller=controller,
+                behind=self.behind_port,
+                before=self.proxy_port,
                 data=folder / "data",
                 keystore=signed.both,
                 user=KAFKA_USER,

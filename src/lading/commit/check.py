@@ -55,6 +55,11 @@ def _is_within(split: Split, end: str) -> bool:
     return start <= int(end) <= int(split.end or 0)
 
 
+def budget_for(budget: ErrorBudget, plan: BatchPlan) -> ErrorBudget:
+    """What a batch may have of bad rows. A record that is passed over is bad by the user's own choice."""
+    return ErrorBudget() if plan.passes_over else budget
+
+
 def check_budget(budget: ErrorBudget, rows: RowCounts, first_error: str) -> None:
     """Refuse a batch that has more bad rows than the job allows."""
     first = f"; the first: {first_error}" if first_error else ""

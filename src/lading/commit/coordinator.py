@@ -19,9 +19,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 from lading.clock import Clock
-from lading.commit.check import advance, check_budget, check_reports
+from lading.commit.check import advance, budget_for, check_budget, check_reports
 from lading.commit.joins import newer_tables
 from lading.commit.next_bill import (
     Stamp,
@@ -162,7 +163,7 @@ class Coordinator:
             # Dies while merging: spool, state and data files exist that nobody names; they are orphans. Rows come from
             # the spool of accepted reports: a task that runs twice never sees another range of the source.
             change = world.merger.merge(plan, checked, base.state)
-            self._check_merged(checked, change)
+            self._check_merged(plan, checked, change)
             yield "merge.after"
         bill = self._load_bill(base, plan, checked, change, planned_at)
         if not has_moved(base, bill):
@@ -170,6 +171,10 @@ class Coordinator:
             return None
         yield from self._commit(bill, bill.files)
         return bill
+
+    def plan_facts(self) -> dict[str, Any]:
+        """What is kept of a batch before it is staged: how full it is, and whether it can be made smaller."""
+        return {} if self.planned is None else self.planned.facts(self.job.limits)
 
     def edit(
         self, changes: Mapping[str, str | None], *, reason: str, seen: Head | None = None, resets_state: bool = False
@@ -247,7 +252,7 @@ class Coordinator:
         try:
             ordered = check_reports(plan, reports)
             first = next((report.first_error for report in ordered if report.first_error), "")
-            check_budget(self.job.budget, rows_of(ordered, None), first)
+            check_budget(budget_for(self.job.budget, plan), rows_of(ordered, None), first)
             advance(plan, ordered)
         except (StageError, BudgetError):
             # No commit was attempted, so these files can never become part of the table.
@@ -255,9 +260,9 @@ class Coordinator:
             raise
         return ordered
 
-    def _check_merged(self, reports: Sequence[Report], change: StateChange) -> None:
+    def _check_merged(self, plan: BatchPlan, reports: Sequence[Report], change: StateChange) -> None:
         try:
-            check_budget(self.job.budget, rows_of(reports, change), change.first_error)
+            check_budget(budget_for(self.job.budget, plan), rows_of(reports, change), change.first_error)
         except BudgetError:
             self._world.table.discard(change.files)
             raise

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from lading.errors import JobStateError
+from lading.jobs import pace
 from lading.jobs.events import (
     Action,
     BatchCancelled,
@@ -24,15 +25,12 @@ from lading.jobs.events import (
 )
 from lading.jobs.pausing import pause
 from lading.jobs.reasons import Failure, Reason, ReasonCode
-from lading.jobs.record import AutoResume, JobRecord, JobState, Pace, TaskCounts
+from lading.jobs.record import AutoResume, JobRecord, JobState, TaskCounts
 from lading.jobs.tasks import TaskRecord, TaskState
 from lading.model.tally import RowCounts, Tally
 
 MAX_ATTEMPTS = 4
 """Attempts at one task of a streaming job, and failed tasks in a row of a routine load, before the job is paused."""
-MIN_SCALE = 1 / 1024
-CALM_COMMITS = 8
-"""Commits in a row after which batches may be twice as large again."""
 
 NOTHING_NEW = "No new data is available in the source"
 NOT_LOADED = "not loaded: "
@@ -46,10 +44,14 @@ def on_opened(record: JobRecord, event: Opened) -> Change:
     is_open = event.is_retry and event.totals.commits == (record.totals or Tally()).commits
     settled, actions = (record, ()) if is_open else _end_lost_task(record, event.at, event.totals)
     seen = _take_in(settled, event)
-    seen = replace(seen, goodbye=None, current_offset=event.current_offset or seen.current_offset)
+    life = seen.pace if event.is_retry else pace.after_opening(seen.pace)
+    seen = replace(seen, goodbye=None, current_offset=event.current_offset or seen.current_offset, pace=life)
     if record.is_final or record.state is JobState.PAUSED:
         return seen, (*actions, Halt())
     opened = _check_window(replace(seen, state=JobState.RUNNING), event.at)
+    if opened.batch_scale != record.batch_scale:
+        # It was opened to plan batches as large as the one that died. It is opened again before the first of them.
+        actions = (*actions, Run(scale=opened.batch_scale))
     return opened, (*actions, *_halt_if_paused(opened))
 
 
@@ -60,9 +62,13 @@ def on_opening_committed(record: JobRecord, event: OpeningCommitted) -> Change:
 
 
 def on_batch_started(record: JobRecord, event: BatchStarted) -> Change:
-    """Open a task. One that is open is tried once more."""
+    """Open a task. One that is open is tried once more.
+
+    What the batch reads is kept with it before it is staged: the process may die of it.
+    """
+    paced = replace(record, pace=pace.begun(record.pace, event.fill, event.least))
     if record.state is JobState.RUNNING and record.task is not None:
-        return record, ()
+        return paced, ()
     if record.state is not JobState.RUNNING:
         msg = f"Job {record.full_name} is {record.state.value} and cannot begin a batch"
         raise JobStateError(msg, left="Nothing was read.", todo="Stop working for this job.", job_id=record.job_id)
@@ -77,7 +83,7 @@ def on_batch_started(record: JobRecord, event: BatchStarted) -> Change:
         running_offset=event.running_offset,
     )
     begun = replace(
-        record,
+        paced,
         task=task,
         counts=replace(record.counts, begun=number),
         end_offset=event.end_offset or record.end_offset,
@@ -89,11 +95,14 @@ def on_batch_started(record: JobRecord, event: BatchStarted) -> Change:
 def on_batch_committed(record: JobRecord, event: BatchCommitted) -> Change:
     """The table has it, so it counts, whatever the state of the job has become meanwhile."""
     seen = _take_in(record, event)
+    if record.pace.passes_over:
+        # The user chose that it is bad: it does not count among those that pause the job.
+        seen = replace(seen, window_base=seen.window_base + event.tally.rows)
     done = replace(
         seen,
         failures=0,
         auto_resume=AutoResume() if seen.state is JobState.RUNNING else seen.auto_resume,
-        pace=_after_commit(seen.pace),
+        pace=pace.after_commit(seen.pace),
         last_success_at=event.at,
         first_error=seen.first_error or event.first_bad_row,
         current_offset=event.current_offset or seen.current_offset,
@@ -126,8 +135,12 @@ def on_batch_failed(record: JobRecord, event: BatchFailed) -> Change:
 
 def _batch_failed(record: JobRecord, event: BatchFailed) -> Change:
     noted = note_error(record, event.failure.reason.message, event.at)
-    if event.failure.while_staging:
-        noted = replace(noted, pace=_after_death(noted.pace))
+    if event.failure.is_worker_lost:
+        noted = replace(noted, pace=pace.after_worker_death(noted.pace))
+        if record.task is not None and record.task.task_id == event.task_id and record.state is JobState.RUNNING:
+            return _worker_lost(noted, record.task, event)
+    elif event.failure.while_staging:
+        noted = replace(noted, pace=pace.after_death(noted.pace))
     if event.task_id is None:
         paused = pause(noted, event.failure.reason, event.at)
         return paused, _halt_if_paused(paused)
@@ -142,6 +155,49 @@ def _batch_failed(record: JobRecord, event: BatchFailed) -> Change:
         return told, (*actions, _retry(told, event.task_id, told.failures))
     paused = pause(ended, _reason_to_pause(record, event.failure), event.at)
     return paused, (*actions, *_halt_if_paused(paused))
+
+
+def _worker_lost(record: JobRecord, task: TaskRecord, event: BatchFailed) -> Change:
+    """Cut the batch until it fits. What cannot be cut, and has killed often enough alone, is the reason."""
+    paced, message = record.pace, event.failure.reason.message
+    if paced.passes_over:
+        told = f"{message} It died without the record at {_place(paced)}, too: that record is not the cause."
+        return _pause_for(replace(record, pace=pace.acquitted(paced)), told, event)
+    if paced.least is None or paced.suspect_deaths < pace.POISON_DEATHS:
+        told = f"A worker died, and the batch is cut: {message}"
+        return _cut_and_retry(record, task, told, message)
+    place, deaths = paced.least, paced.suspect_deaths
+    found = f"{_place(paced)} ended {deaths} workers that read it alone"
+    if place.is_record and record.spec is not None and record.spec.on_poison_record == "QUARANTINE":
+        reason = f"It ended {deaths} workers that read it alone. The last: {message}"
+        judged = replace(record, pace=pace.condemned(paced, place, reason))
+        again, actions = _cut_and_retry(judged, task, f"{found}, and goes to quarantine: {message}", message)
+        # The job is opened again: its next batch does not read that record.
+        return again, (LetGo(is_retry=True), *actions)
+    todo = 'Set "on_poison_record" = "QUARANTINE" to load the rest' if place.is_record else "Take the file away"
+    told = f"{found}. {todo}, or give workers more memory. The last: {message}"
+    return _pause_for(replace(record, pace=pace.acquitted(paced)), told, event)
+
+
+def _place(paced: pace.Pace) -> str:
+    place = paced.least
+    return f"partition {place.partition}, {place.words}" if place is not None else ""
+
+
+def _cut_and_retry(record: JobRecord, task: TaskRecord, told: str, message: str) -> Change:
+    """The same task with another batch, which is no further attempt at the old one. Each is smaller than the one
+    before it, or a death of a suspect: they come to an end."""
+    again = replace(task, error=message, first_error=task.first_error or message)
+    after_s = retry_delay_s(max(1, record.pace.suspect_deaths, task.attempt - 1, record.failures))
+    retry = Retry(task_id=task.task_id, attempt=task.attempt, scale=record.batch_scale, after_s=after_s)
+    return replace(record, task=again, runtime_message=told), (SaveTask(task=again), retry)
+
+
+def _pause_for(record: JobRecord, message: str, event: BatchFailed) -> Change:
+    ended, actions = _end_task(record, TaskState.FAILED, event.at, error=message)
+    reason = Reason(code=ReasonCode.TASKS_ABORT_ERR, message=message)
+    noted = replace(ended, failures=ended.failures + 1, last_error=message)
+    return pause(noted, reason, event.at), (*actions, Halt())
 
 
 def on_batch_cancelled(record: JobRecord, event: BatchCancelled) -> Change:
@@ -231,7 +287,7 @@ def _end_lost_task(record: JobRecord, at: datetime, totals: Tally | None) -> Cha
     before = record.totals or Tally()
     if totals is not None and totals.commits == before.commits + 1:
         return _end_task(replace(record, last_success_at=at), TaskState.SUCCESS, at, tally=totals - before)
-    died = replace(record, pace=_after_death(record.pace))
+    died = replace(record, pace=pace.after_lost_process(record.pace))
     return _end_task(died, TaskState.CANCELED, at, error="The process ended while the task was running")
 
 
@@ -314,16 +370,3 @@ def _reason_to_pause(record: JobRecord, failure: Failure) -> Reason:
     if is_vague and not record.dialect.retries_tasks:
         return replace(failure.reason, code=ReasonCode.TASKS_ABORT_ERR)
     return failure.reason
-
-
-def _after_death(pace: Pace) -> Pace:
-    deaths = pace.deaths + 1
-    scale = max(pace.scale / 2, MIN_SCALE) if deaths % 2 == 0 else pace.scale
-    return Pace(scale=scale, deaths=deaths)
-
-
-def _after_commit(pace: Pace) -> Pace:
-    calm = pace.calm + 1
-    if pace.scale < 1 and calm >= CALM_COMMITS:
-        return Pace(scale=min(pace.scale * 2, 1.0))
-    return Pace(scale=pace.scale, calm=calm if pace.scale < 1 else 0)

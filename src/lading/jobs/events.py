@@ -11,6 +11,7 @@ from lading.ids import JobId
 from lading.jobs.reasons import Failure, ReasonCode
 from lading.jobs.record import JobKind, WindowLimits
 from lading.jobs.tasks import TaskRecord
+from lading.model.batch import RecordPlace
 from lading.model.bill import Bill, Head
 from lading.model.joined import JoinedTable
 from lading.model.load import LoadSpec
@@ -158,6 +159,10 @@ class BatchStarted:
     """What it is going to read."""
     end_offset: str = ""
     """How far the source was known to reach at that moment; empty where it does not tell."""
+    fill: float = 1.0
+    """Which part of its limits it has; 1 where that is not known."""
+    least: RecordPlace | None = None
+    """What it reads, when it cannot be made smaller."""
     at: datetime
 
 

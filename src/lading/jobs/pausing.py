@@ -56,8 +56,15 @@ def is_due(record: JobRecord, now: datetime) -> bool:
     """Whether a paused job is to be tried again now. Never while its last task is not settled."""
     if record.state is not JobState.PAUSED or record.reason is None or record.reason.needs_attention:
         return False
+    return record.task is None and wait_to_resume_s(record, now) <= 0
+
+
+def wait_to_resume_s(record: JobRecord, now: datetime) -> float:
+    """How long until a paused job is tried again. No wait is longer than the longest: what would be was written before
+    the clock was set back."""
     next_at = record.auto_resume.next_at
-    return record.task is None and (next_at is None or now >= next_at)
+    wait_s = 0.0 if next_at is None else (next_at - now).total_seconds()
+    return max(0.0, wait_s) if wait_s <= MAX_DELAY_S else 0.0
 
 
 def wait_to_be_opened(record: JobRecord, auto_resume: AutoResume, message: str = "") -> JobRecord:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from lading.errors import (
+    CUT_METADATA,
+    WORKER_LOST,
     BudgetError,
     JobChangedError,
     LadingError,
@@ -75,6 +77,8 @@ class Failure:
     """Whether trying the same again, without a person, can help."""
     while_staging: bool = False
     """It died while rows were read and written: a smaller batch may live."""
+    is_worker_lost: bool = False
+    """It ended the process that read and wrote them."""
     is_unsure: bool = False
     """What the incarnation believes of the table may not be so: only a new start can tell what the table has, and
     writes for the table as it is."""
@@ -95,11 +99,16 @@ def failure_of(error: Exception, hide: Callable[[str], str] = str) -> Failure:
     message = hide(str(error)) or type(error).__name__
     return Failure(
         reason=Reason(code=_code_of(error, message), message=message),
-        retry=error.retry if isinstance(error, LadingError) else True,
+        retry=_can_pass(error),
         while_staging=isinstance(error, StageError) or not isinstance(error, LadingError),
+        is_worker_lost=isinstance(error, StageError) and error.code == WORKER_LOST,
         # What nobody foresaw is among it: nothing that is known in memory is believed then.
         is_unsure=isinstance(error, UnknownOutcomeError | SchemaMismatchError) or not isinstance(error, LadingError),
     )
+
+
+def _can_pass(error: Exception) -> bool:
+    return error.retry or error.code == CUT_METADATA if isinstance(error, LadingError) else True
 
 
 def _code_of(error: Exception, message: str) -> ReasonCode:
@@ -114,6 +123,6 @@ def _code_of(error: Exception, message: str) -> ReasonCode:
             return ReasonCode.INTERNAL_ERR
     if any(fragment in message for fragment in _BAD_ROWS):
         return ReasonCode.TOO_MANY_FAILURE_ROWS_ERR
-    if isinstance(error, LadingError) and not error.retry:
+    if not _can_pass(error):
         return ReasonCode.CANNOT_RESUME_ERR
     return ReasonCode.TASKS_ABORT_ERR if isinstance(error, SourceError) else ReasonCode.INTERNAL_ERR

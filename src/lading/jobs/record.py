@@ -10,6 +10,7 @@ from lading.ids import JobId
 from lading.jobs.dialects import DIALECTS, Dialect, dialect_named
 from lading.jobs.dialects import JobKind as JobKind
 from lading.jobs.dialects import JobState as JobState
+from lading.jobs.pace import Pace as Pace
 from lading.jobs.reasons import Reason
 from lading.jobs.tasks import TaskRecord
 from lading.model.bill import Head
@@ -72,18 +73,6 @@ class AutoResume:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
-    """How large batches are planned. A batch that died twice is planned half as large."""
-
-    scale: float = 1.0
-    """What the limits of a batch are multiplied with: 1, 1/2, 1/4, …"""
-    deaths: int = 0
-    """Batches that died in a row."""
-    calm: int = 0
-    """Commits in a row at this scale."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class WindowLimits:
     """How many bad rows a routine load may commit before it is paused."""
 
@@ -128,7 +117,7 @@ class JobRecord:
     failures: int = 0
     """Tasks that failed in a row."""
     auto_resume: AutoResume = AutoResume()
-    pace: Pace = Pace()
+    pace: Pace = field(default_factory=Pace)
     last_success_at: datetime | None = None
     last_seen: Head | None = None
     """Copy: the newest head. A table that is behind it was rolled back."""

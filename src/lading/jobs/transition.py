@@ -45,6 +45,7 @@ from lading.jobs.events import (
     Tick,
     TurnBegun,
 )
+from lading.jobs.pace import acquitted
 from lading.jobs.pausing import is_due, pause, wait_to_be_opened
 from lading.jobs.reasons import Reason, ReasonCode
 from lading.jobs.record import AutoResume, JobRecord, JobState
@@ -136,7 +137,7 @@ def _resume(record: JobRecord) -> Change:
     may_resume = record.state is JobState.PAUSED or record.dialect.reopens_running
     if record.is_final or not may_resume:
         raise _refused(record, record.dialect.waiting.value)
-    fresh = batches.begin_window(replace(record, first_error="", failures=0))
+    fresh = batches.begin_window(replace(record, first_error="", failures=0, pace=acquitted(record.pace)))
     resumed = wait_to_be_opened(fresh, AutoResume())
     if record.state is JobState.RUNNING:
         return resumed, (Halt(),)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from lading.model.joined import JoinedTable
 from lading.model.positions import Positions
@@ -36,6 +37,33 @@ class Split:
     limits: Limits = Limits()
     payload: str = ""
     """What the source wants to tell its reader; nobody else looks into it."""
+    least: str = ""
+    """Set when no less can be read of its partition: what it is, in words, such as `offset 17` or a file."""
+    is_record: bool = False
+    """It is one record, which its reader can put into quarantine without looking at what is in it."""
+    poison: str = ""
+    """Its one record is not looked at: it goes to quarantine, for this reason."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordPlace:
+    """Where the least stands that can be read of a partition: a record of a stream, or a file."""
+
+    partition: str
+    at: str
+    """The position whose next record it is."""
+    words: str = ""
+    """The same for people."""
+    is_record: bool = False
+    """It can go to quarantine by its position. False: it is a file, of which nothing less can be committed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoisonRecord:
+    """A record that ended every worker that read it, and is not read again."""
+
+    place: RecordPlace
+    reason: str
 
 
 GONE = "gone"
@@ -64,6 +92,25 @@ class BatchPlan:
     """What the bill before says of tables that rows are joined with."""
     latest_us: int | None = None
     """Rows of later event times are loaded, and do not move the watermark. None: all do."""
+
+    @property
+    def least(self) -> RecordPlace | None:
+        """The one thing that it reads, when it cannot be made smaller."""
+        first = self.splits[0] if self.splits else None
+        if first is None or not first.least or any(split.least != first.least for split in self.splits):
+            return None
+        is_record = first.is_record and len(self.splits) == 1
+        return RecordPlace(partition=first.partition, at=first.start, words=first.least, is_record=is_record)
+
+    @property
+    def passes_over(self) -> bool:
+        """Whether it does nothing but put a record into quarantine."""
+        return any(split.poison for split in self.splits)
+
+    def facts(self, limits: Limits) -> dict[str, Any]:
+        """Which part of the rows that the limits allow it was planned with (1 where that is not known), and `least`."""
+        fill = min(1.0, sum(split.limits.rows for split in self.splits) / max(1, limits.rows)) or 1.0
+        return {"fill": fill, "least": self.least}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

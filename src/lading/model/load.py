@@ -267,3 +267,6 @@ class LoadSpec:
     join: JoinSpec | None = None
     stream_join: StreamJoinSpec | None = None
     """The source is a pair then."""
+    on_poison_record: str = "PAUSE"
+    """What becomes of a record that ends every worker that reads it: PAUSE stops the job and says which it is,
+    QUARANTINE puts it aside by its position and goes on."""

@@ -23,6 +23,22 @@ def cause_of(error: Exception) -> str:
     return lines[0][:500].rstrip(".") if lines else type(error).__name__
 
 
+_DEATHS = (
+    "Python worker exited unexpectedly",
+    "caused by one of the running tasks",
+    "OutOfMemoryError",
+    "MemoryError",
+)
+"""How Spark tells that what a task read ended its worker or its executor, or took more memory than there is."""
+
+
+def is_worker_lost(error: Exception) -> bool:
+    """Whether the task did not fail but took its process with it. An executor that went for another reason, such as a
+    machine that was given back, is not meant: Spark says so and runs its tasks elsewhere."""
+    text = str(error)
+    return not _OURS.search(text) and any(words in text for words in _DEATHS)
+
+
 def can_heal(error: Exception) -> bool:
     """Whether trying the same again may help. Only an error of Lading's own can say that it does not."""
     ours = _OURS.findall(str(error))

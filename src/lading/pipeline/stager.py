@@ -23,7 +23,7 @@ from lading.model.batch import BatchPlan, Report, Split
 from lading.model.codec import decode
 from lading.pipeline.checked import CheckedSelect
 from lading.pipeline.environment import without_identity
-from lading.pipeline.errors import can_heal, cause_of
+from lading.pipeline.errors import can_heal, cause_of, is_worker_lost
 from lading.pipeline.mapping import NOTE, WATERMARK, RowMapping, select_lists
 from lading.pipeline.reading import LONG_ROWS, read_task
 from lading.pipeline.sealing import Sealed, new_key, with_key
@@ -190,12 +190,21 @@ class SparkStager:
             return written.collect()  # type: ignore[return-value]
 
     def _failed(self, error: Exception) -> SourceError:
-        return self._late() if self._is_late else failed_batch(error)
+        if self._is_late:
+            return self._late()
+        return lost_worker(error) if is_worker_lost(error) else failed_batch(error)
 
     def _late(self) -> StageError:
         msg = f"The batch took longer than {self._stage.timeout_s:g} seconds, which is its session.insert_timeout"
         todo = "Give it more time, or make its batches smaller (s3.max_batch_files, s3.max_batch_bytes)."
         return StageError(msg, left="Nothing of it was committed.", todo=todo)
+
+
+def lost_worker(error: Exception) -> StageError:
+    """A worker or an executor ended while it read and wrote the rows of the batch."""
+    msg = f"A worker of the batch was killed or ran out of memory: {cause_of(error)}"
+    left, todo = "Nothing was committed; the position is unchanged.", "It is tried again with fewer rows."
+    return StageError(msg, left=left, todo=todo, code="WorkerLost")
 
 
 def failed_batch(error: Exception) -> SourceError:

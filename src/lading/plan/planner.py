@@ -8,7 +8,7 @@ from typing import Protocol
 
 from lading.clock import Clock
 from lading.errors import ListingError, TrimmedError
-from lading.model.batch import GONE, BatchPlan, Gap, Limits, Split
+from lading.model.batch import GONE, BatchPlan, Gap, Limits, PoisonRecord, Split
 from lading.model.positions import (
     Listing,
     PartitionState,
@@ -50,10 +50,22 @@ CONFIRM_AFTER_S = (0.2, 0.8, 2.0)
 class Planner:
     """Plans batches of one job from one source."""
 
-    def __init__(self, source: Source, clock: Clock, *, on_data_loss: str = "PAUSE") -> None:
+    def __init__(
+        self,
+        source: Source,
+        clock: Clock,
+        *,
+        on_data_loss: str = "PAUSE",
+        is_narrow: bool = False,
+        poison: PoisonRecord | None = None,
+    ) -> None:
+        """`is_narrow`: batches are as small as they get, so that one that dies tells which record did it. `poison` is
+        a record that is not read any more: the batch that begins with it puts it into quarantine, and does no more."""
         self._source = source
         self._clock = clock
         self._continues = on_data_loss.upper() == "CONTINUE"
+        self._is_narrow = is_narrow
+        self._poison = poison
 
     def open(self, start: str) -> Positions:
         """Concrete positions for the opening bill."""
@@ -77,7 +89,23 @@ class Planner:
                 merged, gap = self._skip_gap(merged, error)
                 gaps.append(gap)
             else:
-                return BatchPlan(positions=merged, splits=splits, gaps=tuple(gaps))
+                return BatchPlan(positions=merged, splits=self._narrowed(splits), gaps=tuple(gaps))
+
+    def _narrowed(self, splits: tuple[Split, ...]) -> tuple[Split, ...]:
+        """What is read of one partition alone; all splits where batches are not that small.
+
+        Splits of one partition belong together, those of several do not: a partition that is left out stays where it
+        is, and is read by a later batch.
+        """
+        if not splits or not (self._is_narrow or self._poison is not None):
+            return splits
+        if self._poison is not None:
+            place = self._poison.place
+            for split in splits:
+                if (split.partition, split.start) == (place.partition, place.at) and split.is_record:
+                    return (replace(split, number=0, poison=self._poison.reason),)
+        kept = [split for split in splits if split.partition == splits[0].partition]
+        return tuple(replace(split, number=number) for number, split in enumerate(kept))
 
     def _confirmed_listing(self, base: Positions) -> Listing:
         """A listing in which partitions that the job knows are missing only if several listings in a row lack them."""

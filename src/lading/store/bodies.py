@@ -74,6 +74,25 @@ def _edit_4(body: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _job_6(body: dict[str, Any]) -> dict[str, Any]:
+    """Form 6 knows what the last batch read that died, and loads say what becomes of a record that kills workers."""
+    if not isinstance(body, dict) or not isinstance(body.get("pace"), dict):
+        return body
+    new: dict[str, Any] = {"has_committed": False, "fill": 1.0, "least": None, "suspects": [], "poison": None}
+    return {**body, "pace": {**new, **body["pace"]}, "spec": _with_poison(body.get("spec"))}
+
+
+def _edit_5(body: dict[str, Any]) -> dict[str, Any]:
+    event = body.get("event") if isinstance(body, dict) else None
+    if not isinstance(event, dict):
+        return body
+    return {**body, "event": {**event, "spec": _with_poison(event.get("spec"))}}
+
+
+def _with_poison(spec: Any) -> Any:
+    return {"on_poison_record": "PAUSE", **spec} if isinstance(spec, dict) else spec
+
+
 def _task_2(body: dict[str, Any]) -> dict[str, Any]:
     return _with_late(body, "tally") if isinstance(body, dict) else body
 
@@ -115,8 +134,8 @@ def _table_2(body: dict[str, Any]) -> dict[str, Any]:
 
 
 UPGRADES: dict[str, tuple[Upgrade, ...]] = {
-    "JobRecord": (_job_2, _job_3, _job_3, _job_5),
-    "BegunEdit": (_edit_2, _edit_2, _edit_4),
+    "JobRecord": (_job_2, _job_3, _job_3, _job_5, _job_6),
+    "BegunEdit": (_edit_2, _edit_2, _edit_4, _edit_5),
     "TaskRecord": (_task_2,),
     "BillEntry": (_bill_2,),
     "UserEntry": (_user_2,),

@@ -8,14 +8,16 @@ from dataclasses import replace
 from lading.commit import coordinator
 from lading.commit.coordinator import Coordinator
 from lading.commit.steps import Steps
-from lading.jobs import batches, transition
+from lading.jobs import batches, pace, transition
 from lading.jobs.batches import Change
 from lading.jobs.events import Action, Fenced, Halt, LetGo, Rest, RolledBack, Run
 from lading.jobs.record import JobRecord, JobState
-from lading.model.positions import Positions, move_positions
+from lading.model.batch import Limits, Split
+from lading.model.positions import PartitionState, Positions, move_positions
 from lading.service.runtime.job_loop import JobLoop
 from lading.testing.mutants import Patch, mutant
 from lading.testing.simulated_runner import SimulatedJob
+from lading.testing.source import ScriptedSource
 
 
 @mutant("fenced-job-goes-on", "a job that was fenced waits for a person")
@@ -64,7 +66,27 @@ def _no_back_off(patch: Patch) -> None:
 
 @mutant("never-halved", "a batch that died twice is planned half as large")
 def _never_halved(patch: Patch) -> None:
-    patch(batches, "_after_death", lambda pace: replace(pace, deaths=pace.deaths + 1))
+    patch(pace, "after_death", lambda old: replace(old, deaths=old.deaths + 1))
+
+
+@mutant("deadly-batch-not-cut", "a batch that killed its worker is planned half as large, down to one record")
+def _deadly_batch_not_cut(patch: Patch) -> None:
+    patch(pace, "after_worker_death", lambda old: replace(old, deaths=old.deaths + 1))
+
+
+@mutant("first-record-condemned", "only a record that was alone in its batch is called poison")
+def _first_record_condemned(patch: Patch) -> None:
+    whole = ScriptedSource.plan
+
+    def hasty(self: ScriptedSource, ready: Mapping[str, PartitionState], limits: Limits) -> tuple[Split, ...]:
+        return tuple(replace(split, least="the first", is_record=True) for split in whole(self, ready, limits))
+
+    patch(ScriptedSource, "plan", hasty)
+
+
+@mutant("poison-read-again", "a record that was called poison is not read again")
+def _poison_read_again(patch: Patch) -> None:
+    patch(pace, "condemned", lambda old, place, reason: replace(old, suspects=()))
 
 
 @mutant("scale-not-executed", "a job is opened again when its batches are to be smaller")

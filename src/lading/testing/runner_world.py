@@ -16,35 +16,33 @@ from functools import partial
 
 from lading.commit.coordinator import Coordinator, CoordinatorPorts
 from lading.errors import (
-    ConfigError,
-    FencedError,
-    JobStateError,
+    WORKER_LOST,
     LadingError,
-    RolledBackError,
     StageError,
     StoreError,
-    TrimmedError,
 )
 from lading.ids import Incarnation, JobId, Token
 from lading.jobs.batches import MAX_ATTEMPTS
 from lading.jobs.events import Created, Halt, Interrupted, PausedByUser, Rest, Retry
 from lading.jobs.reasons import RECOVERED, Reason, ReasonCode
-from lading.jobs.record import JobKind, JobRecord, JobState
+from lading.jobs.record import JobKind, JobRecord, JobState, Pace
 from lading.jobs.transition import create_record
 from lading.model.batch import BatchPlan, Limits
 from lading.model.bill import Bill, BillKind, Head
 from lading.model.codec import encode
+from lading.model.load import LoadLimits, LoadSpec, MappingSpec, SourceSpec
 from lading.plan.planner import Planner
 from lading.service.runtime.job_loop import save_event
 from lading.service.runtime.starting import opening_key
 from lading.status.outcomes import Outcome
 from lading.tables.maintenance import CarePolicy, CareReport
+from lading.testing.causes import check_cause
 from lading.testing.listeners import ScriptedListeners, Told
 from lading.testing.memory_store import MemoryStore
 from lading.testing.operator import attend
 from lading.testing.simulated_runner import Runner, SimulatedJob, WatchedStager
 from lading.testing.source import Row
-from lading.testing.verdict import PROGRESS_MISMATCH, RUNAWAY, STOPPED, STUCK, Findings
+from lading.testing.verdict import PROGRESS_MISMATCH, RUNAWAY, STUCK, Findings
 from lading.testing.verifier import Evidence, Version, check_all_read, verify
 from lading.testing.world import MAX_QUIET_STEPS, World
 
@@ -87,6 +85,7 @@ class RunnerWorld(World):
 
     def __post_init__(self) -> None:
         World.__post_init__(self)
+        self.source.has_poison = self.setting.has_poison
         self.records = MemoryStore(self.rng, faults=self.setting.faults)
         if self.beside is not None:
             self.table, self.bills, self.clock = self.beside.table, self.beside.bills, self.beside.clock
@@ -105,6 +104,14 @@ class RunnerWorld(World):
             database="shop",
             kind=self.rng.choice(list(JobKind)),
             definition="",
+            spec=LoadSpec(
+                name="simulated",
+                target="t",
+                source=SourceSpec(kind="SIMULATED"),
+                mapping=MappingSpec(),
+                limits=LoadLimits(interval_s=1, size_bytes=1),
+                on_poison_record="QUARANTINE",
+            ),
             target="t",
             at=self.clock.now(),
         )
@@ -121,14 +128,23 @@ class RunnerWorld(World):
         rows = max(1, int(ROWS * record.batch_scale))
         stager = WatchedStager(self.source, self._write, self.rng, faults=self.setting.faults / 3)
         stager.runner, stager.spool = runner, self.objects if self.setting.keeps_state else None
-        return SimulatedJob(self.new_coordinator(runner, stager, rows), rows)
+        return SimulatedJob(self.new_coordinator(runner, stager, rows, record.pace), rows)
 
-    def new_coordinator(self, runner: Runner, stager: WatchedStager, rows: int = ROWS) -> Coordinator:
-        job = self.make_job(Limits(rows=rows))
+    def new_coordinator(
+        self, runner: Runner, stager: WatchedStager, rows: int = ROWS, pace: Pace | None = None
+    ) -> Coordinator:
+        job, known = self.make_job(Limits(rows=rows)), pace or Pace()
+        planner = Planner(
+            self.source,
+            self.clock,
+            on_data_loss=job.on_data_loss,
+            is_narrow=known.scale < 1 and rows == 1,
+            poison=known.poison,
+        )
         ports = CoordinatorPorts(
             table=self.table,
             bills=self.bills,
-            planner=Planner(self.source, self.clock, on_data_loss=job.on_data_loss),
+            planner=planner,
             stager=stager,
             merger=self.make_merger(self._write),
             clock=self.clock,
@@ -345,7 +361,7 @@ class RunnerWorld(World):
         ran_on = self.paused_s is not None and self.paused_s < runner.began_s
         if self._is_alone(runner):
             self.causes.expect(not ran_on, RUNAWAY, "a batch was staged in a turn that began after the job was paused")
-            most = max(1, ROWS // 2 ** (self.deaths // 2))
+            most = max(1, min(ROWS // 2 ** (self.deaths // 2), int(ROWS * self.record.batch_scale)))
             self.causes.expect(rows <= most, RUNAWAY, f"{self.deaths} batches died, and the next has {rows} rows")
 
     def check_ended(self, runner: Runner, record: JobRecord, outcome: Outcome) -> None:
@@ -366,7 +382,10 @@ class RunnerWorld(World):
             known = record.totals.commits if record.totals else 0
             tried, self.tried_at = self.tried_at, (self.table.read_head_unchecked(self.job_id), known)
             is_same = tried == self.tried_at
-            self.tries = self.tries + 1 if outcome != "unknown" and is_same else int(outcome != "unknown")
+            # A batch that killed its worker is cut: the next one is no further attempt at it.
+            is_cut = isinstance(runner.error, StageError) and runner.error.code == WORKER_LOST
+            is_try = outcome != "unknown" and not is_cut
+            self.tries = self.tries + 1 if is_try and is_same else int(is_try)
             told = f"{self.tries} attempts failed, and the job was not paused"
             self.causes.expect(self.tries < MAX_ATTEMPTS, RUNAWAY, told)
         else:
@@ -378,18 +397,4 @@ class RunnerWorld(World):
     def check_cause(self, runner: Runner, error: Exception) -> None:
         """What a job says when it stops must be so."""
         self.cause = error
-        was_restored = any(version.restored for version in self.table.versions)
-        head = self.table.read_head_unchecked(self.job_id)
-        match error:
-            case FencedError() if head is not None and not was_restored:
-                other = self.bills.read_ever(self.job_id, head).incarnation
-                told = f"{runner.incarnation} says that it was fenced, by its own commit {head.bill_name}"
-                self.causes.expect(other != runner.incarnation, STOPPED, told)
-            case TrimmedError() if error.facts["horizon"] is None:
-                shard = self.source.shards[error.facts["partition"]]
-                self.causes.expect(shard.expired, STOPPED, f"{shard.name} was called lost, and the source has it")
-            case RolledBackError():
-                told = "the job says that the table was rolled back, and it never was"
-                self.causes.expect(was_restored, STOPPED, told)
-        is_meant = isinstance(error, TrimmedError | RolledBackError | JobStateError | ConfigError)
-        self.causes.expect(is_meant or not self.is_quiet, STOPPED, f"nothing is wrong, and the job says: {error}")
+        check_cause(self, runner, error)

@@ -100,6 +100,8 @@ def _setting(rng: Random) -> Setting:
     )
     if setting.watermark is not None and setting.horizon is None and setting.on_data_loss == "PAUSE":
         setting.window = 4 if setting.trims else 30
+    # Without a draw of its own, so that seeds keep their schedules.
+    setting.has_poison = setting.cleans != setting.prunes
     return setting
 
 

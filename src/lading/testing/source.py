@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 
 from lading.errors import ListingError, TrimmedError
@@ -24,6 +24,8 @@ class Row:
     """loaded, unselected or error. A row that would be loaded may be late."""
     event: int = 0
     """Its event time."""
+    is_deadly: bool = False
+    """It ends every worker that reads it. Its fate is error: all that can be done is to put it into quarantine."""
 
     def fate_at(self, watermark: int | None) -> str:
         """Its fate in a batch that begins with this watermark."""
@@ -59,6 +61,8 @@ class ScriptedSource:
         self.keys = keys
         self.knows_ends = knows_ends
         """Whether a range is planned to its end, as for Kafka, or found while reading, as for Kinesis."""
+        self.has_poison = False
+        """Whether some of the bad rows are deadly."""
         self.incarnation = "source-1"
         self.shards: dict[str, Shard] = {}
         self.listing_fails = 0
@@ -84,7 +88,8 @@ class ScriptedSource:
             self.time += 1
             owner = self._owner(key)
             behind = self.rng.choice((0, 0, 1, 2, 5, 30))
-            owner.rows.append(Row(key, self._numbers[key], fate, self.time - behind))
+            is_deadly = self.has_poison and fate == "error"
+            owner.rows.append(Row(key, self._numbers[key], fate, self.time - behind, is_deadly))
             owner.times.append(self.time)
             self._numbers[key] += 1
 
@@ -174,7 +179,9 @@ class ScriptedSource:
                 )
             if at < len(shard.rows) or shard.closed:
                 end = str(min(len(shard.rows), at + limits.rows)) if self.knows_ends and at < len(shard.rows) else None
-                splits.append(Split(number=len(splits), partition=name, start=state.at, end=end, limits=limits))
+                is_record = limits.rows == 1 and at < len(shard.rows)
+                split = Split(number=len(splits), partition=name, start=state.at, end=end, limits=limits)
+                splits.append(replace(split, least=f"offset {at}" if is_record else "", is_record=is_record))
         return tuple(splits)
 
     # What the reader and the verifier see.

@@ -74,7 +74,10 @@ class ScriptedStager:
         reading = self._reading(split, len(shard.rows) - start)
         end = self._end(start, reading)
         rows = shard.rows[self._first_row(shard, start) : start + reading.handed]
-        fates = [row.fate_at(self._watermark) for row in rows]
+        if any(row.is_deadly for row in rows) and not split.poison:
+            msg = "A worker of the batch was killed"
+            raise StageError(msg, left="Nothing was committed.", todo="It is cut.", code="WorkerLost")
+        fates = ["error" if split.poison else row.fate_at(self._watermark) for row in rows]
         loaded = [row for row, fate in zip(rows, fates, strict=True) if fate == "loaded"]
         files = (self._staged(loaded),) if loaded and self.spool is None else ()
         spool = (spooled(self.spool, self._file_name(), loaded),) if loaded and self.spool is not None else ()
@@ -108,7 +111,7 @@ class ScriptedStager:
         if split.end is not None:
             count = offset_of(split.end) - offset_of(split.start)
             return Reading(fetched=count, handed=count)
-        fetched = min(available, self._rng.randint(1, 8))
+        fetched = min(available, self._rng.randint(1, 8), split.limits.rows)
         handed = self._rng.randint(1, fetched) if fetched and self._rng.random() < 0.3 else fetched
         return Reading(fetched=fetched, handed=handed)
 

@@ -99,6 +99,8 @@ class Setting:
     """Rows are counted by key and windows of so much event time. None: they are loaded."""
     has_neighbour: bool = False
     """A second job loads into the same table."""
+    has_poison: bool = False
+    """Some rows end every worker that reads them, and go to quarantine."""
 
     @property
     def listens(self) -> bool:

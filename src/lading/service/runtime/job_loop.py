@@ -290,14 +290,9 @@ class JobLoop(Generic[J]):
         self._ports.tell_opened(job, bill)
         is_retry, self._is_retry = self._is_retry, False
         shown, at = job.shown(bill), self._now()
-        event = Opened(
-            **bill_facts(bill),
-            current_offset=shown,
-            is_retry=is_retry,
-            at=at,
-        )
-        yield from self.tell(event)
-        return job
+        yield from self.tell(Opened(**bill_facts(bill), current_offset=shown, is_retry=is_retry, at=at))
+        is_to_be_smaller = self.opened is None and isinstance(self.next, Run)
+        return (yield from self._open()) if is_to_be_smaller else job
 
     def _batch(self, opened: J) -> Steps[None]:
         steps, task_id, is_sent, bill = opened.coordinator.run_batch(), 0, False, None
@@ -333,7 +328,9 @@ class JobLoop(Generic[J]):
             yield from self._committed(opened, bill, task_id)
 
     def _begin_task(self, opened: J) -> Steps[JobRecord]:
-        event = BatchStarted(running_offset=opened.shown_range(), end_offset=opened.shown_end(), at=self._now())
+        shown, end, facts = opened.shown_range(), opened.shown_end(), opened.coordinator.plan_facts()
+        event = BatchStarted(running_offset=shown, end_offset=end, **facts, at=self._now())
+        # Dies after it: the next life finds the task open, and plans a smaller batch if this one committed nothing.
         return (yield from self.tell(event))
 
     def _committed(self, opened: J, bill: Bill, task_id: int) -> Steps[None]:

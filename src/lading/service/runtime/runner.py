@@ -240,7 +240,13 @@ class JobRunner:
             todo = "Put the table where all services that share the store find it; see docs/several-services.md."
             raise TableError(error.what, left="Nothing was read.", todo=todo) from error
         try:
-            planner = Planner(compiled.source.driver, self.clock, on_data_loss=compiled.job.on_data_loss)
+            planner = Planner(
+                compiled.source.driver,
+                self.clock,
+                on_data_loss=compiled.job.on_data_loss,
+                is_narrow=record.batch_scale < 1 and 1 in (compiled.job.limits.rows, compiled.job.limits.files),
+                poison=record.pace.poison,
+            )
             stager = self._tools.make_stager(compiled)
         except BaseException:
             compiled.close()

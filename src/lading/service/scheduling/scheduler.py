@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from lading.errors import LadingError, StoreError
 from lading.ids import JobId
 from lading.jobs.events import Tick
+from lading.jobs.pausing import wait_to_resume_s
 from lading.jobs.record import JobRecord, JobState
 from lading.service.installation import Installation
 
@@ -199,8 +200,7 @@ class Scheduler:
             return 0.0
         if record.reason is None or record.reason.needs_attention:
             return None
-        next_at = record.auto_resume.next_at
-        return 0.0 if next_at is None else max(0.0, (next_at - self._clock.now()).total_seconds())
+        return wait_to_resume_s(record, self._clock.now())
 
     def _set_due(self, entry: _Entry, due_s: float) -> None:
         self._turns += 1

@@ -308,6 +308,8 @@ class FilesSource:
         groups += [(end_of(group[-1]), group) for group in fresh]
         if not groups:
             groups = [(at, ())]
+        taken = [*found.late, *found.fresh]
+        least = f"file {taken[0].key}" if len(taken) == 1 else ""
         splits = []
         for number, (end, parts) in enumerate(groups):
             is_last = number == len(groups) - 1
@@ -320,6 +322,7 @@ class FilesSource:
                     end=end,
                     limits=limits,
                     payload=render_payload(payload),
+                    least=least,
                 )
             )
         return tuple(splits)

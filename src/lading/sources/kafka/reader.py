@@ -63,6 +63,7 @@ class _Reading:
         self._clock = clock
         self._parser = RecordParser(spec.format, spec.metadata_schema)
         self._payloads = [parse_payload(split.payload) for split in splits]
+        self._poison = {int(split.partition): split.poison for split in splits}
         wants_messages = not set(spec.metadata) <= {"_partition", "_offset"}
         self._runs = [_run(*pair, wants_messages) for pair in zip(splits, self._payloads, strict=True)]
         self._until_s = clock.monotonic_s() + max(split.limits.seconds for split in splits)
@@ -113,8 +114,9 @@ class _Reading:
         if values:
             place = f"{self._spec.topic}/{run.number}"
             meta = {name: _metadata(name, run.number, offsets, messages) for name in self._spec.metadata}
-            before = self._parser.without_rows
-            yield from self._parser.parse(RecordBlock(values=values, places=place, numbers=offsets, meta=meta))
+            before, block = self._parser.without_rows, RecordBlock(values, place, offsets, meta)
+            poison = self._poison.get(run.number)
+            yield from self._parser.pass_over(block, poison) if poison else self._parser.parse(block)
             run.skipped += self._parser.without_rows - before
 
     def _stuck(self, run: Run) -> Exception:

@@ -92,6 +92,8 @@ class KafkaSource:
                 end=str(starts[number] + rows[number]),
                 may_end_early=True,
                 limits=replace(limits, rows=rows[number], size_bytes=sizes[number]),
+                least=f"offset {starts[number]}" if rows[number] == 1 else "",
+                is_record=rows[number] == 1,
                 payload=render_payload(
                     Payload(first=starts[number], incarnation=identity, leader_epoch=bounds.epoch.get(number))
                 ),

@@ -8,6 +8,8 @@ from email.utils import parsedate_to_datetime
 from random import Random
 from typing import Any, Protocol
 
+from botocore.exceptions import ConnectionClosedError
+
 from lading.clock import Clock
 from lading.net.peers import guard_peers
 from lading.sources.kinesis.errors import EXPIRED_ITERATOR, Foreign, code_of, is_passing, is_throttled, translated
@@ -17,6 +19,7 @@ from lading.storage.aws import open_session
 MAX_TRIES = 6
 _FIRST_DELAY_S, _MAX_DELAY_S = 0.25, 10.0
 _POOL = 32
+_FAILED = 300
 
 
 class Client(Protocol):
@@ -75,6 +78,23 @@ def server_date_or_none(answer: Mapping[str, Any]) -> datetime | None:
     return date if date is None or date.tzinfo else date.replace(tzinfo=UTC)
 
 
+_PARTS = {
+    "DescribeStreamSummary": "StreamDescriptionSummary",
+    "GetRecords": "Records",
+    "GetShardIterator": "ShardIterator",
+    "ListShards": "Shards",
+}
+"""What every answer to a call has."""
+
+
+def check_whole(*, model: Any, parsed: Mapping[str, Any], http_response: Any, **_: Any) -> None:
+    """Refuse an answer that lacks what every answer of its kind has: the connection ended among its headers, and
+    botocore takes it for an empty one."""
+    part = _PARTS.get(model.name)
+    if part is not None and http_response.status_code < _FAILED and part not in parsed:
+        raise ConnectionClosedError(endpoint_url=http_response.url)
+
+
 def open_client(spec: KinesisSpec) -> Client:
     """A boto3 client. botocore tries nothing again by itself: its own retries would hide throttling from the pace."""
     from botocore.config import Config
@@ -88,4 +108,5 @@ def open_client(spec: KinesisSpec) -> Client:
     client: Client = open_session(spec.credentials, spec.region).client(
         "kinesis", region_name=spec.region, endpoint_url=spec.endpoint or None, config=config
     )
+    client.meta.events.register("after-call.kinesis", check_whole)  # type: ignore[attr-defined]  # of boto3's clients
     return guard_peers(client, spec.addresses) if spec.endpoint else client

@@ -45,8 +45,8 @@ class StreamView:
     """Every shard that is kept, open or closed."""
     seen_at: datetime
     """By the local clock or by that of the service, whichever is earlier."""
-    latest_now: datetime
-    """By whichever is later."""
+    service_now: datetime
+    """By the clock of the service, which decides what is trimmed; by the local one where the service does not tell."""
 
 
 class Lister:
@@ -74,7 +74,8 @@ class Lister:
             retention=timedelta(hours=summary["RetentionPeriodHours"]),
             shards=shards,
             seen_at=min(own, server),
-            latest_now=max(own, server),
+            # Dates are cut to the second: a start at this very moment is not in the future.
+            service_now=server + timedelta(seconds=1),
         )
 
     def open_since_or_none(self, moment: datetime) -> set[str] | None:

@@ -99,13 +99,13 @@ class Opener:
         place = place_or_none(text)
         if place is None or place.time is None:
             return place
-        return HORIZON if place.time <= self._view.latest_now - self._view.retention + EDGE else place
+        return HORIZON if place.time <= self._view.service_now - self._view.retention + EDGE else place
 
     def _moment(self, place: Position | None) -> datetime | None:
         if place is None:
             # A fast local clock would skip rows, a slow one only looks further back: the earlier of both is taken.
             return at_time(self._view.seen_at).time
-        if place.kind is Kind.TIME and place.time is not None and place.time > self._view.latest_now:
+        if place.kind is Kind.TIME and place.time is not None and place.time > self._view.service_now:
             msg = f"The start {place.time.isoformat()} is in the future"
             raise start_refused(msg, "Use LATEST to begin with what comes from now on.", time=place.time)
         return place.time if place.kind is Kind.TIME else None

@@ -22,6 +22,7 @@ from lading.sources.kinesis.shards import open_shards
 from lading.sources.kinesis.spec import KinesisSpec
 from lading.sources.kinesis.starts import parse_start
 from lading.sources.kinesis.trim import Standing, TrimSight, Way, find_way
+from lading.sources.starts import TRIM_HORIZON
 from lading.sources.streams import StreamSight
 
 _CONFIRMATIONS = 4
@@ -93,10 +94,10 @@ class KinesisSource:
         view = self._view or self._look()
         peeks = self._peeks(view, ready)
         self._note_idle(ready, peeks)
-        horizon = view.latest_now - view.retention
+        horizon = view.service_now - view.retention
         self._trimmed_to = max(horizon, self._trimmed_to or horizon)
         sight = TrimSight(
-            now=view.latest_now,
+            now=view.service_now,
             retention=view.retention,
             horizon=self._trimmed_to,
             peek_oldest=self._scout.peek_oldest,
@@ -231,5 +232,15 @@ class KinesisSource:
                 verify=ways[name].verify,
                 from_oldest=ways[name].oldest is not None,
             )
-            splits.append(Split(number=number, partition=name, start=at, limits=share, payload=render_payload(payload)))
+            splits.append(
+                Split(
+                    number=number,
+                    partition=name,
+                    start=at,
+                    limits=share,
+                    payload=render_payload(payload),
+                    least=f"the next record at {at or TRIM_HORIZON}" if share.rows == 1 else "",
+                    is_record=share.rows == 1,
+                )
+            )
         return tuple(splits)

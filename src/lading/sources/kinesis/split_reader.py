@@ -109,7 +109,8 @@ class Taking:
         }
         places = [f"{shard}:{sequence}" for sequence in block.sequences]
         before = self._parser.without_rows
-        for batch in self._parser.parse(RecordBlock(block.values, places, block.subs, meta)):
+        records, poison = RecordBlock(block.values, places, block.subs, meta), self._split.poison
+        for batch in self._parser.pass_over(records, poison) if poison else self._parser.parse(records):
             self._rows += batch.num_rows
             yield batch
         self._skipped += self._parser.without_rows - before

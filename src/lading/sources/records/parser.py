@@ -18,6 +18,8 @@ from lading.sources.records.spec import RecordFormat, RecordKind
 
 _JOINED_ROWS = 16 * 1024
 """Small batches are put together up to this: each one costs its readers something."""
+MAX_PASSED_BYTES = 64 * 1024
+"""A longer record that is passed over is kept by its position alone."""
 
 
 @dataclass(slots=True)
@@ -61,6 +63,13 @@ class RecordParser:
             rows += batch.num_rows
         if waiting:
             yield _joined(waiting)
+
+    def pass_over(self, block: RecordBlock, reason: str) -> Iterator[pa.RecordBatch]:
+        """A bad row for each record of a block, without a look at what is in it."""
+        count = len(block.values)
+        nothing = [pa.nulls(count, pa.string())] * self._columns
+        flaws = {at: Flaw(_short(value), reason) for at, value in enumerate(block.values)}
+        yield from self._batches(Taken(records=count, rows=count, columns=nothing, flaws=flaws), self._beside(block))
 
     def _pieces(self, block: RecordBlock) -> Iterator[pa.RecordBatch]:
         """Batches as they come; they are small."""
@@ -113,6 +122,11 @@ class RecordParser:
 
 def _joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
+
+
+def _short(value: bytes) -> bytes:
+    """A record that is kept for people. What killed workers may be its length."""
+    return value if len(value) <= MAX_PASSED_BYTES else b""
 
 
 def _places(values: Sequence[bytes], max_bytes: int) -> list[int]:

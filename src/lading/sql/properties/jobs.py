@@ -62,6 +62,8 @@ class StreamingJobProperties:
     """Files that are loaded wherever they sort, once."""
     settle_s: int | None = None
     """For so many seconds a file on a disk must not have been modified. None: as the installation has it."""
+    on_poison_record: str = "PAUSE"
+    """What becomes of a record that ends every worker that reads it."""
     watermark: WatermarkSpec | None = None
     dedup: DedupSpec | None = None
     listening: ListeningSpec | None = None
@@ -120,6 +122,7 @@ _RULES = (
     Rule(name="s3.late_files", field="late_files", read=word("LOAD", "SHOW")),
     Rule(name="s3.late_window", field="late_window", read=whole(lambda n: n >= 1, "should >= 1")),
     Rule(name="s3.also_load", field="also_load", read=_file_names),
+    Rule(name="on_poison_record", field="on_poison_record", read=word("PAUSE", "QUARANTINE")),
     Rule(name="file.settle_seconds", field="settle_s", read=whole(lambda n: n >= 0, "should >= 0")),
 )
 

@@ -55,6 +55,8 @@ class RoutineLoadProperties:
     send_batch_parallelism: int = 1
     csv: CsvOptions = field(default_factory=CsvOptions)
     json: JsonOptions = field(default_factory=JsonOptions)
+    on_poison_record: str = "PAUSE"
+    """What becomes of a record that ends every worker that reads it."""
     watermark: WatermarkSpec | None = None
     dedup: DedupSpec | None = None
     listening: ListeningSpec | None = None
@@ -117,6 +119,7 @@ _RULES = (
         field="exec_mem_limit_bytes",
         read=whole(lambda n: n >= 0, "must be greater than 0 (0 is allowed)"),
     ),
+    Rule(name="on_poison_record", field="on_poison_record", read=word("PAUSE", "QUARANTINE")),
     Rule(name="send_batch_parallelism", field="send_batch_parallelism", read=_positive()),
     Rule(
         name="load_to_single_tablet",

@@ -108,6 +108,7 @@ def _job_load(statement: CreateJob) -> LoadSpec:
         window=window,
         join=None if insert.join is None else join_spec(insert.join),
         stream_join=stream_join_spec(insert, properties.watermark, properties.dedup),
+        on_poison_record=properties.on_poison_record,
     )
 
 
@@ -156,6 +157,7 @@ def _stream_load(statement: CreateRoutineLoad) -> LoadSpec:
         watermark=properties.watermark,
         dedup=properties.dedup,
         listening=properties.listening,
+        on_poison_record=properties.on_poison_record,
     )
 
 

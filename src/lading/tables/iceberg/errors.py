@@ -19,7 +19,14 @@ from pyiceberg.exceptions import (
 from requests.exceptions import RequestException
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
-from lading.errors import ConfigError, ConflictError, LadingError, StorageError, TableError, TableNotFoundError
+from lading.errors import (
+    ConfigError,
+    ConflictError,
+    LadingError,
+    StorageError,
+    TableError,
+    TableNotFoundError,
+)
 
 _NOTHING = "Nothing was changed."
 
@@ -53,6 +60,11 @@ def in_our_words(what: str, error: Exception) -> LadingError | None:
         case ValidationError() if "format-version" in str(error) and "tag" in str(error):
             msg = f"The Iceberg {what} has a format version that is not known: {_short(error)}"
             return TableError(msg, left=_NOTHING, todo="Use a newer Lading.")
+        case ValidationError() if "EOF while parsing" in str(error):
+            # A store that cuts its answers looks like this, and so does a file that was cut.
+            msg = f"The metadata of the Iceberg {what} cannot be read: {_short(error)}"
+            todo = "It is read again. If this lasts, restore the table's metadata folder from a copy."
+            return TableError(msg, left=_NOTHING, todo=todo, code="CutMetadata")
         case ValidationError() | UnicodeDecodeError():
             msg = f"The metadata of the Iceberg {what} cannot be read: {_short(error)}"
             return TableError(msg, left=_NOTHING, todo="Restore the table's metadata folder from a copy.")

@@ -1,0 +1,98 @@
+"""The same faults end to end on Spark: its tasks read and write through the proxy, and its scratch disk is full."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import boto3
+import pytest
+
+from lading.service.facade import Lading
+from lading.testing.marked import secret
+from tests.faults.rig import Service
+from tests.faults.test_disk_faults import Disk
+from tests.faults.test_disk_faults import disk as disk
+from tests.support.fault_proxy import HTTP_FAULTS, Weather, serve_faults
+from tests.tables.s3_server import S3Server
+
+pytestmark = [pytest.mark.java, pytest.mark.slow]
+ROWS = 20
+
+
+class SparkService(Service):
+    """The service as it is, with a Spark of its own."""
+
+    def __init__(self, home: Path, settings: dict[str, str]) -> None:
+        self.settings = settings
+        super().__init__(home)
+
+    def _open(self) -> Lading:  # type: ignore[override]  # not that without Spark
+        spark = {"spark.master": "local[2]", **self.settings}
+        return Lading(self.home, user="tester", clock=self.clock, spark=spark)
+
+
+def test_tasks_that_read_and_write_s3_through_a_storm(s3: S3Server, tmp_path: Path) -> None:
+    bucket = s3.make_bucket()
+    owner = boto3.client(
+        "s3",
+        endpoint_url=s3.endpoint,
+        region_name="us-east-1",
+        aws_access_key_id=secret("owner"),
+        aws_secret_access_key=secret("owner"),
+    )
+
+    def put(number: int) -> None:
+        rows = "".join(f"{each},essen\n" for each in range(number * ROWS, (number + 1) * ROWS))
+        owner.put_object(Bucket=bucket, Key=f"in/{number:03d}.csv", Body=f"id,city\n{rows}".encode())
+
+    service = SparkService(tmp_path / "home", {})
+    with serve_faults(s3.endpoint, "s3") as proxy:
+        keys = f'"s3.access_key"="{secret("access")}", "s3.secret_key"="{secret("key")}"'
+        place = f'"s3.endpoint"="{proxy.endpoint}", "s3.region"="us-east-1", "use_path_style"="true", {keys}'
+        put(0)
+        service.sql(
+            f"CREATE TABLE t (id BIGINT, city STRING) USING delta LOCATION 's3://{bucket}/lake' TBLPROPERTIES({place});"
+            'CREATE JOB j PROPERTIES("max_interval"="1") ON STREAMING DO INSERT INTO t SELECT id, city FROM '
+            f'S3("uri"="s3://{bucket}/in/*.csv", "format"="csv_with_names", "column_separator"=",", {place})'
+        )
+        service.turn()
+        proxy.set(Weather(rate=0.2, faults=HTTP_FAULTS, seed=3, delay_s=0.02))
+        for number in range(1, 5):
+            put(number)
+            service.turn()
+        proxy.calm()
+        service.run_until(service.is_loaded(5 * ROWS))
+        assert service.ids() == list(range(5 * ROWS))
+        assert service.lading.verify("j").is_clean
+    service.close()
+
+
+def test_a_scratch_disk_that_is_full_is_said_and_over_when_it_is(disk: Disk, tmp_path: Path) -> None:
+    inbox, path = tmp_path / "in", tmp_path
+    inbox.mkdir()
+    service = SparkService(path / "home", {"spark.local.dir": str(disk.path)})
+
+    def put(number: int) -> None:
+        rows = "".join(
+            f"{each},2026-01-01 00:00:{each % 60:02d}\n" for each in range(number * ROWS, (number + 1) * ROWS)
+        )
+        (inbox / f"{number:03d}.csv").write_text(f"id,at\n{rows}")
+
+    put(0)
+    service.sql(
+        f"CREATE TABLE t (id BIGINT, at TIMESTAMP) USING delta LOCATION '{path / 'lake'}';"
+        'CREATE JOB j PROPERTIES("max_interval"="1", "file.settle_seconds"="0", "watermark.column"="at", '
+        '"watermark.delay"="1 day", "dedup.keys"="id") ON STREAMING DO INSERT INTO t SELECT id, at FROM '
+        f'FILE("uri"="{inbox}/*.csv", "format"="csv_with_names", "column_separator"=",")'
+    )
+    service.run_until(service.is_loaded(ROWS))
+    disk.fill()
+    put(1)
+    service.reasons.clear()
+    for _ in range(3):
+        service.turn()
+    assert any("space" in told for told in service.reasons), service.reasons
+    disk.free()
+    service.run_until(service.is_loaded(2 * ROWS))
+    assert service.ids() == list(range(2 * ROWS))
+    service.close()

@@ -1,0 +1,108 @@
+"""PostgreSQL that is cut off and restarted, under a service that runs a job."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.faults.rig import Service
+from tests.store.conftest import postgres as postgres
+from tests.store.postgres import PostgresServer
+from tests.support.fault_proxy import TCP_FAULTS, FaultProxy, Weather, serve_faults
+
+SEEDS = int(os.environ.get("LADING_TEST_FAULT_SEEDS", "12"))
+ROWS = 5
+
+
+@pytest.fixture
+def proxy(postgres: PostgresServer) -> Iterator[FaultProxy]:
+    with serve_faults(postgres.socket, "tcp") as made:
+        yield made
+
+
+class Shop:
+    """A service whose store is a PostgreSQL behind the proxy; files and table are on a disk."""
+
+    def __init__(self, postgres: PostgresServer, proxy: FaultProxy, path: Path) -> None:
+        self.postgres, self.proxy, self.inbox = postgres, proxy, path / "in"
+        self.inbox.mkdir()
+        self.files = 0
+        options = postgres.fresh_url().partition("&options=")[2]
+        url = f"postgresql://lading@127.0.0.1:{proxy.port}/postgres?options={options}"
+        self.service = Service(path / "home", store_url=url)
+        self.put()
+        self.service.sql(
+            f"CREATE TABLE t (id BIGINT, city STRING) USING delta LOCATION '{path / 'lake'}';"
+            'CREATE JOB j PROPERTIES("max_interval"="1", "file.settle_seconds"="0") ON STREAMING DO INSERT INTO t '
+            f'SELECT id, city FROM FILE("uri"="{self.inbox}/*.csv", "format"="csv_with_names", '
+            '"column_separator"=",")'
+        )
+
+    def put(self) -> None:
+        first = self.files * ROWS
+        rows = "".join(f"{number},essen\n" for number in range(first, first + ROWS))
+        (self.inbox / f"{self.files:03d}.csv").write_text(f"id,city\n{rows}")
+        self.files += 1
+
+    def check(self) -> None:
+        self.proxy.calm()
+        self.service.run_until(self.is_caught_up, 5 + self.files)
+        assert self.service.ids() == list(range(self.files * ROWS))
+        assert self.service.lading.verify("j").is_clean
+
+    def is_caught_up(self) -> bool:
+        """Whether the record says what was put."""
+        totals = self.service.lading.job("j").totals
+        return totals is not None and totals.rows.loaded == self.files * ROWS
+
+
+@pytest.fixture
+def shop(postgres: PostgresServer, proxy: FaultProxy, tmp_path: Path) -> Iterator[Shop]:
+    made = Shop(postgres, proxy, tmp_path)
+    yield made
+    proxy.calm()
+    made.service.close()
+
+
+def storm(shop: Shop, seed: int, rate: float) -> None:
+    shop.proxy.set(Weather(rate=rate, faults=TCP_FAULTS, seed=seed, delay_s=0.01))
+    for _ in range(5):
+        shop.put()
+        shop.service.turn()
+    shop.check()
+
+
+def test_connections_that_are_cut_make_no_wrong_row(shop: Shop) -> None:
+    storm(shop, 1, 0.05)
+    assert shop.proxy.counts()["cut"] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2, 2 + SEEDS))
+def test_many_cuts_make_no_wrong_row(shop: Shop, seed: int) -> None:
+    storm(shop, seed, (0.02, 0.1, 0.3)[seed % 3])
+
+
+def test_a_store_that_is_restarted_is_used_again_without_a_word(shop: Shop) -> None:
+    shop.service.turn()
+    for _ in range(2):
+        shop.put()
+        shop.postgres.restart()
+        shop.service.turn()
+    shop.check()
+
+
+def test_an_outage_of_the_store_is_said_and_nothing_is_committed_blindly(shop: Shop) -> None:
+    shop.service.run_until(shop.service.is_loaded(ROWS))
+    version = shop.service.lading.catalog.open_table("default", "t").version()
+    table = shop.service.lading.catalog.open_table("default", "t")
+    shop.proxy.set(Weather(is_down=True))
+    shop.put()
+    for _ in range(4):
+        shop.service.turn()
+    assert table.version() == version
+    assert "metadata store" in shop.service.reasons[-1]
+    shop.check()

@@ -1,0 +1,146 @@
+"""Batches that kill their workers are cut until they fit; a record that kills them alone is named, or put aside."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from lading.errors import WORKER_LOST, StageError
+from lading.jobs.events import BatchStarted, LetGo, Resumed, Retry
+from lading.jobs.pace import Pace
+from lading.jobs.reasons import failure_of
+from lading.jobs.record import JobKind, WindowLimits
+from lading.model.batch import RecordPlace
+from lading.model.load import LoadLimits, LoadSpec, MappingSpec, SourceSpec
+from tests.jobs.story import Story
+
+RECORD = RecordPlace(partition="0", at="17", words="offset 17", is_record=True)
+FILE = RecordPlace(partition="in/", at="a.csv", words="file b.csv")
+KILLED = failure_of(StageError("A worker was killed", code=WORKER_LOST))
+
+
+def begin(story: Story, *, fill: float = 1.0, least: RecordPlace | None = None) -> None:
+    story.tell(BatchStarted(fill=fill, least=least, at=story.now))
+
+
+def choose(story: Story, word: str) -> Story:
+    spec = LoadSpec(
+        name="orders",
+        target="sales.orders",
+        source=SourceSpec(kind="KAFKA"),
+        mapping=MappingSpec(),
+        limits=LoadLimits(interval_s=1, size_bytes=1),
+        on_poison_record=word,
+    )
+    story.record = replace(story.record, spec=spec)
+    return story
+
+
+def die_of(story: Story, least: RecordPlace, times: int = 3) -> None:
+    for _ in range(times):
+        begin(story, least=least)
+        story.fail(KILLED)
+
+
+@pytest.mark.parametrize("kind", list(JobKind))
+def test_a_batch_that_kills_its_worker_is_cut_each_time_and_never_runs_out_of_attempts(kind: JobKind) -> None:
+    story, cut = Story(kind).open(), 0
+    for death in range(1, 8):
+        begin(story)
+        story.fail(KILLED)
+        cut += death
+        assert (story.state, story.record.batch_scale) == ("RUNNING", 0.5**cut)
+        assert [action.attempt for action in story.actions if isinstance(action, Retry)] == [1]
+    assert story.record.batch_scale * 20_000_000 < 1
+    assert "the batch is cut" in story.record.runtime_message
+
+
+def test_a_batch_that_used_a_part_of_its_limits_is_half_of_that_part_next() -> None:
+    story = Story().open()
+    begin(story, fill=1 / 1000)
+    story.fail(KILLED)
+    assert story.record.batch_scale == 1 / 2000
+
+
+@pytest.mark.parametrize("kind", list(JobKind))
+def test_a_record_that_kills_alone_pauses_the_job_which_says_where_it_stands(kind: JobKind) -> None:
+    story = choose(Story(kind), "PAUSE").open()
+    die_of(story, RECORD, 2)
+    assert story.state == "RUNNING"
+    die_of(story, RECORD, 1)
+    assert story.state == "PAUSED"
+    assert story.record.reason is not None
+    assert "partition 0, offset 17 ended 3 workers" in story.record.reason.message
+    assert '"on_poison_record" = "QUARANTINE"' in story.record.reason.message
+
+
+def test_a_record_that_kills_alone_is_put_aside_where_the_user_chose_it_and_batches_are_large_again() -> None:
+    story = choose(Story(JobKind.ROUTINE, window=WindowLimits()), "QUARANTINE").open()
+    for _ in range(4):
+        begin(story)
+        story.fail(KILLED)
+    die_of(story, RECORD)
+    assert story.state == "RUNNING"
+    assert LetGo(is_retry=True) in story.actions, "the planner is made again"
+    assert story.record.pace.poison is not None
+    assert story.record.pace.poison.place == RECORD
+    begin(story, least=RECORD)
+    story.commit(rows=1, bad=1)
+    assert (story.state, story.record.batch_scale) == ("RUNNING", 1.0)
+    assert story.record.pace == Pace(has_committed=True)
+
+
+def test_a_bad_row_that_was_not_put_aside_still_pauses_a_routine_load() -> None:
+    story = choose(Story(JobKind.ROUTINE, window=WindowLimits()), "QUARANTINE").open()
+    begin(story, least=RECORD)
+    story.commit(rows=1, bad=1)
+    assert (story.state, story.code) == ("PAUSED", "TOO_MANY_FAILURE_ROWS_ERR")
+
+
+def test_nothing_is_put_aside_when_workers_die_without_the_record_too() -> None:
+    story = choose(Story(), "QUARANTINE").open()
+    die_of(story, RECORD, 4)
+    assert story.state == "PAUSED"
+    assert story.record.reason is not None
+    assert "that record is not the cause" in story.record.reason.message
+    assert story.record.pace.poison is None
+    story.wait(1)
+    assert story.state == "PENDING", "it goes on by itself when what kills workers is over"
+
+
+def test_kills_of_the_service_are_never_blamed_on_a_record() -> None:
+    story = choose(Story(), "QUARANTINE").open()
+    for _ in range(50):
+        begin(story, least=RECORD)
+        story.open()
+    assert story.state == "RUNNING"
+    assert (story.record.pace.poison, story.record.pace.suspects) == (None, ())
+
+
+def test_deaths_of_two_records_in_turn_are_counted_apart() -> None:
+    story = choose(Story(), "QUARANTINE").open()
+    other = replace(RECORD, partition="1")
+    for place in (RECORD, other, RECORD, other):
+        die_of(story, place, 1)
+    assert story.record.pace.poison is None
+    die_of(story, RECORD, 1)
+    assert story.record.pace.poison is not None
+    assert story.record.pace.poison.place == RECORD
+
+
+def test_a_file_that_kills_pauses_the_job_whatever_was_chosen() -> None:
+    story = choose(Story(), "QUARANTINE").open()
+    die_of(story, FILE)
+    assert story.state == "PAUSED"
+    assert story.record.reason is not None
+    assert "file b.csv ended 3 workers" in story.record.reason.message
+
+
+def test_resuming_by_hand_suspects_nothing_any_longer() -> None:
+    story = choose(Story(), "PAUSE").open()
+    die_of(story, RECORD)
+    story.tell(Resumed(at=story.now))
+    story.open()
+    die_of(story, RECORD, 2)
+    assert story.state == "RUNNING"
