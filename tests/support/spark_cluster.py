@@ -21,7 +21,19 @@ from subprocess import DEVNULL, Popen
 
 from pyspark.find_spark_home import _find_spark_home
 
+from lading.pipeline.java import find_java
+
 MASTER, WORKER = "org.apache.spark.deploy.master.Master", "org.apache.spark.deploy.worker.Worker"
+_OPENED = (
+    "java.lang",
+    "java.lang.invoke",
+    "java.io",
+    "java.net",
+    "java.nio",
+    "java.util",
+    "sun.nio.ch",
+    "sun.security.action",
+)
 EXECUTOR = "CoarseGrainedExecutorBackend"
 _START_S = 60.0
 _LOOK_S = 0.05
@@ -70,7 +82,20 @@ class SparkCluster:
 
     def start_master(self) -> None:
         """Start it, or start it again where it was."""
-        self._start("master", [MASTER, "--host", "127.0.0.1", "--port", str(self.port), "--webui-port", "0"])
+        self._start(
+            "master",
+            [
+                MASTER,
+                "--host",
+                "127.0.0.1",
+                "--port",
+                str(self.port),
+                "--webui-port",
+                "0",
+                "--properties-file",
+                str(self.folder / "conf" / "spark-defaults.conf"),
+            ],
+        )
         begun = re.compile(r"Starting Spark master at spark://127\.0\.0\.1:(\d+)")
         self.wait_until(lambda: begun.search(self.log("master")) is not None, "a master")
         found = begun.search(self.log("master"))
@@ -79,7 +104,19 @@ class SparkCluster:
 
     def start_worker(self, number: int) -> None:
         work = self.folder / f"work-{number}"
-        command = [WORKER, "--host", "127.0.0.1", "--cores", "1", "--memory", "600m", "--webui-port", "0"]
+        command = [
+            WORKER,
+            "--host",
+            "127.0.0.1",
+            "--cores",
+            "1",
+            "--memory",
+            "600m",
+            "--webui-port",
+            "0",
+            "--properties-file",
+            str(self.folder / "conf" / "spark-defaults.conf"),
+        ]
         self._start(f"worker-{number}", [*command, "--work-dir", str(work), self.master])
 
     def kill(self, name: str) -> None:
@@ -146,6 +183,7 @@ class SparkCluster:
             "PATH": os.environ["PATH"],
             "HOME": str(self.folder),
             "SPARK_HOME": home,
+            "SPARK_SCALA_VERSION": "2.13",
             "SPARK_CONF_DIR": str(conf),
             "SPARK_LOCAL_IP": "127.0.0.1",
             "SPARK_DAEMON_MEMORY": "256m",
@@ -154,9 +192,12 @@ class SparkCluster:
         }
         if "JAVA_HOME" in os.environ:
             environment["JAVA_HOME"] = os.environ["JAVA_HOME"]
+        java = Path(find_java(os.environ, self.folder).home) / "bin" / "java"
+        # What `spark-class` runs, without the Java that it starts to find that out.
+        options = ["-Xmx256m", *(f"--add-opens=java.base/{each}=ALL-UNNAMED" for each in _OPENED)]
         with (self.folder / f"{name}.log").open("wb") as log:
             self.processes[name] = Popen(
-                [f"{home}/bin/spark-class", *words],
+                [str(java), "-cp", f"{conf}:{home}/jars/*", *options, *words],
                 stdin=DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

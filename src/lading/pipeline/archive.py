@@ -65,11 +65,14 @@ def build_archive(output: Path, libraries: Iterable[str] = LIBRARIES) -> Archive
     draft = output.with_name(f".{output.name}.{secrets.token_hex(4)}")
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
-        with draft.open("wb") as raw, gzip.GzipFile("", "wb", _LEVEL, raw, mtime=0) as zipped:
-            with tarfile.open(fileobj=zipped, mode="w", format=tarfile.PAX_FORMAT) as tar:
-                _add(tar, MANIFEST, json.dumps(manifest, indent=1).encode(), executable=False)
-                for name, path in sorted(_files(found)):
-                    _add(tar, name, path.read_bytes(), executable=os.access(path, os.X_OK))
+        with (
+            draft.open("wb") as raw,
+            gzip.GzipFile("", "wb", _LEVEL, raw, mtime=0) as zipped,
+            tarfile.open(fileobj=zipped, mode="w", format=tarfile.PAX_FORMAT) as tar,
+        ):
+            _add(tar, MANIFEST, json.dumps(manifest, indent=1).encode(), executable=False)
+            for name, path in sorted(_files(found)):
+                _add(tar, name, path.read_bytes(), executable=os.access(path, os.X_OK))
         # Killed here: a draft is left, whose name nobody reads.
         draft.replace(output)
     except OSError as error:

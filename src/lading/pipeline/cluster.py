@@ -14,6 +14,8 @@ from lading.pipeline.archive import archive_name, build_archive
 
 ARCHIVE = "spark.lading.archive"
 """Where the archive of `lading package` is; `none`: executors have Lading themselves, as in an image."""
+QUERIES = "spark.lading.queries.master"
+"""Where queries run, when not where batches do."""
 PYTHON = "spark.pyspark.python"
 _FOLDER = "lading"
 """What the archive is called where an executor runs."""
@@ -58,6 +60,20 @@ def executor_settings(settings: Mapping[str, str], folder: Path) -> dict[str, st
     others = [each for each in settings.get(_ARCHIVES, "").split(",") if each]
     paths = [_FOLDER, *filter(None, [settings.get(_PATH, "")])]
     return {_ARCHIVES: ",".join([*others, f"{place}#{_FOLDER}"]), _PATH: ":".join(paths)}
+
+
+def query_settings(settings: Mapping[str, str]) -> dict[str, str]:
+    """The settings of the query process.
+
+    A standalone cluster gives all its cores to the application that comes first, which is that of the batches: queries
+    would wait for ever. So they run on this machine, unless somebody says where.
+    """
+    master = settings.get("spark.master", "")
+    wanted = settings.get(QUERIES, "local[*]" if master.startswith("spark://") else master)
+    if wanted == master:
+        return dict(settings)
+    own = {name: value for name, value in settings.items() if not name.startswith("spark.authenticate.secret")}
+    return {**(own if is_local_master(wanted) else settings), "spark.master": wanted}
 
 
 def with_secret(settings: Mapping[str, str]) -> dict[str, str]:

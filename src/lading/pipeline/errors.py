@@ -6,14 +6,40 @@ import re
 import sys
 
 from lading.errors import LadingError
+from lading.pipeline.guard import UNFIT
 
 _OURS = re.compile(r"^\s*(lading\.[\w.]*?)\.(\w+Error): (.*)$", re.MULTILINE)
+_UNFIT = re.compile(rf"RuntimeError: {UNFIT}: (.*)")
+_NO_MODULE = re.compile(
+    r"No module named '?lading\b|ModuleNotFoundError: No module named '([\w.]+)'.*?PYTHONPATH was", re.DOTALL
+)
+_NO_PROGRAM = re.compile(r'Cannot run program "([^"]+)"')
+_OTHER_PYTHON = re.compile(r"PYTHON_VERSION_MISMATCH\]\s*(.*)")
+_HOST = re.compile(r"Lost task [\d.]+ in stage [\d.]+ \(TID \d+\) \((\S+) executor (\S+)\)")
 _OTHERS = re.compile(r"^\s*([\w.]+(?:Error|Exception)): (.*)$", re.MULTILINE)
+
+
+def unfitness_of(error: Exception) -> str:
+    """Why an executor cannot run the tasks of this Lading, in one sentence; empty when something else failed."""
+    text = str(error)
+    if found := _UNFIT.search(text):
+        return found[1].rstrip(".")
+    host = _HOST.search(text)
+    where = f"The executor on {host[1]}" if host else "An executor"
+    if "Error from python worker" in text and (module := _NO_MODULE.search(text)):
+        return f"{where} has no {module[1] or 'Lading'}, which the tasks of the service need"
+    if program := _NO_PROGRAM.search(text):
+        return f"{where} has no Python called {program[1]}, which the service asks for (spark.pyspark.python)"
+    if python := _OTHER_PYTHON.search(text):
+        return f"{where} runs another Python than the service: {python[1]}".rstrip(".")
+    return ""
 
 
 def cause_of(error: Exception) -> str:
     """What a task raised: Lading's own message when there is one, else the last error of the worker."""
     text = str(error)
+    if unfit := unfitness_of(error):
+        return unfit
     if ours := _OURS.findall(text):
         return str(ours[-1][2]).rstrip(".")
     if others := [found for found in _OTHERS.findall(text) if not found[0].startswith(("org.", "java.", "py4j."))]:
@@ -25,6 +51,8 @@ def cause_of(error: Exception) -> str:
 
 def can_heal(error: Exception) -> bool:
     """Whether trying the same again may help. Only an error of Lading's own can say that it does not."""
+    if unfitness_of(error):
+        return False
     ours = _OURS.findall(str(error))
     if not ours:
         return True

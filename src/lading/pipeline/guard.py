@@ -12,12 +12,13 @@ import os
 import pickle
 import socket
 import sys
+from typing import Any
 
 UNFIT = "UnfitExecutorError"
 """How the driver knows this failure among others."""
 
 
-def guarded(needs, packed, batches):  # type: ignore[no-untyped-def]  # it is read by Pythons of any version
+def guarded(needs: dict[str, Any], packed: bytes, batches: Any) -> Any:
     """Run a task on an executor that is fit for it. Raises RuntimeError, whose text begins with UNFIT."""
     missing = unfitness(needs)
     if missing:
@@ -26,7 +27,7 @@ def guarded(needs, packed, batches):  # type: ignore[no-untyped-def]  # it is re
     return pickle.loads(packed)(batches)  # noqa: S301 - packed by the driver of this job
 
 
-def unfitness(needs):  # type: ignore[no-untyped-def]
+def unfitness(needs: dict[str, Any]) -> list[str]:
     """What is wrong with this executor, in words; empty when it is fit."""
     found = []
     python = list(sys.version_info[:2])
@@ -50,7 +51,7 @@ def unfitness(needs):  # type: ignore[no-untyped-def]
     return found
 
 
-def _lading_unfitness(needs):  # type: ignore[no-untyped-def]
+def _lading_unfitness(needs: dict[str, Any]) -> list[str]:
     try:
         import lading
     except ImportError:
@@ -59,13 +60,21 @@ def _lading_unfitness(needs):  # type: ignore[no-untyped-def]
     if version != needs["lading"]:
         return ["has Lading " + version + ", and the service " + needs["lading"]]
     known = getattr(lading, "_fingerprint", None) or fingerprint_of(os.path.dirname(lading.__file__))
-    lading._fingerprint = known  # type: ignore[attr-defined]  # noqa: SLF001 - workers are used again
+    lading._fingerprint = known  # noqa: SLF001 - workers are used again
     if known != needs["fingerprint"]:
-        return ["has another build of Lading " + version + " (" + known + ") than the service (" + needs["fingerprint"] + ")"]
+        return [
+            "has another build of Lading "
+            + version
+            + " ("
+            + known
+            + ") than the service ("
+            + needs["fingerprint"]
+            + ")"
+        ]
     return []
 
 
-def fingerprint_of(folder):  # type: ignore[no-untyped-def]
+def fingerprint_of(folder: str) -> str:
     """The content of all Python files in a folder, in sixteen letters."""
     told = hashlib.sha256()
     for path, folders, names in os.walk(folder):
@@ -79,16 +88,16 @@ def fingerprint_of(folder):  # type: ignore[no-untyped-def]
     return told.hexdigest()[:16]
 
 
-def where():  # type: ignore[no-untyped-def]
+def where() -> str:
     """Which executor this is."""
     return "The executor on " + socket.gethostname() + " (Python " + sys.executable + ")"
 
 
-def _major(version):  # type: ignore[no-untyped-def]
+def _major(version: str) -> list[str]:
     """What must be the same: the first number that is not 0."""
     parts = version.split(".")
     return parts[:2] if parts[0] == "0" else parts[:1]
 
 
-def _dotted(numbers):  # type: ignore[no-untyped-def]
+def _dotted(numbers: list[int]) -> str:
     return ".".join(str(number) for number in numbers)
