@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-JOB = """CREATE JOB {job} PROPERTIES("s3.max_batch_files"="{files}", "session.enable_insert_strict"="false") ON STREAMING DO
-INSERT INTO shop.{table} SELECT * FROM FILE("uri"="{inbox}/*.csv", "format"="csv_with_names", "column_separator"=",")"""
+JOB = """CREATE JOB {job} PROPERTIES("s3.max_batch_files"="{files}", "session.enable_insert_strict"="false")
+ON STREAMING DO INSERT INTO shop.{table} SELECT * FROM
+FILE("uri"="{inbox}/*.csv", "format"="csv_with_names", "column_separator"=",")"""
 
 
 class Inbox:

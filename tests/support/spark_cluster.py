@@ -44,7 +44,8 @@ class SparkCluster:
     """Processes by their names: `master`, `worker-0`, `worker-1`."""
 
     folder: Path
-    workers: int = 2
+    cores: tuple[int, ...] = (2, 1)
+    """Of each worker: together another number than most machines have, so that nobody takes the one for the other."""
     python: str = ""
     more: Mapping[str, str] = field(default_factory=dict)
     """More settings of master and workers."""
@@ -67,7 +68,6 @@ class SparkCluster:
             "spark.authenticate.secret.file": str(self.secret_file),
             "spark.pyspark.python": self.python,
             "spark.executor.memory": "512m",
-            "spark.executor.cores": "1",
         }
 
     def start(self) -> None:
@@ -76,9 +76,9 @@ class SparkCluster:
         self.secret_file.write_text(secrets.token_hex(16))
         self.secret_file.chmod(0o600)
         self.start_master()
-        for number in range(self.workers):
+        for number in range(len(self.cores)):
             self.start_worker(number)
-        self.wait_until(lambda: self.log("master").count("Registering worker") >= self.workers, "workers")
+        self.wait_until(lambda: self.log("master").count("Registering worker") >= len(self.cores), "workers")
 
     def start_master(self) -> None:
         """Start it, or start it again where it was."""
@@ -109,7 +109,7 @@ class SparkCluster:
             "--host",
             "127.0.0.1",
             "--cores",
-            "1",
+            str(self.cores[number]),
             "--memory",
             "600m",
             "--webui-port",

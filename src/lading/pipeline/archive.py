@@ -24,7 +24,8 @@ from pathlib import Path
 
 import lading
 from lading.errors import ConfigError
-from lading.pipeline.executor_needs import LIBRARIES, fingerprint, version_of
+from lading.pipeline.executor_needs import LIBRARIES, digest, fingerprint, version_of
+from lading.pipeline.guard import NOT_ON_EXECUTORS
 
 MANIFEST = "lading-package.json"
 _LEVEL = 1
@@ -86,8 +87,6 @@ def build_archive(output: Path, libraries: Iterable[str] = LIBRARIES) -> Archive
 
 def archive_name() -> str:
     """What the archive of this Lading and these libraries is called, so that another one has another name."""
-    from lading.pipeline.executor_needs import digest
-
     versions = [f"{name} {dist.version}" for name, dist in sorted(_with_dependencies(LIBRARIES).items())]
     return f"lading-{lading.__version__}-{digest(fingerprint(), sys.version, *versions)}.tar.gz"
 
@@ -137,4 +136,6 @@ def _files(found: dict[str, metadata.Distribution]) -> Iterator[tuple[str, Path]
             yield name, Path(str(dist.locate_file(file)))
     root = Path(lading.__file__).parent
     for path in root.rglob("*.py"):
-        yield f"lading/{path.relative_to(root)}", path
+        inside = path.relative_to(root)
+        if inside.parts[0] != NOT_ON_EXECUTORS:
+            yield f"lading/{inside}", path

@@ -27,7 +27,9 @@ def unfitness_of(error: Exception) -> str:
     host = _HOST.search(text)
     where = f"The executor on {host[1]}" if host else "An executor"
     if "Error from python worker" in text and (module := _NO_MODULE.search(text)):
-        return f"{where} has no {module[1] or 'Lading'}, which the tasks of the service need"
+        return (
+            f"{where} has no {(module[1] or 'lading').replace('lading', 'Lading')}, which the tasks of the service need"
+        )
     if program := _NO_PROGRAM.search(text):
         return f"{where} has no Python called {program[1]}, which the service asks for (spark.pyspark.python)"
     if python := _OTHER_PYTHON.search(text):
