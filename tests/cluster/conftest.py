@@ -14,8 +14,11 @@ from tests.support.spark_cluster import SparkCluster, serve_cluster
 
 
 @pytest.fixture(scope="session")
-def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_archive(tmp_path_factory.mktemp("archive") / "lading.tar.gz").path
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    built = build_archive(tmp_path_factory.mktemp("archive") / "lading.tar.gz").path
+    yield built
+    for made in built.parent.iterdir():
+        made.unlink()
 
 
 @pytest.fixture(scope="session")

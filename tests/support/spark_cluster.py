@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
+import shutil
 import signal
 import subprocess
 import sys
@@ -160,6 +161,8 @@ class SparkCluster:
         for pid in executors:  # They end by themselves when their worker is gone, but not before the next test.
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+        for folder in (path for path in self.folder.iterdir() if path.is_dir()):
+            shutil.rmtree(folder, ignore_errors=True)  # What executors unpack is large.
 
     def _start(self, name: str, words: list[str]) -> None:
         """Dies with the test: each process ends when its parent does."""

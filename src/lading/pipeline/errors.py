@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import sys
 
+from py4j.protocol import Py4JError
+
 from lading.errors import LadingError
 from lading.pipeline.guard import UNFIT
 
@@ -21,7 +23,7 @@ _OTHERS = re.compile(r"^\s*([\w.]+(?:Error|Exception)): (.*)$", re.MULTILINE)
 
 def unfitness_of(error: Exception) -> str:
     """Why an executor cannot run the tasks of this Lading, in one sentence; empty when something else failed."""
-    text = str(error)
+    text = _text(error)
     if found := _UNFIT.search(text):
         return found[1].rstrip(".")
     host = _HOST.search(text)
@@ -39,7 +41,7 @@ def unfitness_of(error: Exception) -> str:
 
 def cause_of(error: Exception) -> str:
     """What a task raised: Lading's own message when there is one, else the last error of the worker."""
-    text = str(error)
+    text = _text(error)
     if unfit := unfitness_of(error):
         return unfit
     if ours := _OURS.findall(text):
@@ -55,10 +57,18 @@ def can_heal(error: Exception) -> bool:
     """Whether trying the same again may help. Only an error of Lading's own can say that it does not."""
     if unfitness_of(error):
         return False
-    ours = _OURS.findall(str(error))
+    ours = _OURS.findall(_text(error))
     if not ours:
         return True
     room, name, _ = ours[-1]
     # The driver has planned with the same source: what its tasks raise is known here.
     kind = getattr(sys.modules.get(room), name, None)
     return not (isinstance(kind, type) and issubclass(kind, LadingError)) or kind.retry
+
+
+def _text(error: Exception) -> str:
+    """What an error says. Those of Java ask Java for it, which may be gone by now."""
+    try:
+        return str(error)
+    except (Py4JError, OSError):
+        return f"{type(error).__name__}: Java ended before it could say why"
