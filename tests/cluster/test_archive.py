@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tarfile
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,17 +12,19 @@ from typer.testing import CliRunner
 
 import lading
 from lading.cli.main import app
-from lading.errors import ConfigError
+from lading.errors import ConfigError, SourceError
 from lading.model.batch import Limits
 from lading.pipeline.archive import MANIFEST, archive_name, build_archive
 from lading.pipeline.cluster import ARCHIVE, executor_python, executor_settings, is_near, query_settings, with_secret
 from lading.pipeline.executor_needs import fingerprint
+from lading.pipeline.quarantine import QuarantineObject, check_seen, read_quarantine_object
 from lading.pipeline.session import _options
 from lading.service.runtime.spark import local_cores
 from lading.settings import read_spark_settings
 from lading.sources.files.place import parse_uri
 from lading.sources.files.source import FilesSource
 from lading.sources.files.spec import FilesSpec, Format
+from lading.storage.local import LocalStore
 from lading.testing.marked import secret
 
 
@@ -129,6 +132,29 @@ def test_batches_are_cut_for_the_cores_of_spark_and_those_are_asked_for_when_the
     plan = source.plan(opened.partitions, Limits())
     assert (len(plan), len(nothing)) == (7, 0)
     assert (local_cores("local[3]"), local_cores("local[5,2]"), local_cores("local")) == (3, 5, 1)
+
+
+def test_bad_rows_on_a_disk_that_the_service_does_not_see_stop_the_batch(tmp_path: Path) -> None:
+    """They were billed, and nobody could read them."""
+    (tmp_path / "seen.jsonl").write_text("{}\n")
+    check_seen([str(tmp_path / "seen.jsonl"), "s3://bucket/_lading/x.jsonl"])
+    with pytest.raises(SourceError, match="executors have another disk"):
+        check_seen([str(tmp_path / "elsewhere.jsonl")])
+
+
+def test_bad_rows_beside_a_table_are_read_back(tmp_path: Path) -> None:
+    made = QuarantineObject(partial(LocalStore, tmp_path), "_lading/j/quarantine", "1-2")
+    made.add(file="a.csv", row=7, reason="no number", raw=b"x,\xff")
+    assert made.close() == f"{tmp_path}/_lading/j/quarantine/1-2.jsonl"
+    store, key = LocalStore(tmp_path), "_lading/j/quarantine/1-2.jsonl"
+    told = {"file": "a.csv", "row": 7, "reason": "no number", "raw": "x,\\xff"}
+    assert list(read_quarantine_object(store, key)) == [told]
+    store.put(key, b"{}\n[1]\nno json\n")
+    assert [row.get("reason") for row in read_quarantine_object(store, key)] == [
+        None,
+        *2 * ["the quarantine file is damaged"],
+    ]
+    assert [row["reason"] for row in read_quarantine_object(store, "gone")] == ["the quarantine file is gone"]
 
 
 def test_settings_of_spark_are_read_from_a_file(tmp_path: Path) -> None:

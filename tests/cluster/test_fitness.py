@@ -76,6 +76,7 @@ def test_an_executor_with_an_older_lading_is_refused_by_its_version(python: str,
     assert f"has Lading 0.0.9, and the service {lading.__version__}" in refusal(run_task(python, path))
 
 
+@pytest.mark.slow
 def test_an_executor_with_another_build_of_the_same_version_is_refused(python: str, tmp_path: Path) -> None:
     told = refusal(run_task(python, copy_of(tmp_path, "Lading: continuous", "Lading: other")))
     assert f"has another build of Lading {lading.__version__}" in told

@@ -23,7 +23,7 @@ _OTHERS = re.compile(r"^\s*([\w.]+(?:Error|Exception)): (.*)$", re.MULTILINE)
 
 def unfitness_of(error: Exception) -> str:
     """Why an executor cannot run the tasks of this Lading, in one sentence; empty when something else failed."""
-    text = _text(error)
+    text = text_of(error)
     if found := _UNFIT.search(text):
         return found[1].rstrip(".")
     host = _HOST.search(text)
@@ -41,7 +41,7 @@ def unfitness_of(error: Exception) -> str:
 
 def cause_of(error: Exception) -> str:
     """What a task raised: Lading's own message when there is one, else the last error of the worker."""
-    text = _text(error)
+    text = text_of(error)
     if unfit := unfitness_of(error):
         return unfit
     if ours := _OURS.findall(text):
@@ -57,7 +57,7 @@ def can_heal(error: Exception) -> bool:
     """Whether trying the same again may help. Only an error of Lading's own can say that it does not."""
     if unfitness_of(error):
         return False
-    ours = _OURS.findall(_text(error))
+    ours = _OURS.findall(text_of(error))
     if not ours:
         return True
     room, name, _ = ours[-1]
@@ -66,7 +66,7 @@ def can_heal(error: Exception) -> bool:
     return not (isinstance(kind, type) and issubclass(kind, LadingError)) or kind.retry
 
 
-def _text(error: Exception) -> str:
+def text_of(error: Exception) -> str:
     """What an error says. Those of Java ask Java for it, which may be gone by now."""
     try:
         return str(error)

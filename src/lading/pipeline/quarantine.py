@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from lading.errors import SourceError
 from lading.storage.store import ObjectStore
 
 _IN_MEMORY_BYTES = 8 * 1024 * 1024
@@ -57,6 +58,15 @@ class QuarantineObject:
 def _line(file: str, row: int, reason: str, raw: bytes) -> str:
     told = {"file": file, "row": row, "reason": reason, "raw": raw.decode("utf-8", "backslashreplace")}
     return json.dumps(told, ensure_ascii=False) + "\n"
+
+
+def check_seen(places: Iterable[str]) -> None:
+    """Refuse a batch whose bad rows are on a disk that only the executor sees. Raises SourceError."""
+    for place in places:
+        if "://" not in place and not Path(place).is_file():
+            msg = f"Bad rows were written to {place}, and this machine sees no such file: executors have another disk"
+            todo = "Put the home on a path that all share, or the table in a bucket (docs/cluster.md), then RESUME."
+            raise SourceError(msg, left="Nothing was committed; the position is unchanged.", todo=todo)
 
 
 def read_quarantine_object(objects: ObjectStore, key: str) -> Iterator[dict[str, object]]:

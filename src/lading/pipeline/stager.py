@@ -23,7 +23,7 @@ from lading.model.batch import BatchPlan, Report, Split
 from lading.model.codec import decode
 from lading.pipeline.checked import CheckedSelect
 from lading.pipeline.environment import without_identity
-from lading.pipeline.errors import can_heal, cause_of, unfitness_of
+from lading.pipeline.errors import can_heal, cause_of, text_of, unfitness_of
 from lading.pipeline.fitting import fit
 from lading.pipeline.mapping import NOTE, WATERMARK, RowMapping, select_lists
 from lading.pipeline.reading import LONG_ROWS, read_task
@@ -142,7 +142,7 @@ class SparkStager:
         try:
             rows = self._run(self._tools(splits, plan), len(splits))
         except (Py4JError, Py4JJavaError, PySparkException) as error:
-            found = _LONG_ROWS.search(str(error))
+            found = _LONG_ROWS.search(text_of(error))
             if found is None:
                 raise self._failed(error) from error
             # Twice as much room as these rows take: others may be longer. Less each time, and one is never too many.
