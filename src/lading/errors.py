@@ -84,6 +84,7 @@ FACES: dict[str, Face] = {
     "HomeLocked": Face(409),
     "LeaseLost": Face(409),
     "NoSuchSchema": Face(502),
+    "UnfitExecutor": Face(502),
     "PlaceMissing": Face(502),
     "UnsortedListing": Face(502),
     "WorkerLost": Face(502),

@@ -99,6 +99,12 @@ class ServiceSettings:
         8,
         "A service that shows no sign of life for so long loses its jobs to others that share its store; 1 or more.",
     )
+    spark_settings: Path | None = _setting(
+        None,
+        "A file with settings of Spark, a name and a value in each line as in spark-defaults.conf; see "
+        "[cluster.md](cluster.md).",
+        option="--spark-settings",
+    )
     spark_environment: str = _setting("", "Names of more variables that Spark's processes are given.")
     failpoints: str = _setting("", "For tests: places where the process kills itself, `name=kill[:hit]`.")
     host: str = _option("127.0.0.1", "--host", "Where to listen.")
@@ -288,6 +294,27 @@ def load_settings(variables: Mapping[str, str] | None = None) -> Settings:
     for name in sorted(given.keys() - known):
         _refuse_unknown(name, given[name], known)
     return Settings(**{name: _read_group(group, given) for name, group in groups().items()})
+
+
+def read_spark_settings(path: Path | None) -> dict[str, str]:
+    """Settings of Spark from a file: `spark.master spark://host:7077`, or with `=`. Raises ConfigError."""
+    if path is None:
+        return {}
+    try:
+        lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
+    except (OSError, ValueError) as error:
+        msg = f"The file with settings of Spark cannot be read: {error}"
+        raise ConfigError(msg, left=_LEFT, todo=f"Correct {PREFIX}SPARK_SETTINGS, or unset it.") from error
+    found = {}
+    for line in lines:
+        if not line or line.startswith("#"):
+            continue
+        name, value = [*re.split(r"[\s=:]+", line, maxsplit=1), ""][:2]
+        if not name.startswith("spark.") or not value:
+            msg = f"{path} has a line that is no setting of Spark: it begins with {name[:60]!r}"
+            raise ConfigError(msg, left=_LEFT, todo="Write `spark.NAME VALUE` in each line.")
+        found[name] = value.strip()
+    return found
 
 
 def read_secret_file(variable: str, path: Path) -> str:

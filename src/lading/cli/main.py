@@ -11,6 +11,7 @@ from rich.console import Console
 from lading.cli.clean import clean
 from lading.cli.demo import demo
 from lading.cli.doctor import doctor, failpoints
+from lading.cli.package import package
 from lading.cli.recover import recover
 from lading.cli.run import run, verify
 from lading.cli.serve import serve
@@ -26,7 +27,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (sql, run, serve, verify, recover, clean, demo, doctor, failpoints, simulate):
+for command in (sql, run, serve, verify, recover, clean, package, demo, doctor, failpoints, simulate):
     app.command()(command)
 
 

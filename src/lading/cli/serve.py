@@ -20,6 +20,7 @@ from lading.errors import ConfigError
 from lading.service.scheduling.supervisor import Life
 from lading.service.scheduling.supervisor import supervise as supervise_process
 from lading.service.telemetry.logs import LogFormat
+from lading.settings import read_spark_settings
 
 if TYPE_CHECKING:
     from lading.http.middleware import DoorRules
@@ -49,6 +50,7 @@ def serve(
     root_password_file: Annotated[Path | None, option("root_password_file")] = DEFAULTS.root_password_file,
     insecure: Annotated[bool, option("insecure")] = DEFAULTS.insecure,
     allow_private_endpoints: Annotated[str | None, option("allow_private_endpoints")] = None,
+    spark_settings: Annotated[Path | None, option("spark_settings")] = None,
     query_limit: Annotated[list[str] | None, option("query_limits")] = None,
     log_format: Annotated[LogFormat, option("log_format")] = LogFormat.TEXT,
     grace: Annotated[float, option("grace")] = DEFAULTS.grace,
@@ -96,7 +98,13 @@ def serve(
         from lading.service.telemetry.metrics import Metrics
 
         limits = parse_limits(query_limit or ())
-        opened = Lading(home, store_url=store, allow_private_endpoints=allow_private_endpoints, query_limits=limits)
+        opened = Lading(
+            home,
+            store_url=store,
+            spark=read_spark_settings(spark_settings),
+            allow_private_endpoints=allow_private_endpoints,
+            query_limits=limits,
+        )
         lading = stack.enter_context(opened)
         keep_crashes(lading.home.path)
         access = lading.access

@@ -32,6 +32,7 @@ from lading.commit.next_bill import (
     draft_refresh,
     draft_restart,
     draft_takeover,
+    has_moved,
     rows_of,
 )
 from lading.commit.protocols import Bills, Follower, Joins, Listeners, Merger, Planner, Stager, Table
@@ -395,11 +396,3 @@ class Coordinator:
             except HeadLostError:
                 break  # Bills older than the retention are gone; the totals of the oldest one left stand for them.
         return missed[::-1]
-
-
-def has_moved(base: Bill, bill: Bill) -> bool:
-    """Whether a batch changed anything a restart would see: positions, or rows by fate."""
-    was, now = base.positions, bill.positions
-    told = bill.listening != base.listening
-    is_moved = now.partitions != was.partitions or now.watermark_us != was.watermark_us
-    return is_moved or bill.tally.rows.total > 0 or bool(bill.gaps) or bill.state != base.state or told

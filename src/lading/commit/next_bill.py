@@ -193,3 +193,11 @@ def _draft(
         planned_at=stamp.planned_at,
         billed_at=stamp.billed_at,
     )
+
+
+def has_moved(base: Bill, bill: Bill) -> bool:
+    """Whether a batch changed anything a restart would see: positions, or rows by fate."""
+    was, now = base.positions, bill.positions
+    told = bill.listening != base.listening
+    is_moved = now.partitions != was.partitions or now.watermark_us != was.watermark_us
+    return is_moved or bill.tally.rows.total > 0 or bool(bill.gaps) or bill.state != base.state or told

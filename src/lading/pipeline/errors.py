@@ -5,15 +5,45 @@ from __future__ import annotations
 import re
 import sys
 
+from py4j.protocol import Py4JError
+
 from lading.errors import LadingError
+from lading.pipeline.guard import UNFIT
 
 _OURS = re.compile(r"^\s*(lading\.[\w.]*?)\.(\w+Error): (.*)$", re.MULTILINE)
+_UNFIT = re.compile(rf"RuntimeError: {UNFIT}: (.*)")
+_NO_MODULE = re.compile(
+    r"No module named '?lading\b|ModuleNotFoundError: No module named '([\w.]+)'.*?PYTHONPATH was", re.DOTALL
+)
+_NO_PROGRAM = re.compile(r'Cannot run program "([^"]+)"')
+_OTHER_PYTHON = re.compile(r"PYTHON_VERSION_MISMATCH\]\s*(.*)")
+_HOST = re.compile(r"Lost task [\d.]+ in stage [\d.]+ \(TID \d+\) \((\S+) executor (\S+)\)")
 _OTHERS = re.compile(r"^\s*([\w.]+(?:Error|Exception)): (.*)$", re.MULTILINE)
+
+
+def unfitness_of(error: Exception) -> str:
+    """Why an executor cannot run the tasks of this Lading, in one sentence; empty when something else failed."""
+    text = text_of(error)
+    if found := _UNFIT.search(text):
+        return found[1].rstrip(".")
+    host = _HOST.search(text)
+    where = f"The executor on {host[1]}" if host else "An executor"
+    if "Error from python worker" in text and (module := _NO_MODULE.search(text)):
+        return (
+            f"{where} has no {(module[1] or 'lading').replace('lading', 'Lading')}, which the tasks of the service need"
+        )
+    if program := _NO_PROGRAM.search(text):
+        return f"{where} has no Python called {program[1]}, which the service asks for (spark.pyspark.python)"
+    if python := _OTHER_PYTHON.search(text):
+        return f"{where} runs another Python than the service: {python[1]}".rstrip(".")
+    return ""
 
 
 def cause_of(error: Exception) -> str:
     """What a task raised: Lading's own message when there is one, else the last error of the worker."""
-    text = str(error)
+    text = text_of(error)
+    if unfit := unfitness_of(error):
+        return unfit
     if ours := _OURS.findall(text):
         return str(ours[-1][2]).rstrip(".")
     if others := [found for found in _OTHERS.findall(text) if not found[0].startswith(("org.", "java.", "py4j."))]:
@@ -35,16 +65,26 @@ _DEATHS = (
 def is_worker_lost(error: Exception) -> bool:
     """Whether the task did not fail but took its process with it. An executor that went for another reason, such as a
     machine that was given back, is not meant: Spark says so and runs its tasks elsewhere."""
-    text = str(error)
-    return not _OURS.search(text) and any(words in text for words in _DEATHS)
+    text = text_of(error)
+    return not _OURS.search(text) and not unfitness_of(error) and any(words in text for words in _DEATHS)
 
 
 def can_heal(error: Exception) -> bool:
     """Whether trying the same again may help. Only an error of Lading's own can say that it does not."""
-    ours = _OURS.findall(str(error))
+    if unfitness_of(error):
+        return False
+    ours = _OURS.findall(text_of(error))
     if not ours:
         return True
     room, name, _ = ours[-1]
     # The driver has planned with the same source: what its tasks raise is known here.
     kind = getattr(sys.modules.get(room), name, None)
     return not (isinstance(kind, type) and issubclass(kind, LadingError)) or kind.retry
+
+
+def text_of(error: Exception) -> str:
+    """What an error says. Those of Java ask Java for it, which may be gone by now."""
+    try:
+        return str(error)
+    except (Py4JError, OSError):
+        return f"{type(error).__name__}: Java ended before it could say why"

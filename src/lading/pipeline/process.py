@@ -19,13 +19,18 @@ def is_alive(session: SparkSession) -> bool:
     return process is None or process.poll() is None
 
 
-def end_process(session: SparkSession) -> None:
-    """End the process of a session, whatever it does, so that the next session starts another."""
-    context: Any = session.sparkContext
-    process = _process(context)
+def end_java(session: SparkSession) -> None:
+    """End the process of a session, whatever it does. What waits for it hears that it is gone."""
+    process = _process(session.sparkContext)
     if process is not None:
         process.kill()
         process.wait(_GONE_S)
+
+
+def end_process(session: SparkSession) -> None:
+    """End the process of a session, whatever it does, so that the next session starts another."""
+    context: Any = session.sparkContext
+    end_java(session)
     if context._accumulatorServer is not None:  # noqa: SLF001 - what `stop` does, for which it would ask the dead
         context._accumulatorServer.shutdown()  # noqa: SLF001
         context._accumulatorServer = None  # noqa: SLF001
@@ -35,6 +40,19 @@ def end_process(session: SparkSession) -> None:
         SparkContext._active_spark_context = SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
     SparkSession._instantiatedSession = SparkSession._activeSession = None  # noqa: SLF001
     if gateway is not None:
+        with suppress(Py4JError, OSError):
+            gateway.shutdown()
+
+
+def end_failed_start() -> None:
+    """End the process of a Spark that was started and gave up: the next start needs another."""
+    with SparkContext._lock:  # noqa: SLF001 - the only place it is kept
+        gateway: Any = SparkContext._gateway  # noqa: SLF001
+        SparkContext._active_spark_context = SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
+    process = getattr(gateway, "proc", None)
+    if process is not None:
+        process.kill()
+        process.wait(_GONE_S)
         with suppress(Py4JError, OSError):
             gateway.shutdown()
 

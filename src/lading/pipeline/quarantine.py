@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+
+from lading.errors import SourceError
+from lading.storage.store import ObjectStore
+
+_IN_MEMORY_BYTES = 8 * 1024 * 1024
 
 
 class QuarantineFile:
@@ -18,8 +24,7 @@ class QuarantineFile:
 
     def add(self, *, file: str, row: int, reason: str, raw: bytes) -> None:
         """Write one bad row."""
-        told = {"file": file, "row": row, "reason": reason, "raw": raw.decode("utf-8", "backslashreplace")}
-        self._file.write(json.dumps(told, ensure_ascii=False) + "\n")
+        self._file.write(_line(file, row, reason, raw))
 
     def close(self) -> str:
         """Finish, durably, because the commit that follows says that these rows are here. Returns the path."""
@@ -27,6 +32,55 @@ class QuarantineFile:
         os.fsync(self._file.fileno())
         self._file.close()
         return str(self._path)
+
+
+class QuarantineObject:
+    """The same beside the table: for executors that do not share a disk with the service."""
+
+    def __init__(self, open_objects: Callable[[], ObjectStore], folder: str, attempt: str) -> None:
+        self._open_objects = open_objects
+        self._key = f"{folder}/{attempt}.jsonl"
+        self._lines = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY_BYTES)  # noqa: SIM115 - closed by `close`
+
+    def add(self, *, file: str, row: int, reason: str, raw: bytes) -> None:
+        """Write one bad row."""
+        self._lines.write(_line(file, row, reason, raw).encode())
+
+    def close(self) -> str:
+        """Finish, durably, because the commit that follows says that these rows are here. Returns where."""
+        objects = self._open_objects()
+        with self._lines:
+            self._lines.seek(0)
+            objects.put_if_absent(self._key, self._lines.read())
+        return f"{objects.uri}/{self._key}"
+
+
+def _line(file: str, row: int, reason: str, raw: bytes) -> str:
+    told = {"file": file, "row": row, "reason": reason, "raw": raw.decode("utf-8", "backslashreplace")}
+    return json.dumps(told, ensure_ascii=False) + "\n"
+
+
+def check_seen(places: Iterable[str]) -> None:
+    """Refuse a batch whose bad rows are on a disk that only the executor sees. Raises SourceError."""
+    for place in places:
+        if "://" not in place and not Path(place).is_file():
+            msg = f"Bad rows were written to {place}, and this machine sees no such file: executors have another disk"
+            todo = "Put the home on a path that all share, or the table in a bucket (docs/cluster.md), then RESUME."
+            raise SourceError(msg, left="Nothing was committed; the position is unchanged.", todo=todo)
+
+
+def read_quarantine_object(objects: ObjectStore, key: str) -> Iterator[dict[str, object]]:
+    """Bad rows of one object. One that is gone is said so in a row of its own."""
+    content = objects.get(key)
+    if content is None:
+        yield _said(f"{objects.uri}/{key}", "the quarantine file is gone")
+        return
+    for line in content.decode("utf-8", "replace").splitlines():
+        try:
+            row = json.loads(line)
+        except ValueError:
+            row = None
+        yield row if isinstance(row, dict) else _said(key, "the quarantine file is damaged")
 
 
 def read_quarantine(paths: Iterator[str] | list[str]) -> Iterator[dict[str, object]]:

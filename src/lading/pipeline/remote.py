@@ -57,11 +57,13 @@ def remote_frame(spark: SparkSession, remote: RemoteFiles, key: str) -> DataFram
     """The rows of the files, for jobs that are run with the key."""
     from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
+    from lading.pipeline.fitting import fit
+
     shown = from_arrow_schema(remote.schema)
     tasks = min(len(remote.files), TASKS_A_CORE * spark.sparkContext.defaultParallelism)
     sealed = Sealed.of(remote, key)
     read = partial(_read_sealed, sealed, to_arrow_schema(shown, timezone="UTC"))
-    return spark.range(0, len(remote.files), 1, tasks).mapInArrow(read, shown)
+    return spark.range(0, len(remote.files), 1, tasks).mapInArrow(fit(spark, read, ("boto3",)), shown)
 
 
 def _read_sealed(sealed: Sealed, wanted: pa.Schema, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -11,6 +11,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from lading.pipeline.child_output import silence_pyspark
+from lading.pipeline.cluster import executor_python, executor_settings, is_local_master, is_near, with_secret
 from lading.pipeline.daemon import MODULE
 from lading.pipeline.environment import spark_environment
 from lading.pipeline.gateway import Launch, launch_java
@@ -45,6 +46,8 @@ DEFAULTS = {
     "spark.sql.shuffle.partitions": "2",
     NO_SUBSTITUTION: "false",
 }
+_NEAR = ("spark.driver.host", "spark.driver.bindAddress")
+"""Where executors look for this machine: Spark finds out what it is called in the network."""
 
 
 def open_session(
@@ -54,21 +57,28 @@ def open_session(
     *,
     variables: Mapping[str, str] | None = None,
     launch: Mapping[str, Any] | None = None,
+    archives: Path | None = None,
 ) -> SparkSession:
     """Start Spark with the given `spark.*` settings over the defaults, or use what runs in this process already.
 
-    `variables` is the environment of the service, of which Spark is given what `environment` allows.
+    `variables` is the environment of the service, of which Spark is given what `environment` allows. `archives`: where
+    the archive for executors is kept; in the home when left out.
     """
-    options = {**DEFAULTS, **_folders(home), **protected(settings), **SETTING}
+    known = environment() if variables is None else variables
+    options = _options(settings, home, archives or home)
+    is_remote = not is_local_master(options["spark.master"])
+    python = executor_python(settings, known) if is_remote else sys.executable
     # What PySpark in this process reads; Spark's own processes have an environment of their own.
-    set_variables({"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable})
+    set_variables({"PYSPARK_PYTHON": python, "PYSPARK_DRIVER_PYTHON": sys.executable})
     with SparkContext._lock:  # noqa: SLF001 - no public way to ask
         is_running, gateway = SparkContext._active_spark_context is not None, SparkContext._gateway  # noqa: SLF001
     if is_running:
         return SparkSession.builder.getOrCreate()
     if gateway is None:
-        own = {"JAVA_HOME": java.home, "PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
-        given = {"SPARK_LOCAL_IP": "127.0.0.1", **spark_environment(environment() if variables is None else variables)}
+        own = {"JAVA_HOME": java.home, "PYSPARK_PYTHON": python, "PYSPARK_DRIVER_PYTHON": sys.executable}
+        near = {"SPARK_LOCAL_IP": "127.0.0.1"} if is_near(options["spark.master"]) else {}
+        # Executors elsewhere have folders of their own for what they spill.
+        given = {**near, **({"SPARK_LOCAL_DIRS": str(home / "tmp")} if is_remote else {}), **spark_environment(known)}
         gateway = launch_java(Launch(options=options, environment={**given, **own}, **(launch or {})))
     conf = SparkConf(_jvm=gateway.jvm)
     for name, value in options.items():
@@ -81,7 +91,18 @@ def open_session(
 
 def is_local(session: SparkSession) -> bool:
     """Whether tasks run in the process that was started here, and not on other machines."""
-    return str(session.sparkContext.master).startswith("local")
+    return is_local_master(str(session.sparkContext.master))
+
+
+def _options(settings: Mapping[str, str], home: Path, archives: Path) -> dict[str, str]:
+    """All settings, those of the user over ours."""
+    master = settings.get("spark.master", DEFAULTS["spark.master"])
+    given = protected(with_secret(settings))
+    if is_local_master(master):
+        return {**DEFAULTS, **_folders(home), **given, **SETTING}
+    own = {name: value for name, value in _folders(home).items() if name != "spark.local.dir"}
+    defaults = DEFAULTS if is_near(master) else {n: v for n, v in DEFAULTS.items() if n not in _NEAR}
+    return {**defaults, **own, **given, **executor_settings(settings, archives), **SETTING}
 
 
 def _folders(home: Path) -> dict[str, str]:

@@ -23,7 +23,8 @@ from lading.model.batch import BatchPlan, Report, Split
 from lading.model.codec import decode
 from lading.pipeline.checked import CheckedSelect
 from lading.pipeline.environment import without_identity
-from lading.pipeline.errors import can_heal, cause_of, is_worker_lost
+from lading.pipeline.errors import can_heal, cause_of, is_worker_lost, text_of, unfitness_of
+from lading.pipeline.fitting import fit
 from lading.pipeline.mapping import NOTE, WATERMARK, RowMapping, select_lists
 from lading.pipeline.reading import LONG_ROWS, read_task
 from lading.pipeline.sealing import Sealed, new_key, with_key
@@ -64,6 +65,8 @@ class Stage:
     """The same for the files of the table."""
     state: StateStage | None = None
     """What is kept of the rows between batches; None: nothing."""
+    libraries: tuple[str, ...] = ()
+    """What its tasks import, beside what all do."""
 
     def shares(self, tools: TaskTools) -> tuple[TaskTools, TaskTools]:
         """What those who read and those who write are given: the service's identity only where it is needed."""
@@ -139,7 +142,7 @@ class SparkStager:
         try:
             rows = self._run(self._tools(splits, plan), len(splits))
         except (Py4JError, Py4JJavaError, PySparkException) as error:
-            found = _LONG_ROWS.search(str(error))
+            found = _LONG_ROWS.search(text_of(error))
             if found is None:
                 raise self._failed(error) from error
             # Twice as much room as these rows take: others may be longer. Less each time, and one is never too many.
@@ -183,9 +186,10 @@ class SparkStager:
         lent = tools if is_local(self._spark) else replace(tools, identity={})
         key = new_key()
         to_read, to_write = (Sealed.of(share, key) for share in self._stage.shares(lent))
-        rows = numbers.mapInArrow(partial(_read, to_read, schema), from_arrow_schema(schema))
+        fitted = partial(fit, session, libraries=self._stage.libraries)
+        rows = numbers.mapInArrow(fitted(partial(_read, to_read, schema)), from_arrow_schema(schema))
         rows = self._select(rows, select_lists(self._stage.mapping, tuple(self._stage.source.names)))
-        written = rows.mapInArrow(partial(_write, to_write), "report string")
+        written = rows.mapInArrow(fitted(partial(_write, to_write)), "report string")
         with with_key(session, key):
             return written.collect()  # type: ignore[return-value]
 
@@ -209,7 +213,11 @@ def lost_worker(error: Exception) -> StageError:
 
 def failed_batch(error: Exception) -> SourceError:
     """What Spark said, for people; with a class that says whether it is worth trying again."""
-    msg, left = f"The batch could not be staged: {cause_of(error)}", "Nothing was committed; the position is unchanged."
+    left = "Nothing was committed; the position is unchanged."
+    if unfit := unfitness_of(error):
+        todo = "Give it what the service has (`lading package`, docs/cluster.md), then RESUME the job."
+        return SourceError(unfit, code="UnfitExecutor", left=left, todo=todo)
+    msg = f"The batch could not be staged: {cause_of(error)}"
     if not can_heal(error):
         return SourceError(msg, left=left, todo="Repair what it reads, then RESUME the job.")
     return StageError(msg, left=left, todo="It is tried again; see the log for more.")

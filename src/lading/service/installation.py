@@ -60,7 +60,7 @@ from lading.service.security.vault import open_secrets, resolve_properties, seal
 from lading.service.spark_queries.asking import Queries
 from lading.service.spark_queries.limits import QueryLimits
 from lading.service.spark_queries.process import OwnSession, QueryProcess
-from lading.settings import environment, load_settings
+from lading.settings import environment, load_settings, read_spark_settings
 from lading.sql.statements.load_specs import read_load
 from lading.store.home import HomeLock
 from lading.tables.base import LakeTable
@@ -106,9 +106,10 @@ class Installation:
         self.commands = commands
         """Programs that listeners may run, by their names."""
         self._settle_s = float(self.settings.files.file_settle_seconds)
-        self.engine = Engine(self.home, spark or {}, session)
+        settings = read_spark_settings(self.settings.service.spark_settings) if spark is None else spark
+        self.engine = Engine(self.home, settings, session)
         limits = query_limits or QueryLimits()
-        answerer = OwnSession(session) if session else QueryProcess(self.home, spark or {}, limits)
+        answerer = OwnSession(session) if session else QueryProcess(self.home, settings, limits)
         self.queries = Queries(answerer, limits, self.clock)
         self.job_locks = JobLocks()
         self._runners: dict[JobId, JobRunner] = {}
@@ -298,6 +299,7 @@ class Installation:
             table=table,
             entry=self.catalog.entry(database, name),
             quarantine=self.home.quarantine(record.job_id),
+            is_shared=self.engine.is_local,
             state_copies=self._state_copies(),
         )
         load, addresses = self.open_source(record)
@@ -305,7 +307,7 @@ class Installation:
             rights = partial(self._owner_rights, record.job_id)
             target = replace(target, joined=CatalogJoin(self.catalog, load.join.table, rights))
         context = open_context(record, load, self.clock, addresses)
-        context = replace(context, settle_s=self._settle_s, is_trial=is_trial)
+        context = replace(context, settle_s=self._settle_s, is_trial=is_trial, parallel=self.engine.cores)
         return compile_load(record, load, target, context), table
 
     def coordinator(self, record: JobRecord) -> tuple[Coordinator, Compiled]:

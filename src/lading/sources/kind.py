@@ -44,6 +44,9 @@ class OpenContext:
     """For a pair: the same for each of its sides."""
     settle_s: float = 0.0
     """For how long a file on a disk must not have been modified, where the load does not say it."""
+    parallel: Callable[[], int] | None = None
+    """How many tasks Spark runs at once, for batches that are cut into as many splits. It may start Spark: asked when
+    there is something to read. None: as many as this machine has cores."""
     is_trial: bool = False
     """The job is only looked at: its columns may come from a file that is still written."""
 
@@ -126,6 +129,11 @@ class SourceKind(Protocol):
     @property
     def metadata(self) -> pa.Schema:
         """The columns that it can tell of a row beside its content."""
+        ...
+
+    @property
+    def libraries(self) -> Collection[str]:
+        """What its tasks import beside pyarrow: an executor that lacks one is refused."""
         ...
 
     @property

@@ -44,6 +44,7 @@ class StreamSource(Source, Protocol):
 class StreamDefaults:
     """What holds of most streams: kinds of streams are made from it. See `StreamKind`."""
 
+    libraries: Collection[str] = ()
     cluster_property = ""
     consumer_property = ""
     used_with_keys: Collection[str] = ()

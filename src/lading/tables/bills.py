@@ -191,6 +191,11 @@ def state_folder(job_id: JobId) -> str:
     return f"{FOLDER}/{job_id}/state"
 
 
+def quarantine_folder(job_id: JobId) -> str:
+    """Where bad rows of a job are, relative to the table, when executors do not share the disk of the service."""
+    return f"{FOLDER}/{job_id}/quarantine"
+
+
 def _head(name: str) -> Head:
     seq, _, token = name.removesuffix(".json").partition("-")
     return Head(seq=int(seq), token=Token(int(token)))

@@ -7,7 +7,7 @@ outside the folder asks which format a table has: what differs between formats i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -89,6 +89,11 @@ class TableKind(Protocol):
     @property
     def empty_partition_is_null(self) -> bool:
         """Whether a table cannot tell an empty text from NULL in a partition column."""
+        ...
+
+    @property
+    def libraries(self) -> Collection[str]:
+        """What its writer imports beside pyarrow: an executor that lacks one is refused."""
         ...
 
     def missing(self) -> str:

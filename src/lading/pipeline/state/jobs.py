@@ -23,6 +23,7 @@ from pyspark.taskcontext import TaskContext
 from lading.errors import SourceError
 from lading.model.batch import StagedFile, StateFile
 from lading.model.codec import decode, encode
+from lading.pipeline.fitting import Task, fit
 from lading.pipeline.mapping import NOTE
 from lading.pipeline.notes import binaries, parse_bad
 from lading.pipeline.sealing import Sealed, new_key, with_key
@@ -79,6 +80,12 @@ class StateJobs:
     group: str
     pool: str
     identity: dict[str, str] = field(default_factory=dict, repr=False)
+    libraries: tuple[str, ...] = ()
+    """What tasks import, beside what all do."""
+
+    def fit(self, task: Task) -> Task:
+        """The task, for executors that may not be fit for it."""
+        return fit(self.spark, task, self.libraries)
 
     def read(
         self,
@@ -96,11 +103,11 @@ class StateJobs:
         numbers = session.range(0, len(files), 1, tasks)
         wanted = Wanted(schema=schema, buckets=buckets, times=times, among=among)
         sealed = Sealed.of((self.place, tuple(files), wanted, self.identity), key)
-        return numbers.mapInArrow(partial(_read, sealed), from_arrow_schema(schema))
+        return numbers.mapInArrow(self.fit(partial(_read, sealed)), from_arrow_schema(schema))
 
     def write(self, rows: DataFrame, tools: MergeTools, key: str) -> list[Merged]:
         """Run the job: what its tasks wrote."""
-        written = rows.mapInArrow(partial(_write, Sealed.of(tools, key)), "report string")
+        written = rows.mapInArrow(self.fit(partial(_write, Sealed.of(tools, key))), "report string")
         return [decode(Merged, json.loads(row[0]), where="a task's report") for row in self.collect(written, key)]
 
     def collect(self, rows: DataFrame, key: str) -> list[Any]:

@@ -31,6 +31,7 @@ def new_merger(stager: SparkStager, stage: Stage, new_token: NewToken) -> AnyMer
         group=stager.group,
         pool=stage.pool,
         identity=dict(variables) if is_local(stager.spark) else {},
+        libraries=stage.libraries,
     )
     if isinstance(state.rule, StreamJoinRule):
         return StreamJoinMerger(state, state.rule, jobs, new_token)

@@ -102,7 +102,7 @@ def write_results(
     report: type[ReportT],
 ) -> list[ReportT]:
     """Run the job: what its tasks report."""
-    written = rows.mapInArrow(partial(_write, judge, Sealed.of(tools, key)), "report string")
+    written = rows.mapInArrow(jobs.fit(partial(_write, judge, Sealed.of(tools, key))), "report string")
     return [decode(report, json.loads(row[0]), where="a task's report") for row in jobs.collect(written, key)]
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
 import pyarrow as pa
 
 from lading.clock import Clock
+from lading.ids import JobId
 from lading.jobs.record import JobRecord, WindowLimits
 from lading.model.batch import Limits
 from lading.model.job import ErrorBudget, Job
@@ -15,12 +17,12 @@ from lading.model.load import LoadSpec, SourceSpec
 from lading.model.pairs import single_sources
 from lading.net.addresses import AddressRules
 from lading.pipeline.mapping import RowMapping
-from lading.pipeline.quarantine import QuarantineFile
+from lading.pipeline.quarantine import QuarantineFile, QuarantineObject
 from lading.pipeline.stager import Stage
 from lading.pipeline.state.copies import StateCopies
 from lading.pipeline.state.files import StatePlace
 from lading.pipeline.state.rules import StateRule
-from lading.pipeline.tasks import TaskTools
+from lading.pipeline.tasks import Quarantine, TaskTools
 from lading.service.compile.column_defaults import with_defaults
 from lading.service.compile.compiled import Compiled
 from lading.service.compile.event_time import check_names, state_rule, watermark_rule, with_event_time, with_state
@@ -37,7 +39,8 @@ from lading.sources.registry import kind_of
 from lading.storage.store import open_store
 from lading.store.records import TableEntry
 from lading.tables.base import LakeTable, WriterSpec
-from lading.tables.bills import state_folder
+from lading.tables.bills import quarantine_folder, state_folder
+from lading.tables.registry import kind_of as table_kind_of
 from lading.tables.registry import open_writer
 
 WINDOW_BATCHES = 10
@@ -51,6 +54,8 @@ class Target:
     table: LakeTable
     entry: TableEntry
     quarantine: str
+    is_shared: bool = True
+    """Whether those who write see the folder of bad rows. Else those go beside the table, when it is in a bucket."""
     state_copies: StateCopies | None = None
     """Where executors keep copies of state files that are far away. None: nowhere."""
     joined: JoinSource | None = None
@@ -65,7 +70,7 @@ def compile_load(record: JobRecord, load: LoadSpec, target: Target, context: Ope
     rule = listen_rule(load, target.table.writer_spec().partition_fields) if load.listening is not None else None
     opened = kind.open(load, replace(context, reads_rows=True, columns=columns, metadata=metadata))
     try:
-        stage = _stage(load, kind, opened, target, state_folder(record.job_id))
+        stage = _stage(load, kind, opened, target, record.job_id)
     except BaseException:
         opened.close()
         raise
@@ -146,11 +151,12 @@ def _limits(load: LoadSpec, opened: OpenSource, scale: float) -> Limits:
     )
 
 
-def _stage(load: LoadSpec, kind: SourceKind, opened: OpenSource, target: Target, folder: str) -> Stage | None:
+def _stage(load: LoadSpec, kind: SourceKind, opened: OpenSource, target: Target, job_id: JobId) -> Stage | None:
     if opened.schema is None:
         return None
     spec, schema = target.table.writer_spec(), target.table.schema()
-    mapping, rule = _rules(load, opened, opened.schema, target)
+    open_quarantine = _quarantine(target, spec, job_id)
+    mapping, rule = _rules(load, opened, opened.schema, target, open_quarantine)
     reads = load if load.join is None else joined_source_load(load, load.join)
     is_joined = load.join is not None or load.stream_join is not None
     stage = Stage(
@@ -159,7 +165,7 @@ def _stage(load: LoadSpec, kind: SourceKind, opened: OpenSource, target: Target,
         tools=TaskTools(
             read=opened.read,
             open_writer=partial(open_writer, spec),
-            open_quarantine=partial(QuarantineFile, target.quarantine),
+            open_quarantine=open_quarantine,
             batch_id="",
             splits=(),
             columns=join_columns(mapping) if is_joined else tuple(column.name for column in mapping.columns),
@@ -169,29 +175,46 @@ def _stage(load: LoadSpec, kind: SourceKind, opened: OpenSource, target: Target,
         # The service's cloud identity is lent where the source or the table has no keys of its own.
         reads_as_service=kind.uses_service_identity(load.source.properties),
         writes_as_service=is_s3_uri(spec.location) and not spec.options.access_key,
+        libraries=_libraries(kind, spec),
     )
     place = StatePlace(
         open=partial(open_store, spec.location, spec.options),
-        folder=folder,
+        folder=state_folder(job_id),
         copies=target.state_copies if is_s3_uri(spec.location) else None,
     )
     return with_state(stage, rule, schema, place)
 
 
+def _libraries(kind: SourceKind, spec: WriterSpec) -> tuple[str, ...]:
+    """What the tasks of a job import."""
+    stored = ("boto3",) if is_s3_uri(spec.location) else ()
+    return tuple(sorted({*kind.libraries, *table_kind_of(spec.format).libraries, *stored}))
+
+
+def _quarantine(target: Target, spec: WriterSpec, job_id: JobId) -> Callable[[str], Quarantine]:
+    """Where bad rows go."""
+    if target.is_shared or not is_s3_uri(spec.location):
+        return partial(QuarantineFile, target.quarantine)
+    place = partial(open_store, spec.location, spec.options)
+    return partial(QuarantineObject, place, quarantine_folder(job_id))
+
+
 def _rules(
-    load: LoadSpec, opened: OpenSource, source: pa.Schema, target: Target
+    load: LoadSpec,
+    opened: OpenSource,
+    source: pa.Schema,
+    target: Target,
+    quarantine: Callable[[str], Quarantine],
 ) -> tuple[RowMapping, StateRule | None]:
     """What is done to a row when it is read, and what afterwards."""
     spec, schema = target.table.writer_spec(), target.table.schema()
     lengths = target.entry.spec.properties if target.entry.spec else {}
     if load.stream_join is not None:
         mapping = map_stream_rows(load, load.stream_join, source, opened.knows)
-        quarantine = partial(QuarantineFile, target.quarantine)
         both = stream_join_rule(load, load.stream_join, mapping, schema, lengths, quarantine)
         return mapping, replace(both, mapping=_written(both.mapping, spec))
     if load.join is not None and target.joined is not None:
         mapping = map_joined_rows(load, load.join, source, opened.knows)
-        quarantine = partial(QuarantineFile, target.quarantine)
         joined = join_rule(load, load.join, mapping, schema, lengths, target.joined, quarantine)
         return mapping, replace(joined, mapping=_written(joined.mapping, spec))
     if load.window is not None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import logging
+import os
+import re
 import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from lading.errors import StageError
 from lading.service.home import Home
 
 if TYPE_CHECKING:
@@ -21,17 +24,22 @@ class Engine:
     def __init__(self, home: Home, settings: Mapping[str, str], session: SparkSession | None = None) -> None:
         self._home = home
         self._settings = settings
-        self._session = session
+        self._session = self._given = session
         self._is_ours = session is None
         self._lock = threading.Lock()
 
     def session(self) -> SparkSession:
         """The session, started when it is first needed. One whose process died is replaced."""
+        from lading.pipeline.executors import is_stopped
         from lading.pipeline.process import end_process, is_alive
         from lading.pipeline.session import NO_SUBSTITUTION
 
         with self._lock:
-            if self._session is not None and self._is_ours and not is_alive(self._session):
+            if (
+                self._session is not None
+                and self._is_ours
+                and (not is_alive(self._session) or (not self.is_local and is_stopped(self._session)))
+            ):
                 _log.error("Spark died; it is started again")
                 end_process(self._session)
                 self._session = None
@@ -40,6 +48,22 @@ class Engine:
             if self._session.conf.get(NO_SUBSTITUTION) != "false":
                 self._session.conf.set(NO_SUBSTITUTION, "false")  # Also in a session that somebody else made.
             return self._session
+
+    @property
+    def is_local(self) -> bool:
+        """Whether tasks run on this machine, in the process that is started here."""
+        from lading.pipeline.cluster import is_local_master
+
+        master = self._settings.get("spark.master", "local") if self._given is None else self._given.sparkContext.master
+        return is_local_master(str(master))
+
+    def cores(self) -> int:
+        """How many tasks Spark runs at once. Of a cluster only Spark knows: it is started."""
+        if self.is_local and self._session is None:
+            return local_cores(self._settings.get("spark.master", ""))
+        from lading.pipeline.executors import cores_of
+
+        return cores_of(self.session())
 
     def warm_up(self) -> None:
         """Let Spark do once what every batch does, so that the first batch need not wait for that."""
@@ -60,10 +84,14 @@ class Engine:
                 end_process(self._session)
 
     def _start(self) -> SparkSession:
+        from py4j.protocol import Py4JError
         from pyspark import SparkContext
 
+        from lading.pipeline.errors import cause_of
+        from lading.pipeline.executors import watch_executors
         from lading.pipeline.gateway import JAVA_LOG
         from lading.pipeline.java import find_java
+        from lading.pipeline.process import end_failed_start
         from lading.pipeline.session import open_session
         from lading.service.security.log_output import redact_logger
         from lading.settings import environment
@@ -72,4 +100,19 @@ class Engine:
         self._is_ours = SparkContext._active_spark_context is None  # noqa: SLF001 - no public way to ask
         variables, folder = environment(), self._home.spark
         redact_logger(JAVA_LOG)
-        return open_session(self._settings, find_java(variables, folder), folder, variables=variables)
+        try:
+            session = open_session(self._settings, find_java(variables, folder), folder, variables=variables)
+        except (Py4JError, OSError) as error:
+            msg = f"Spark did not start: {cause_of(error)}"  # While Java is there to say it.
+            end_failed_start()
+            todo = "It is tried again; see the log, and whether the master of Spark can be reached."
+            raise StageError(msg, left="Nothing was begun.", todo=todo) from error
+        if self._is_ours:
+            watch_executors(session)
+        return session
+
+
+def local_cores(master: str) -> int:
+    """How many tasks `local[…]` runs at once."""
+    found = re.fullmatch(r"local\[(\d+)(?:,.*)?]", master)
+    return int(found[1]) if found else 1 if master == "local" else os.cpu_count() or 2

@@ -24,7 +24,11 @@ class LazyStager:
         self._made: SparkStager | None = None
 
     def stage(self, plan: BatchPlan) -> Sequence[Report]:
-        return self._stager().stage(plan)
+        from lading.pipeline.quarantine import check_seen
+
+        reports = self._stager().stage(plan)
+        check_seen(place for report in reports for place in report.quarantine)
+        return reports
 
     def _stager(self) -> SparkStager:
         from lading.pipeline.stager import SparkStager
@@ -36,11 +40,14 @@ class LazyStager:
 
     def merge(self, plan: BatchPlan, reports: Sequence[Report], state: StateRef | None) -> StateChange:
         """For loads with state: what becomes of the rows that were read."""
+        from lading.pipeline.quarantine import check_seen
         from lading.pipeline.state.merging import new_merger
 
         stager = self._stager()
         with stager.watched():
-            return new_merger(stager, self._stage, new_token).merge(plan, reports, state)
+            change = new_merger(stager, self._stage, new_token).merge(plan, reports, state)
+        check_seen(change.quarantine)
+        return change
 
     def cancel(self) -> None:
         if self._made is not None:

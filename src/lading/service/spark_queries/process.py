@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from lading.errors import UnavailableError
+from lading.pipeline.cluster import query_settings
 from lading.pipeline.environment import spark_environment
 from lading.pipeline.java import find_java
 from lading.service.home import Home
@@ -69,7 +70,7 @@ class QueryProcess:
 
     def __init__(self, home: Home, settings: Mapping[str, str], limits: QueryLimits) -> None:
         self._home = home
-        self._settings = {**settings, **_settings(limits)}
+        self._settings = {**query_settings(settings), **_settings(limits)}
         self._lock = threading.Lock()
         self._child: Future[_Child] | None = None
         self._is_closed = False
@@ -114,6 +115,7 @@ class QueryProcess:
             folder.mkdir(parents=True, exist_ok=True)
             java = find_java(environment(), self._home.spark)
             told = {"settings": self._settings, "java": asdict(java), "home": str(folder)}
+            told["archives"] = str(self._home.spark)
             made.set_result(_Child(json.dumps(told).encode()))
         except Exception as error:  # noqa: BLE001 - raised where the query waits
             made.set_exception(error)

@@ -119,7 +119,8 @@ class QueryWorker:
         hearing = threading.Thread(target=self._hear, args=(reading,), name="lading-java-errors", daemon=True)
         hearing.start()
         launch = {"shares_group": True, "stderr": writing}
-        spark = open_session(told["settings"], Java(**told["java"]), Path(told["home"]), launch=launch)
+        java, home, archives = Java(**told["java"]), Path(told["home"]), Path(told["archives"])
+        spark = open_session(told["settings"], java, home, launch=launch, archives=archives)
         os.close(writing)
         process: Any = spark.sparkContext._gateway.proc  # type: ignore[union-attr]  # noqa: SLF001
         threading.Thread(target=self._wait, args=(process, hearing), name="lading-java-wait", daemon=True).start()

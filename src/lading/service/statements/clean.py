@@ -15,7 +15,7 @@ from lading.service.session import Session
 from lading.sql.statements.admin import CleanOrphans
 from lading.store.records import TableEntry
 from lading.tables.base import LakeTable
-from lading.tables.bills import StoredBills
+from lading.tables.bills import StoredBills, quarantine_folder
 from lading.tables.orphans import Orphan, find_orphans, remove_orphans
 
 SAFE_AGE = timedelta(days=3)
@@ -66,7 +66,7 @@ def clean_table(lading: Installation, entry: TableEntry, *, age: timedelta, dry_
         ]
         older_than = min((older_than, *begun))
         lake = lading.catalog.open_table(entry.database, entry.name)
-        found = find_orphans(lake, older_than=older_than)
+        found = [*find_orphans(lake, older_than=older_than), *_bad_objects(lake, older_than)]
         bad_rows = list(_bad_rows(lading, lake, older_than))
         if not dry_run:
             remove_orphans(lake, found)
@@ -95,6 +95,19 @@ def _bad_rows(lading: Installation, lake: LakeTable, older_than: datetime) -> It
             if path.name not in named and oldest is not None and _modified(path) > oldest:
                 shown = str(path.relative_to(lading.home.path))
                 yield Orphan(path=shown, what=QUARANTINE, size=path.stat().st_size)
+
+
+def _bad_objects(lake: LakeTable, older_than: datetime) -> Iterator[Orphan]:
+    """The same of executors that do not share the disk of the service: beside the table."""
+    for job_id in sorted(lake.job_ids()):
+        storage, prefix = lake.bills.storage, f"{quarantine_folder(job_id)}/"
+        if next(iter(storage.keys(prefix)), None) is None:
+            continue
+        named, oldest = _named(lake.bills, job_id)
+        for info in storage.list(prefix):
+            is_named = info.key.rpartition("/")[2] in named
+            if info.modified < older_than and not is_named and oldest is not None and info.modified > oldest:
+                yield Orphan(path=info.key, what=QUARANTINE, size=info.size)
 
 
 def _named(bills: StoredBills, job_id: JobId) -> tuple[set[str], datetime | None]:

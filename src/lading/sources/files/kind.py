@@ -23,7 +23,6 @@ from lading.model.row_formats import CsvOptions
 from lading.model.s3_access import S3Access
 from lading.net.addresses import EVERY_PRIVATE, AddressRules
 from lading.sources.files.offsets import warn_outside, whole_name
-from lading.sources.files.packing import SplitSizing
 from lading.sources.files.payload import parse_payload
 from lading.sources.files.place import parse_uri
 from lading.sources.files.properties import FileProperties, S3Properties, is_s3_uri, read_file_source
@@ -54,6 +53,7 @@ class FilesKind:
 
     name: str
     metadata = pa.schema([])
+    libraries = ("boto3",)
     cluster_property = ""
     consumer_property = ""
     subject = "uri"
@@ -95,9 +95,7 @@ class FilesKind:
 
         spec = _spec(load, context)
         known = infer_schema(spec, clock=context.clock) if context.reads_rows else None
-        # Spark is not started for a job that has nothing to load, so nobody knows yet how many tasks it runs at once.
-        sizing = SplitSizing(parallel=max(2, os.cpu_count() or 2))
-        source = FilesSource(known or spec, sizing=sizing, clock=context.clock)
+        source = FilesSource(known or spec, parallel=context.parallel or cores_here, clock=context.clock)
         schema = None if known is None else without_hidden(output_schema(known))
         return OpenSource(
             driver=source,
@@ -166,6 +164,11 @@ class FilesKind:
             unit="files",
             remark=warn_outside(key, source.place),
         )
+
+
+def cores_here() -> int:
+    """How many cores this machine has."""
+    return os.cpu_count() or 2
 
 
 def reaches_with_identity(properties: Mapping[str, str]) -> bool:

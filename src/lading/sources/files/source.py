@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from lading.clock import Clock, SystemClock
@@ -102,12 +102,14 @@ class FilesSource:
         *,
         store: ReadStore | None = None,
         sizing: SplitSizing | None = None,
+        parallel: Callable[[], int] | None = None,
         clock: Clock | None = None,
     ) -> None:
         self._spec = spec
         self._glob = compile_glob(spec.place.pattern)
         self._store = store or open_store(spec.place.root, spec.s3)
         self._sizing = sizing or SplitSizing()
+        self._parallel = parallel
         self._clock = clock or SystemClock()
         self._is_local = spec.place.scheme == "file"
         self._settling = Settling(spec.settle_s if self._is_local else 0.0, self._clock)
@@ -303,7 +305,10 @@ class FilesSource:
         self, at: str, found: _Found, limits: Limits, *, finished: bool, marks: Mapping[str, str]
     ) -> tuple[Split, ...]:
         # Late files do not move the position: their splits go from it to itself, and only the window tells of them.
-        late, fresh = (pack_files(files, self._spec, self._sizing) for files in (found.late, found.fresh))
+        sizing = self._sizing
+        if self._parallel is not None and (found.late or found.fresh):
+            sizing = replace(sizing, parallel=max(2, self._parallel()))
+        late, fresh = (pack_files(files, self._spec, sizing) for files in (found.late, found.fresh))
         groups: list[tuple[str, tuple[FilePart, ...]]] = [(at, group) for group in late]
         groups += [(end_of(group[-1]), group) for group in fresh]
         if not groups:

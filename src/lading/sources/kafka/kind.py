@@ -46,6 +46,7 @@ class KafkaKind(StreamDefaults):
     subject = "kafka_topic"
     start_properties = KAFKA_STARTS
     used_with_keys = ("aws.region", "aws.role_arn", "property.security.protocol", "property.sasl.mechanism")
+    libraries = ("confluent-kafka", "fastavro", "protobuf")
     cluster_property = "kafka_broker_list"
     consumer_property = "property.group.id"
 

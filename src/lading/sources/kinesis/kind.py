@@ -42,6 +42,7 @@ class KinesisKind(StreamDefaults):
 
     name = "KINESIS"
     lag_unit = LagUnit.MILLISECONDS
+    libraries = ("boto3",)
     metadata: pa.Schema = META
     subject = "kinesis_stream"
     start_properties = KINESIS_STARTS

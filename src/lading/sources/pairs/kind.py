@@ -37,6 +37,10 @@ class PairKind:
         return dict(zip(SIDES, (self.left, self.right), strict=True))
 
     @property
+    def libraries(self) -> Collection[str]:
+        return {*self.left.libraries, *self.right.libraries}
+
+    @property
     def name(self) -> str:
         return f"{self.left.name}+{self.right.name}"
 

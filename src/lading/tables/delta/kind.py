@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -21,6 +21,7 @@ class DeltaKind:
     name = "delta"
     title = "Delta"
     folder = "_delta_log"
+    libraries: Collection[str] = ()
     catalog = ""
     empty_partition_is_null = True
     """In the log an empty partition value means null, for every type."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
@@ -27,6 +27,7 @@ class IcebergKind:
     name = "iceberg"
     title = "Iceberg"
     folder = "metadata"
+    libraries: Collection[str] = ("pyiceberg",)
     catalog = "lading"
     empty_partition_is_null = False
 

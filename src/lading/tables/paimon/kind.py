@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
 import pyarrow as pa
@@ -20,6 +20,7 @@ class PaimonKind:
     name = "paimon"
     title = "Paimon"
     folder = "schema"
+    libraries: Collection[str] = ()
     catalog = ""
     empty_partition_is_null = False
 

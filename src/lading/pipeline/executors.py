@@ -1,0 +1,79 @@
+"""Executors on other machines: how many there are, how many cores they have, and whether any is left."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.sql import SparkSession
+
+from lading.clock import Clock, SystemClock
+from lading.pipeline.process import end_java, is_alive
+from lading.pipeline.session import is_local
+
+TIMEOUT = "spark.lading.executors.timeout"
+"""How many seconds an application of a standalone cluster may be without executors that it had; 0: for ever."""
+_DEFAULT_TIMEOUT_S = 60.0
+_FIRST_S = 30.0
+_LOOK_S = 0.1
+_WATCH_S = 2.0
+_log = logging.getLogger("lading.spark")
+
+
+def count_executors(session: SparkSession) -> int:
+    """Executors that have registered, beside the driver."""
+    context: Any = session.sparkContext._jsc.sc()  # noqa: SLF001 - PySpark has no other way to it
+    return len(context.statusTracker().getExecutorInfos()) - 1
+
+
+def cores_of(session: SparkSession, clock: Clock | None = None) -> int:
+    """How many tasks Spark can run at once. A cluster whose first executors are on their way is waited for."""
+    if not is_local(session):
+        now, waiting = (clock or SystemClock()).monotonic_s, threading.Event()
+        until = now() + _FIRST_S
+        while count_executors(session) < 1 and now() < until:
+            waiting.wait(_LOOK_S)
+    return int(session.sparkContext.defaultParallelism)
+
+
+def is_stopped(session: SparkSession) -> bool:
+    """Whether Spark itself has given up: its cluster has ended it, or cannot be reached any more."""
+    context: Any = session.sparkContext
+    try:
+        return context._jsc is None or bool(context._jsc.sc().isStopped())  # noqa: SLF001 - no other way to ask
+    except (Py4JError, OSError):
+        return True
+
+
+def watch_executors(session: SparkSession, clock: Clock | None = None) -> threading.Thread | None:
+    """End a Spark that a standalone cluster has forgotten; it is started again when it is needed.
+
+    A master that is started again without a memory (`spark.deploy.recoveryMode`) does not know the applications of the
+    one before it. It has their executors ended, and the driver waits for others for ever.
+    """
+    context = session.sparkContext
+    timeout_s = float(context.getConf().get(TIMEOUT) or _DEFAULT_TIMEOUT_S)
+    if not str(context.master).startswith("spark://") or not timeout_s:
+        return None
+    words = (session, timeout_s, clock or SystemClock())
+    watching = threading.Thread(target=_watch, args=words, name="lading-executors", daemon=True)
+    watching.start()
+    return watching
+
+
+def _watch(session: SparkSession, timeout_s: float, clock: Clock) -> None:
+    waiting = threading.Event()
+    had_some, alone_since = False, clock.monotonic_s()
+    while is_alive(session) and not waiting.wait(min(_WATCH_S, timeout_s / 2)):
+        try:
+            there = count_executors(session)
+        except (Py4JError, OSError, AttributeError):
+            return  # It has been stopped.
+        if there:
+            had_some, alone_since = True, clock.monotonic_s()
+        elif had_some and clock.monotonic_s() - alone_since >= timeout_s:
+            _log.error("Spark has lost all its executors and got no others for %g seconds; it is ended", timeout_s)
+            end_java(session)
+            return

@@ -1,0 +1,186 @@
+"""Each process of a cluster is killed in the middle of each step, speculation on and the machine too busy: exact."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import tarfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.conftest import StartDriver
+from tests.cluster.inbox import Inbox, create_table
+from tests.support.cluster_driver import RUNNING, Driver
+from tests.support.spark_cluster import SparkCluster
+
+pytestmark = [pytest.mark.java, pytest.mark.slow]
+
+STEPS = (
+    "plan.before",
+    "plan.after",
+    "stage.before",
+    RUNNING,
+    "stage.after",
+    "check.after",
+    "bill.before",
+    "bill.after",
+    "commit.before",
+    "commit.after",
+    "settle.after",
+    "follow.before",
+    "follow.after",
+)
+STRAINED = {
+    "spark.speculation": "true",
+    "spark.speculation.interval": "50ms",
+    "spark.speculation.multiplier": "1.1",
+    "spark.speculation.quantile": "0.3",
+    "spark.task.maxFailures": "8",
+    "spark.stage.maxConsecutiveAttempts": "8",
+    "spark.lading.executors.timeout": "8",
+}
+
+
+@contextmanager
+def busy_machine() -> Iterator[None]:
+    """Processes that take all cores, so that tasks overtake each other."""
+    count = 2 * (os.cpu_count() or 2)
+    burning = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for process in burning:
+            process.kill()
+            process.wait()
+
+
+def kill_all(pids: list[int]) -> None:
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def kill_worker(cluster: SparkCluster) -> None:
+    """With its executors: a machine that is gone. It comes back."""
+    executors = cluster.executors()
+    cluster.kill("worker-0")
+    kill_all(executors[:1])
+    cluster.start_worker(0)
+
+
+def kill_master(cluster: SparkCluster) -> None:
+    """Another one takes its place, which knows nothing of the applications of the first."""
+    cluster.kill("master")
+    cluster.start_master()
+
+
+VICTIMS: dict[str, Callable[[SparkCluster], None]] = {
+    "executor": lambda cluster: kill_all(cluster.executors()[:1]),
+    "all executors": lambda cluster: kill_all(cluster.executors()),
+    "Python workers": lambda cluster: kill_all(cluster.python_workers()),
+    "worker": kill_worker,
+    "master": kill_master,
+}
+
+
+def check_exact(driver: Driver, inbox: Inbox, what: str) -> None:
+    ids = driver.ask("ids", "shop.orders")
+    print(f"{what}: {len(ids)} rows, {len(set(ids))} different, {len(inbox.ids)} sent")
+    assert ids == inbox.ids
+    assert driver.ask("verify", "j") == [True, []]
+
+
+@pytest.mark.parametrize("victim", VICTIMS)
+@pytest.mark.parametrize("form", ["delta", "iceberg"])
+def test_a_process_of_the_cluster_is_killed_at_every_step(
+    tmp_path: Path, cluster: SparkCluster, start_driver: StartDriver, victim: str, form: str
+) -> None:
+    """One batch for each step, in which the victim is killed there."""
+    inbox = Inbox(tmp_path / "in", files=2 * len(STEPS), rows=20_000)
+    driver = start_driver(**STRAINED)
+    driver.ask("sql", f"CREATE DATABASE shop; {create_table('orders', form)}; {inbox.job('j', 'orders', files=2)}")
+    reached: list[str] = []
+
+    def kill_at(step: str) -> None:
+        reached.append(step)
+        VICTIMS[victim](cluster)
+
+    stops = {f"{step}:{number + 1}": (lambda step=step: kill_at(step)) for number, step in enumerate(STEPS)}
+    with busy_machine():
+        states = driver.run(stops, timeout_s=400)
+    assert states["j"][0] == "RUNNING", states
+    assert set(reached) == set(STEPS)
+    check_exact(driver, inbox, f"{victim} killed at {len(reached)} steps, {form}")
+
+
+@pytest.mark.parametrize("form", ["delta", "iceberg"])
+def test_the_driver_is_killed_at_every_step(
+    tmp_path: Path, cluster: SparkCluster, start_driver: StartDriver, form: str
+) -> None:
+    inbox = Inbox(tmp_path / "in", files=2 * len(STEPS) + 2, rows=20_000)
+    driver = start_driver(**STRAINED)
+    driver.ask("sql", f"CREATE DATABASE shop; {create_table('orders', form)}; {inbox.job('j', 'orders', files=2)}")
+    for step in STEPS:
+        driver.tell("run", [f"{step}:1"])
+        assert driver.hear() == f"{step}:1"
+        driver.kill()
+        driver = start_driver(**STRAINED)
+    states = driver.run({}, timeout_s=400)
+    assert states["j"][0] == "RUNNING", states
+    check_exact(driver, inbox, f"driver killed at {len(STEPS)} steps, {form}")
+
+
+def changed(archive: Path, name: str, change: Callable[[str, bytes], bytes | None]) -> Path:
+    """An archive with other content; None leaves a file out."""
+    other = archive.with_name(name)
+    with tarfile.open(archive) as whole, tarfile.open(other, "w:gz", compresslevel=1) as made:
+        for member in whole:
+            content = change(member.name, whole.extractfile(member).read())  # type: ignore[union-attr]
+            if content is not None:
+                member.size = len(content)
+                made.addfile(member, io.BytesIO(content))
+    return other
+
+
+def older(name: str, content: bytes) -> bytes:
+    """A Lading whose tasks answer with nothing, as if there was nothing to read."""
+    if name == "lading/__init__.py":
+        return content.replace(b'"0.1.0"', b'"0.0.9"')
+    if name == "lading/pipeline/stager.py":
+        return content.replace(b"    tools: TaskTools = sealed.open()\n", b"    return\n    tools = None\n")
+    return content
+
+
+def test_executors_with_an_older_lading_or_without_a_library_are_refused(
+    tmp_path: Path, archive: Path, start_driver: StartDriver
+) -> None:
+    inbox = Inbox(tmp_path / "in", files=2, rows=100)
+    cases = {
+        "has Lading 0.0.9, and the service 0.1.0": changed(archive, "older.tar.gz", older),
+        "lacks orjson, of which the service has": changed(
+            archive, "less.tar.gz", lambda name, content: None if name.startswith("orjson") else content
+        ),
+    }
+    resume = ""
+    for told, other in cases.items():
+        driver = start_driver(**{"spark.lading.archive": str(other)})
+        if not resume:
+            driver.ask("sql", f"CREATE DATABASE shop; {create_table('orders')}; {inbox.job('j', 'orders')}")
+        driver.ask("sql", resume or "SHOW DATABASES")
+        state, reason = driver.run({})["j"]
+        assert state == "PAUSED"
+        assert told in reason
+        assert "lading package" in reason
+        assert driver.ask("ids", "shop.orders") == []
+        driver.ask("close")
+        resume = "RESUME JOB WHERE jobName='j'"
+    driver = start_driver()
+    driver.ask("sql", resume)
+    assert driver.run({})["j"][0] == "RUNNING"
+    check_exact(driver, inbox, "fit executors after unfit ones")
