@@ -63,6 +63,7 @@ demo: setup ## Load two million rows on Spark, kill the loader in the middle of 
 torture: setup ## The long proofs: more seeds, more examples, every crash
 	$(BIN)/lading simulate --seeds 20000
 	$(BIN)/lading simulate --seeds 20000 --rescaling
+	$(BIN)/lading simulate --seeds 20000 --rescaling-loads
 	LADING_TEST_EXAMPLES=3000 LADING_TEST_RACE_ROUNDS=200 $(BIN)/python -m pytest
 
 bench: setup ## Measure; prints tables
