@@ -68,6 +68,8 @@ class Sender:
     source: str
     """What comes after FROM."""
     columns: str = "k, n"
+    stream: str
+    """The name of the topic or stream, or the pattern of the files."""
     sent: Mapping[str, int]
     """Per key how many rows: 0, 1, … sent - 1."""
 
@@ -75,8 +77,8 @@ class Sender:
         """Have so many partitions, shards or files from now on. How many came or went."""
         raise NotImplementedError
 
-    def put(self) -> None:
-        """Some rows."""
+    def put(self, rows: int = ROWS) -> None:
+        """About so many rows."""
         raise NotImplementedError
 
 
@@ -87,7 +89,7 @@ class KafkaSender(Sender):
 
     def __init__(self, broker: KafkaBroker, size: int) -> None:
         self._generator = KafkaGenerator(broker, f"t{uuid.uuid4().hex[:8]}", partitions=size, keys_each=3)
-        self._size, self.sent = size, self._generator.sent
+        self._size, self.sent, self.stream = size, self._generator.sent, self._generator.topic
         self.source = _call(
             "KAFKA",
             {
@@ -105,8 +107,8 @@ class KafkaSender(Sender):
             self._size, self.sent = size, self._generator.sent
         return grown
 
-    def put(self) -> None:
-        self._generator.put(ROWS)
+    def put(self, rows: int = ROWS) -> None:
+        self._generator.put(rows)
 
 
 class KinesisSender(Sender):
@@ -120,7 +122,7 @@ class KinesisSender(Sender):
         client, seed = server.create_stream(stream, size), rng.getrandbits(32)
         self._generator = Generator(client, stream, seed=seed)
         self._resharder = Resharder(client, stream, seed=seed)
-        self.sent = self._generator.sent
+        self.sent, self.stream = self._generator.sent, stream
         self.source = _call(
             "KINESIS",
             {
@@ -137,8 +139,8 @@ class KinesisSender(Sender):
     def resize(self, size: int) -> int:
         return self._resharder.reach(size)
 
-    def put(self) -> None:
-        self._generator.put(ROWS)
+    def put(self, rows: int = ROWS) -> None:
+        self._generator.put(rows)
         assert not self._generator.maybe_twice
 
 
@@ -146,23 +148,28 @@ class FilesSender(Sender):
     """A folder; rows of each key are in many files."""
 
     job = '"s3.max_batch_files"="3"'
+    header = "k,n,place,number"
 
     def __init__(self, folder: Path, size: int, rng: Random, keys: int = 20) -> None:
         folder.mkdir(parents=True)
         self._folder, self._size, self._rng = folder, size, rng
         self._files = 0
         self.sent = self._sent = {f"key-{number}": 0 for number in range(keys)}
-        self.source = f'FILE("uri"="{folder}/*.csv", "format"="csv_with_names", "column_separator"=",")'
+        self.stream = f"{folder}/*.csv"
+        self.source = f'FILE("uri"="{self.stream}", "format"="csv_with_names", "column_separator"=",")'
 
     def resize(self, size: int) -> int:
         changed, self._size = abs(size - self._size), size
         return changed
 
-    def put(self) -> None:
+    def put(self, rows: int = ROWS) -> None:
+        """As many files as the size is. They come whole."""
         for _ in range(self._size):
-            rows = [self._row() for _ in range(self._rng.randint(10, 50))]
-            path = self._folder / f"{self._files:05}.csv"
-            path.with_suffix(".new").write_text("\n".join(["k,n", *rows]) + "\n")
+            path = self._folder / f"{self._files:06}.csv"
+            lines = [
+                f"{self._row()},{path.name},{line}" for line in range(self._rng.randint(1, 2 * rows // self._size))
+            ]
+            path.with_suffix(".new").write_text("\n".join([self.header, *lines]) + "\n")
             path.with_suffix(".new").rename(path)
             self._files += 1
 
