@@ -12,8 +12,9 @@ from lading.clock import SystemClock
 from tests.crash.load_stories import SOURCES
 from tests.soak.counts import Counts, render
 from tests.soak.plain import soak_plain
+from tests.soak.spark import soak_spark
 
-FORMS = {"plain": soak_plain}
+FORMS = {"plain": soak_plain, "spark": soak_spark}
 
 
 def main() -> int:

@@ -60,7 +60,7 @@ class Journal:
         wanted = Counter({(key, n): 1 + self._again[key, n] for key, count in sent.items() for n in range(count)})
         lost, more = wanted - there, there - wanted
         strange = sum(count for row, count in more.items() if row not in wanted)
-        name, counts = self._folder.parent.parent.name, self._counts
+        name, counts = str(self._folder), self._counts
         counts.blame("LOSS", f"{name}: {list(lost)[:3]}", lost.total())
         counts.blame("DUP", f"{name}: {list(more)[:3]}", more.total() - strange)
         counts.blame("CORRUPT", f"{name} has rows that nobody sent", strange)
