@@ -99,11 +99,12 @@ class Journal:
                 self._counts.blame("CORRUPT", f"{file.path}: {error}")
                 continue
             rows += found.num_rows
-            self._take(found.select(["k", "n", *(["place", "number"] if self._by_place else [])]).to_pydict())
+            self.take(found.select(["k", "n", *(["place", "number"] if self._by_place else [])]).to_pydict())
         told = f"seq {bill.seq} of {self._folder} says {bill.tally.rows.loaded} rows, and its files hold {rows}"
         self._counts.expect(rows == bill.tally.rows.loaded, "PROGRESS-MISMATCH", told)
 
-    def _take(self, columns: Mapping[str, Sequence[Any]]) -> None:
+    def take(self, columns: Mapping[str, Sequence[Any]]) -> None:
+        """Rows of one file, in order."""
         rows: list[Row] = list(zip(columns["k"], columns["n"], strict=True))
         self._loaded.update(rows)
         for key, n in rows:

@@ -71,14 +71,15 @@ class Soak:
         clock = SystemClock()
         while clock.monotonic_s() < until_s:
             for lane in self._lanes:
-                self._live(lane)
+                self.live(lane)
                 if lane.lives % QUIET_EVERY == 0:
-                    self._rest(lane)
+                    self.rest(lane)
         for lane in self._lanes:
-            self._rest(lane)
+            self.rest(lane)
             lane.journal.end(lane.job.form, lane.sender.sent)
 
-    def _live(self, lane: Lane) -> None:
+    def live(self, lane: Lane) -> None:
+        """One life, which is likely to be cut off."""
         rng, counts = self._rng, lane.counts
         lane.lives += 1
         counts.done["lives"] += 1
@@ -132,8 +133,8 @@ class Soak:
         at = int(known[name].at)
         return {name: str(self._rng.randint(max(0, at - 30), at))}
 
-    def _rest(self, lane: Lane) -> None:
-        """A life that nobody ends."""
+    def rest(self, lane: Lane) -> None:
+        """A life that nobody ends. Then everything is read, and others may look after the table."""
         self._lives.start(lane.job, Life())
         code = self._lives.finish(lane.job)
         lane.counts.expect(code == 0, "STUCK", f"{lane.job.home} cannot load what is there (status {code}): see above")
