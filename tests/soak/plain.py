@@ -41,6 +41,8 @@ QUIET_EVERY = 12
 """Lives of a job before it may load in peace, the journal is read, and others look after the table."""
 BROKER_EVERY = 150
 """Lives of jobs over Kafka before the broker dies as well."""
+OVERTAKEN = 0.05
+"""Of all lives."""
 STARTS = {"kafka": '{"default": "OFFSET_BEGINNING"}', "kinesis": "TRIM_HORIZON", "files": ""}
 
 
@@ -62,8 +64,11 @@ class Lane:
 class Soak:
     """Jobs that are killed in turn by one thread."""
 
-    def __init__(self, lanes: Sequence[Lane], lives: Lives, rng: Random, broker: KafkaBroker | None) -> None:
-        self._lanes, self._lives, self._rng, self._broker = lanes, lives, rng, broker
+    def __init__(
+        self, lanes: Sequence[Lane], lives: tuple[Lives, Lives], rng: Random, broker: KafkaBroker | None
+    ) -> None:
+        self._lanes, self._rng, self._broker = lanes, rng, broker
+        self._lives, self._others = lives
         self._pause = threading.Event()
 
     def run(self, until_s: float) -> None:
@@ -71,7 +76,9 @@ class Soak:
         clock = SystemClock()
         while clock.monotonic_s() < until_s:
             for lane in self._lanes:
-                self.live(lane)
+                # Who is paused may hold the lock of the SQLite file that is the catalog, and nobody can take over then.
+                can_pause = lane.job.form != "iceberg"
+                (self.overtake if can_pause and self._rng.random() < OVERTAKEN else self.live)(lane)
                 if lane.lives % QUIET_EVERY == 0:
                     self.rest(lane)
         for lane in self._lanes:
@@ -103,6 +110,23 @@ class Soak:
         elif code:
             counts.done["lives that ended with an error"] += 1
             counts.expect(not is_left_alone, "STUCK", f"{lane.job.home} ended with an error: see above")
+
+    def overtake(self, lane: Lane) -> None:
+        """A life that is paused, so that another one takes over, and then goes on as if nothing had been."""
+        rng, counts = self._rng, lane.counts
+        lane.lives += 1
+        counts.done["lives"] += 2
+        self._others.start(lane.job, Life(rows=rng.choice((20, 60, 200))))
+        lane.sender.put(rng.randint(5, 60))
+        self._pause.wait(rng.uniform(0, 0.4))
+        self._others.signal(signal.SIGSTOP)
+        lane.sender.put(rng.randint(5, 60))
+        self._lives.start(lane.job, Life(rows=rng.choice((20, 60, 200))))
+        code = self._lives.finish(lane.job)
+        counts.expect(code == 0, "STUCK", f"{lane.job.home} could not take over (status {code}): see above")
+        self._others.signal(signal.SIGCONT)
+        # It was fenced and says so, or it had nothing left to do.
+        counts.done["lives that were overtaken and fenced"] += self._others.finish(lane.job) == 1
 
     def _happen(self, lane: Lane) -> bool:
         """While it lives. Whether it has no reason to end with an error."""
@@ -171,10 +195,9 @@ def soak_plain(path: Path, seed: int, hours: float, sources: Collection[str]) ->
             [lane for lane in made if lane.job.source == "kafka" or lane.job.form == "paimon"],
             [lane for lane in made if lane.job.source != "kafka" and lane.job.form != "paimon"],
         ]
-        with Lives() as first, Lives() as second:
+        with ExitStack() as stack:
             soaks = [
-                Soak(share, lives, Random(f"{seed} soak {number}"), broker)
-                for number, (share, lives) in enumerate(zip(shares, (first, second), strict=True))
+                Soak(share, _two(stack), Random(f"{seed} soak {number}"), broker) for number, share in enumerate(shares)
             ]
             threads = [threading.Thread(target=run, args=(soak,)) for soak in soaks]
             for thread in threads:
@@ -184,6 +207,10 @@ def soak_plain(path: Path, seed: int, hours: float, sources: Collection[str]) ->
     if failures:
         raise failures[0]
     return counts
+
+
+def _two(stack: ExitStack) -> tuple[Lives, Lives]:
+    return stack.enter_context(Lives()), stack.enter_context(Lives())
 
 
 def _lane(

@@ -37,9 +37,9 @@ class Life:
 class Lives:
     """The soak's side. One life at a time."""
 
-    def __init__(self) -> None:
+    def __init__(self, *forms: str) -> None:
         self._pid = 0
-        command = [sys.executable, "-m", "tests.soak.plain_worker"]
+        command = [sys.executable, "-m", "tests.soak.plain_worker", *(forms or NAMES)]
         self._parent = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def __enter__(self) -> Self:
@@ -69,6 +69,11 @@ class Lives:
             os.kill(self._pid, signal.SIGKILL)
         return self.finish(job)
 
+    def signal(self, number: signal.Signals) -> None:
+        """SIGSTOP and SIGCONT: as a machine that is too busy, or that was moved."""
+        with suppress(ProcessLookupError):
+            os.kill(self._pid, number)
+
     def _line(self) -> str:
         assert self._parent.stdout is not None
         return self._parent.stdout.readline()
@@ -91,7 +96,8 @@ def _live(told: Any) -> int:
 
 
 if __name__ == "__main__":
-    for name in NAMES:
+    # Once, and not in each life.
+    for name in sys.argv[1:]:
         if not kind_of(name).missing():
             import_module(f"lading.tables.{name}.table")
     for line in sys.stdin:
