@@ -155,7 +155,7 @@ def check_loaded(world: LoadWorld, sent: Sequence[Row], findings: Findings) -> l
             findings.expect(row in wanted, CORRUPT, f"{told} was never sent to be loaded")
             findings.expect(seen[row] == 1, DUP, f"{told} is there {seen[row]} times")
             before = last.get(row.key, -1)
-            findings.expect(row.number > before or seen[row] > 1, REORDER, f"{told} stands after {before}")
+            findings.expect(row.number > before or seen[row] > 1, REORDER, f"{told} comes after {before}")
             last[row.key] = max(before, row.number)
     lost = len(wanted - seen.keys())
     findings.expect(not lost, LOSS, f"{lost} of {len(wanted)} rows are not there")
