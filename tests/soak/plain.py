@@ -23,7 +23,7 @@ from tests.crash.load_stories import FilesSender, KafkaSender, KinesisSender, Se
 from tests.soak.counts import Counts
 from tests.soak.journal import Journal
 from tests.soak.maintenance import maintain
-from tests.soak.plain_worker import Life, Lives
+from tests.soak.plain_worker import FENCED, Life, Lives
 from tests.support.kafka_broker import KafkaBroker, serve_kafka
 from tests.support.stream_worker import JOB, MIDDLE, StreamJob
 
@@ -125,8 +125,12 @@ class Soak:
         code = self._lives.finish(lane.job)
         counts.expect(code == 0, "STUCK", f"{lane.job.home} could not take over (status {code}): see above")
         self._others.signal(signal.SIGCONT)
-        # It was fenced and says so, or it had nothing left to do.
-        counts.done["lives that were overtaken and fenced"] += self._others.finish(lane.job) == 1
+        code = self._others.finish(lane.job)
+        counts.done["lives that were overtaken"] += 1
+        counts.done["lives that were fenced"] += code == FENCED
+        # Where it had not read the head yet, it is the one that takes over now.
+        told = f"{lane.job.home} was overtaken and ended with status {code}: see above"
+        counts.expect(code in (0, FENCED), "STUCK", told)
 
     def _happen(self, lane: Lane) -> bool:
         """While it lives. Whether it has no reason to end with an error."""

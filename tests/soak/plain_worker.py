@@ -16,9 +16,13 @@ from types import TracebackType
 from typing import Any, Self
 
 from lading.commit.steps import run_steps
+from lading.errors import FencedError
 from lading.failpoints import arm_from_text
 from lading.tables.registry import NAMES, kind_of
 from tests.support.stream_worker import StreamJob, load_on, make_coordinator, stop_file
+
+FENCED = 3
+"""How a loader ends that another one has taken over from."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +61,7 @@ class Lives:
         self._pid = int(self._line())
 
     def finish(self, job: StreamJob) -> int:
-        """Let it load what is there. How it ended: 0, or minus the signal, or 1 when it raised."""
+        """Let it load what is there. How it ended: 0, or minus the signal, or FENCED, or 1 when it raised."""
         stop_file(job).touch()
         code = int(self._line())
         self._pid = 0
@@ -89,6 +93,8 @@ def _live(told: Any) -> int:
         if life.changes:
             run_steps(coordinator.edit(life.changes, reason=life.reason))
         load_on(job, coordinator)
+    except FencedError:
+        return FENCED
     except BaseException:  # noqa: BLE001 - the end of a process that has no other way to say it
         traceback.print_exc()
         return 1
