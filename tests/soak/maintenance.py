@@ -7,6 +7,7 @@ who removes files without a grace period while others write removes what they ar
 from __future__ import annotations
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from pyiceberg.table import Table
@@ -28,23 +29,16 @@ class _IcebergOfHome(IcebergRig):
 
 def maintain(form: str, home: Path, database: str, folder: Path, *, removes_orphans: bool) -> None:
     """Rewrite, expire, and perhaps remove what the format does not know."""
-    rig: Any
-    if form == "delta":
-        rig = DeltaRig("soak", str(folder.parent), S3Access(), race_rounds=1)
-    elif form == "iceberg":
-        rig = _IcebergOfHome(home, database)
-    else:
-        rig = PaimonRig("soak", str(_warehouse(folder)), S3Access(), race_rounds=1)
-    rig.others_maintain(folder.name)
-    if removes_orphans:
-        rig.remove_orphans(folder.name)
-
-
-def _warehouse(folder: Path) -> Path:
-    """Paimon's catalog wants folders of databases to end in .db."""
-    made = folder.parent.parent / "as-paimon"
-    made.mkdir(exist_ok=True)
-    link = made / "lake.db"
-    if not link.exists():
-        link.symlink_to(folder.parent)
-    return made
+    with TemporaryDirectory() as warehouse:
+        rig: Any
+        if form == "delta":
+            rig = DeltaRig("soak", str(folder.parent), S3Access(), race_rounds=1)
+        elif form == "iceberg":
+            rig = _IcebergOfHome(home, database)
+        else:
+            # Paimon's catalog wants folders of databases to end in .db.
+            (Path(warehouse) / "lake.db").symlink_to(folder.parent)
+            rig = PaimonRig("soak", warehouse, S3Access(), race_rounds=1)
+        rig.others_maintain(folder.name)
+        if removes_orphans:
+            rig.remove_orphans(folder.name)

@@ -40,7 +40,7 @@ LANES = (
 )
 STATE = "state"
 """The name of the two jobs with state: the first row of each key, and counts by the minute."""
-READY_S, END_S, GONE_S = 120.0, 600.0, 30.0
+PATIENCE_S, END_S, GONE_S = 180.0, 600.0, 30.0
 
 
 class Driver:
@@ -52,10 +52,10 @@ class Driver:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, text=True
             )
-        self._timer = threading.Timer(READY_S, self._process.kill)
-        self._timer.start()
+        self.was_late = False
         self.is_ready = self._answer() == "ready"
-        self._timer.cancel()
+        if not self.is_ready:
+            self._process.wait()
 
     @property
     def code(self) -> int | None:
@@ -85,9 +85,21 @@ class Driver:
         return bool(able) and kill(rng.choice(able))
 
     def _answer(self) -> str | None:
+        """None: it is gone, or gave no answer for so long that it was killed."""
         assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        return str(json.loads(line)) if line else None
+        timer = threading.Timer(PATIENCE_S, self._give_up)
+        timer.start()
+        try:
+            for line in self._process.stdout:
+                if line.startswith('"'):  # Spark may print, too.
+                    return str(json.loads(line))
+        finally:
+            timer.cancel()
+        return None
+
+    def _give_up(self) -> None:
+        self.was_late = True
+        self._process.kill()
 
 
 class SparkSoak:
@@ -133,6 +145,7 @@ class SparkSoak:
             self._put()
             self._happen(driver)
             self._pause.wait(rng.uniform(0.5, 3))
+        done.expect(not driver.was_late, "STUCK", f"no answer for {PATIENCE_S:g} seconds: see {self._log}")
         if driver.code == -signal.SIGKILL:
             done.kill("drivers at a step")
         else:
