@@ -139,7 +139,7 @@ class SparkSoak:
         failpoints = f"{rng.choice(PLACES)}=kill:{rng.randint(2, 12)}" if is_at_step else ""
         driver = Driver(self._home, rng.randint(1, 7), failpoints, self._log)
         done.done["lives"] += 1
-        for _ in range(rng.randint(2, 6)):
+        for _ in range(rng.randint(2, 12)):
             if driver.code is not None:
                 break
             self._put()
@@ -157,7 +157,7 @@ class SparkSoak:
     def _happen(self, driver: Driver) -> None:
         """One thing."""
         events: list[tuple[int, Callable[[Driver], None]]] = [
-            (4, self._kill_worker),
+            (6, self._kill_worker),
             (2, self._kill_java),
             (2, self._resize),
             (2, self._pause_and_resume),
