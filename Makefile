@@ -13,7 +13,7 @@ PYTEST = folder=$$(mktemp -d -p "$(or $(ROOMY),$${TMPDIR:-/tmp})" ldXXXX) && chm
 # tests/mysql needs no Spark; with it both lanes end at about the same time.
 ON_SPARK := tests/service tests/pipeline tests/cli tests/mysql
 
-.PHONY: help setup check quick test test-spark test-plain audit demo torture bench clean
+.PHONY: help setup check quick test test-spark test-plain audit demo torture soak bench clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -63,7 +63,12 @@ demo: setup ## Load two million rows on Spark, kill the loader in the middle of 
 torture: setup ## The long proofs: more seeds, more examples, every crash
 	$(BIN)/lading simulate --seeds 20000
 	$(BIN)/lading simulate --seeds 20000 --rescaling
+	$(BIN)/lading simulate --seeds 20000 --rescaling-loads
 	LADING_TEST_EXAMPLES=3000 LADING_TEST_RACE_ROUNDS=200 $(BIN)/python -m pytest
+
+HOURS ?= 0.1
+soak: setup ## Kill jobs for HOURS=n hours, half of it on Spark, and count what is lost (Linux)
+	$(BIN)/python -m tests.soak --hours $(HOURS)
 
 bench: setup ## Measure; prints tables
 	$(BIN)/python -m bench

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 
-from bench import commit, extremes, files, kafka, kinesis, many, state
+from bench import commit, extremes, files, kafka, kinesis, many, recovery, state
 from bench.state_cases import CASES
 
 SECTIONS: dict[str, Callable[[], None]] = {
@@ -24,6 +24,7 @@ SECTIONS: dict[str, Callable[[], None]] = {
     "state-deduplication": partial(state.run, tuple(name for name in CASES if name.startswith("dedup"))),
     "state-joins": partial(state.run, tuple(name for name in CASES if name.startswith("join"))),
     "state-back": state.run_back,
+    "recovery": recovery.run,
 }
 USUAL = ("commit", "files", "many", "kinesis", "kafka", "state", "state-back")
 

@@ -108,7 +108,10 @@ class Folder:
 
     def put(self, rows: Sequence[Event]) -> None:
         lines = ["id,at,city,n", *(",".join(map(str, row)) for row in rows)]
-        (self._path / f"{self._files:04}.csv").write_text("\n".join(lines) + "\n")
+        path = self._path / f"{self._files:04}.csv"
+        # It comes whole, also where jobs run meanwhile.
+        path.with_suffix(".new").write_text("\n".join(lines) + "\n")
+        path.with_suffix(".new").rename(path)
         self._files += 1
 
 

@@ -29,10 +29,15 @@ from lading.failpoints import arm_from_text, failpoint
 from lading.ids import Incarnation, JobId, new_incarnation, new_token
 from lading.model.batch import BatchPlan, Limits, Report, Split
 from lading.model.job import Job
+from lading.model.row_formats import CsvOptions
 from lading.model.rows import ERROR, SplitEnd
 from lading.model.table import Column, TableSpec
 from lading.model.tally import RowCounts
 from lading.plan.planner import Planner
+from lading.sources.files.packing import SplitSizing
+from lading.sources.files.reader import read_splits as read_files
+from lading.sources.files.source import FilesSource
+from lading.sources.files.spec import FilesSpec, Format, Place
 from lading.sources.kafka.reader import read_splits as read_kafka
 from lading.sources.kafka.source import KafkaSource
 from lading.sources.kafka.spec import KafkaSpec
@@ -67,10 +72,11 @@ class StreamJob:
     form: str
     """The table format."""
     source: str
-    """kinesis or kafka."""
+    """kinesis, kafka or files."""
     address: str
     """Endpoint or bootstrap servers."""
     stream: str
+    """The stream, the topic, or the pattern of the files, which hold the columns of the table."""
     start: str
     rows: int = 1_000
     """The most of one batch."""
@@ -78,6 +84,8 @@ class StreamJob:
     """The most of one batch, too."""
     max_records: int = 10_000
     """The most of one answer of Kinesis."""
+    files: int = 4
+    """The most of one batch of files."""
 
     def create_table(self) -> LakeTable:
         kind_of(self.form).create(self._place, _SPEC)
@@ -97,7 +105,7 @@ class StreamLoader:
 
     def __init__(self, job: StreamJob) -> None:
         self._job = job
-        self._stop = Path(job.home) / _STOP
+        self._stop = stop_file(job)
         self._pid = 0
         self._process: subprocess.Popen[str] | None = None
 
@@ -142,10 +150,13 @@ class StreamLoader:
         return pipe
 
 
+Spec = KinesisSpec | KafkaSpec | FilesSpec
+
+
 class StreamStager:
     """Reads and writes in this process, one split after the other. A bad row is not expected."""
 
-    def __init__(self, job: StreamJob, spec: KinesisSpec | KafkaSpec, table: LakeTable, incarnation: Incarnation):
+    def __init__(self, job: StreamJob, spec: Spec, table: LakeTable, incarnation: Incarnation):
         self._job, self._spec = job, spec
         self._writing = table.writer_spec()
         self._incarnation = incarnation
@@ -156,6 +167,8 @@ class StreamStager:
         items: Iterator[Any]
         if isinstance(self._spec, KinesisSpec):
             items = read_kinesis(self._spec, splits)
+        elif isinstance(self._spec, FilesSpec):
+            items = read_files(self._spec, splits)
         else:
             items = read_kafka(self._spec, splits)
         return [self._report(split, items) for split in splits]
@@ -194,6 +207,7 @@ def _told(split: Split, end: SplitEnd, loaded: int, files: Any) -> Report:
         files=files,
         rows=RowCounts(total=loaded + end.skipped, loaded=loaded, unselected=end.skipped),
         received_bytes=end.received_bytes,
+        source_files=end.source_files,
         marks=end.marks,
         lag_ms=end.lag_ms,
     )
@@ -221,11 +235,28 @@ def _kafka(job: StreamJob) -> KafkaSpec:
     )
 
 
-def load(job: StreamJob) -> None:
-    """Load what comes until told to stop, and then what is there."""
+def _files(job: StreamJob) -> FilesSpec:
+    return FilesSpec(
+        place=Place(scheme="file", bucket="", pattern=job.stream),
+        format=Format.CSV_WITH_NAMES,
+        csv=CsvOptions(column_separator=","),
+        schema=pa.schema([(column.name, pa.string()) for column in _SPEC.columns]),
+    )
+
+
+def _open(job: StreamJob, clock: SystemClock) -> tuple[Spec, KinesisSource | KafkaSource | FilesSource]:
+    if job.source == "kinesis":
+        return (stream := _kinesis(job)), KinesisSource(stream, clock)
+    if job.source == "kafka":
+        return (topic := _kafka(job)), KafkaSource(topic, clock)
+    # Files are small, and each is worth a split.
+    return (files := _files(job)), FilesSource(files, sizing=SplitSizing(smallest_bytes=1), clock=clock)
+
+
+def make_coordinator(job: StreamJob) -> Coordinator:
+    """What an incarnation of the loader works with."""
     clock, table, incarnation = SystemClock(), job.open_table(), new_incarnation()
-    spec = _kinesis(job) if job.source == "kinesis" else _kafka(job)
-    source = KinesisSource(spec, clock) if isinstance(spec, KinesisSpec) else KafkaSource(spec, clock)
+    spec, source = _open(job, clock)
     world = CoordinatorPorts(
         table=table,
         bills=table.bills,
@@ -234,10 +265,21 @@ def load(job: StreamJob) -> None:
         clock=clock,
         new_token=new_token,
     )
-    limits = Limits(rows=job.rows, size_bytes=job.size_bytes, seconds=20.0)
-    coordinator = Coordinator(Job(job_id=JOB, name="events", start=job.start, limits=limits), world, incarnation)
+    limits = Limits(rows=job.rows, size_bytes=job.size_bytes, seconds=20.0, files=job.files)
+    return Coordinator(Job(job_id=JOB, name="events", start=job.start, limits=limits), world, incarnation)
+
+
+def load(job: StreamJob) -> None:
+    """Load what comes until told to stop, and then what is there."""
+    coordinator = make_coordinator(job)
     run_steps(coordinator.start())
-    stop, end_s = Path(job.home) / _STOP, clock.monotonic_s() + _LONGEST_S
+    load_on(job, coordinator)
+
+
+def load_on(job: StreamJob, coordinator: Coordinator) -> None:
+    """The same, by an incarnation that has started."""
+    clock = SystemClock()
+    stop, end_s = stop_file(job), clock.monotonic_s() + _LONGEST_S
     while clock.monotonic_s() < end_s:
         is_last = stop.exists()
         if run_steps(coordinator.run_batch()) is None:
@@ -246,6 +288,11 @@ def load(job: StreamJob) -> None:
             clock.sleep(_PAUSE_S)
     msg = "Nobody told the loader to stop"
     raise TimeoutError(msg)
+
+
+def stop_file(job: StreamJob) -> Path:
+    """Once it is there, the loader loads what is there and ends."""
+    return Path(job.home) / _STOP
 
 
 def _serve(job: StreamJob) -> None:

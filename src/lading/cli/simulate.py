@@ -26,6 +26,14 @@ def simulate(
         bool,
         typer.Option("--rescaling", help="Only jobs with state, merged by 7 tasks, then 2, then any number."),
     ] = False,
+    is_loading: Annotated[
+        bool,
+        typer.Option(
+            "--rescaling-loads",
+            help="Only loads from topics, streams and files, whose tasks, partitions, shards and files go from 7 to 2, "
+            "from 2 to 7, or from any number to any, and then to any number.",
+        ),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Run seeded schedules of crashes, lost answers, reshards and edits against the real coordinator.
@@ -33,6 +41,7 @@ def simulate(
     Exit status 1 when any row was lost, doubled, reordered or corrupted, or when progress and rows disagree.
     """
     from lading.testing.catalogue import MUTANTS, applied
+    from lading.testing.rescaled_loads import rescale_loads
     from lading.testing.rescaling import rescale
     from lading.testing.simulator import simulate as simulate_all
 
@@ -45,9 +54,10 @@ def simulate(
     clock = SystemClock()
     began = clock.monotonic_s()
     with applied(MUTANTS[mutant]) if mutant else nullcontext():
-        run = rescale if is_rescaling else simulate_all
+        run = rescale_loads if is_loading else rescale if is_rescaling else simulate_all
         summary = run(range(start, start + seeds), stop_at_first=bool(mutant))
-    _print_summary(summary, clock.monotonic_s() - began, as_json, more=" --rescaling" if is_rescaling else "")
+    more = " --rescaling-loads" if is_loading else " --rescaling" if is_rescaling else ""
+    _print_summary(summary, clock.monotonic_s() - began, as_json, more=more)
     if not summary.is_clean:
         raise typer.Exit(1)
 
@@ -72,6 +82,7 @@ def _print_summary(summary: Summary, seconds: float, as_json: bool, *, more: str
         "edits": summary.edits,
         "seconds": round(seconds, 1),
         "schedules_per_minute": round(summary.schedules / max(seconds, 1e-9) * 60),
+        **summary.more,
         **summary.classes,
     }
     seed, findings = summary.first_failure or (None, None)

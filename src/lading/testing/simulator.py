@@ -33,6 +33,11 @@ class Summary:
     first_failure: tuple[int, Findings] | None = None
 
     @property
+    def more(self) -> dict[str, int]:
+        """What else was counted, by name."""
+        return {}
+
+    @property
     def is_clean(self) -> bool:
         return self.first_failure is None
 

@@ -32,6 +32,20 @@ class Resharder:
         self.story.append(told)
         return told
 
+    def reach(self, shards: int) -> int:
+        """Split or merge until there are so many open shards. How many steps that took."""
+        steps = 0
+        while (now := len(open_shards := self._open_shards())) != shards:
+            if now < shards:
+                told = self._split(max(open_shards, key=lambda shard: _end(shard) - _start(shard)))
+            else:
+                pairs = list(pairwise(open_shards))
+                told = self._merge(*self._random.choice(pairs))
+            wait_until_active(self._client, self._stream)
+            self.story.append(told)
+            steps += 1
+        return steps
+
     def _split(self, shard: dict[str, Any]) -> str:
         start, end = _start(shard), _end(shard)
         share = self._random.choice((0.5, self._random.uniform(0.05, 0.95)))
