@@ -8,7 +8,7 @@ import sys
 from lading.errors import LadingError
 
 _OURS = re.compile(r"^\s*(lading\.[\w.]*?)\.(\w+Error): (.*)$", re.MULTILINE)
-_OTHERS = re.compile(r"^\s*([\w.]+(?:Error|Exception)): (.*)$", re.MULTILINE)
+_OTHERS = re.compile(r"^\s*([\w.]+(?:Error|Exception))(?:: (.*))?$", re.MULTILINE)
 
 
 def cause_of(error: Exception) -> str:
@@ -18,7 +18,7 @@ def cause_of(error: Exception) -> str:
         return str(ours[-1][2]).rstrip(".")
     if others := [found for found in _OTHERS.findall(text) if not found[0].startswith(("org.", "java.", "py4j."))]:
         name, message = others[-1]
-        return f"{name}: {message}".rstrip(".")
+        return f"{name}: {message}".rstrip(".") if message else name
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[0][:500].rstrip(".") if lines else type(error).__name__
 
