@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from lading.errors import BudgetError
+from lading.errors import BudgetError, StoreError
 from lading.jobs.events import (
     Halt,
     Interrupted,
+    LetGo,
+    Opened,
     Retry,
     Run,
 )
@@ -108,3 +110,13 @@ def test_the_task_of_a_dead_process_is_ended_also_when_the_job_is_paused() -> No
     story.pause()
     story.tell(Interrupted(at=story.now))
     assert (story.record.task, story.record.counts.cancelled) == (None, 1)
+
+
+def test_after_an_error_of_the_store_the_job_is_opened_again_because_a_commit_may_not_be_in_the_record() -> None:
+    story = Story().open()
+    story.begin()
+    story.landed(1, rows=5)
+    actions = story.fail(failure_of(StoreError("The connection was cut")))
+    assert LetGo(is_retry=True) in actions
+    story.tell(Opened(head=story.head, totals=story.totals, is_retry=True, at=story.now))
+    assert (story.record.totals, story.tasks[1].state) == (story.totals, TaskState.SUCCESS)

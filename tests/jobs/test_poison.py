@@ -8,11 +8,12 @@ import pytest
 
 from lading.errors import WORKER_LOST, StageError
 from lading.jobs.events import BatchStarted, LetGo, Resumed, Retry
-from lading.jobs.pace import Pace
+from lading.jobs.pace import SUSPECT_WAIT_S, Pace
 from lading.jobs.reasons import failure_of
 from lading.jobs.record import JobKind, WindowLimits
-from lading.model.batch import RecordPlace
+from lading.model.batch import BatchPlan, RecordPlace, Split
 from lading.model.load import LoadLimits, LoadSpec, MappingSpec, SourceSpec
+from lading.model.positions import Positions
 from tests.jobs.story import Story
 
 RECORD = RecordPlace(partition="0", at="17", words="offset 17", is_record=True)
@@ -88,7 +89,7 @@ def test_a_record_that_kills_alone_is_put_aside_where_the_user_chose_it_and_batc
     begin(story, least=RECORD)
     story.commit(rows=1, bad=1)
     assert (story.state, story.record.batch_scale) == ("RUNNING", 1.0)
-    assert story.record.pace == Pace(has_committed=True)
+    assert story.record.pace == Pace(has_committed=True, passed=1)
 
 
 def test_a_bad_row_that_was_not_put_aside_still_pauses_a_routine_load() -> None:
@@ -144,3 +145,75 @@ def test_resuming_by_hand_suspects_nothing_any_longer() -> None:
     story.open()
     die_of(story, RECORD, 2)
     assert story.state == "RUNNING"
+
+
+def put_aside(story: Story, place: RecordPlace) -> None:
+    die_of(story, place)
+    begin(story, least=place)
+    story.commit(rows=1, bad=1)
+
+
+def test_records_in_a_row_are_not_put_aside_for_ever_when_no_row_is_loaded_between_them() -> None:
+    """Workers that lack memory for every record but are fit to pass over one would empty a topic into quarantine."""
+    story = choose(Story(), "QUARANTINE").open()
+    for offset in range(3):
+        put_aside(story, replace(RECORD, at=str(offset), words=f"offset {offset}"))
+        assert story.state == "RUNNING"
+    die_of(story, RECORD)
+    assert story.state == "PAUSED"
+    assert story.record.reason is not None
+    assert "It is hardly the records" in story.record.reason.message
+    story.tell(Resumed(at=story.now))
+    story.open()
+    begin(story)
+    story.commit(rows=5)
+    put_aside(story, RECORD)
+    assert story.state == "RUNNING"
+
+
+@pytest.mark.parametrize("kind", list(JobKind))
+def test_a_record_that_was_put_aside_by_a_process_that_died_then_is_not_in_the_way(kind: JobKind) -> None:
+    story = choose(Story(kind, window=WindowLimits() if kind is JobKind.ROUTINE else None), "QUARANTINE").open()
+    die_of(story, RECORD)
+    begin(story, least=RECORD)
+    assert story.record.task is not None
+    story.landed(story.record.task.task_id, rows=1, bad=1)
+    story.open()
+    assert (story.state, story.record.pace.poison) == ("RUNNING", None)
+
+
+def test_a_record_that_was_loaded_is_suspected_no_longer() -> None:
+    story = choose(Story(), "QUARANTINE").open()
+    die_of(story, RECORD, 2)
+    begin(story, least=RECORD)
+    story.commit(rows=1)
+    die_of(story, RECORD, 1)
+    assert story.record.pace.poison is None
+
+
+def test_a_suspect_is_not_read_again_at_once() -> None:
+    story = choose(Story(), "QUARANTINE").open()
+    die_of(story, RECORD, 1)
+    (retry,) = (action for action in story.actions if isinstance(action, Retry))
+    assert retry.after_s == SUSPECT_WAIT_S
+
+
+def test_what_stands_at_the_same_offset_of_two_partitions_is_not_one_record() -> None:
+    split = Split(number=0, partition="0", start="17", end="18", least="offset 17", is_record=True)
+    other = replace(split, number=1, partition="1")
+    assert BatchPlan(positions=Positions(), splits=(split, other)).least is None
+    assert BatchPlan(positions=Positions(), splits=(split,)).least == RECORD
+
+
+def test_lives_that_commit_something_do_not_keep_batches_small() -> None:
+    story = Story().open()
+    for _ in range(60):
+        begin(story, fill=1 / 20_000_000)
+        story.open()
+    for _ in range(30):
+        for _ in range(7):
+            begin(story)
+            story.commit()
+        begin(story)
+        story.open()
+    assert story.record.batch_scale == 1.0

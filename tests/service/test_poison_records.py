@@ -136,11 +136,11 @@ def test_a_record_of_kinesis_that_kills_goes_to_quarantine_by_its_number(
 def test_batches_that_take_more_memory_than_workers_have_are_cut_until_they_fit(
     broker: KafkaBroker, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    load = kafka_load(broker, desk, 400)
+    load = kafka_load(broker, desk, 120)
     make_deadly(monkeypatch, "id", "none", "memory", tail=30)
     load.create()
     desk.run()
-    assert (load.show("State"), load.ids()) == ("RUNNING", list(range(400)))
+    assert (load.show("State"), load.ids()) == ("RUNNING", list(range(120)))
     assert json.loads(load.show("Statistic"))["errorRows"] == 0
 
 

@@ -95,14 +95,10 @@ def on_batch_started(record: JobRecord, event: BatchStarted) -> Change:
 def on_batch_committed(record: JobRecord, event: BatchCommitted) -> Change:
     """The table has it, so it counts, whatever the state of the job has become meanwhile."""
     seen = _take_in(record, event)
-    if record.pace.passes_over:
-        # The user chose that it is bad: it does not count among those that pause the job.
-        seen = replace(seen, window_base=seen.window_base + event.tally.rows)
     done = replace(
-        seen,
+        _paced_by_commit(record, seen, event.tally),
         failures=0,
         auto_resume=AutoResume() if seen.state is JobState.RUNNING else seen.auto_resume,
-        pace=pace.after_commit(seen.pace),
         last_success_at=event.at,
         first_error=seen.first_error or event.first_bad_row,
         current_offset=event.current_offset or seen.current_offset,
@@ -125,6 +121,15 @@ def on_batch_committed(record: JobRecord, event: BatchCommitted) -> Change:
     # A batch that was not full has loaded what there was: waiting saves tiny commits.
     goes_on = Run(scale=checked.batch_scale) if event.was_full else Rest()
     return checked, (*actions, *(_halt_if_paused(checked) or (goes_on,)))
+
+
+def _paced_by_commit(record: JobRecord, seen: JobRecord, tally: Tally) -> JobRecord:
+    """`seen` is the record with what the table says; the batch that landed is the one that `record` has begun."""
+    base = seen.window_base
+    if record.pace.passes_over:
+        # The user chose that it is bad: it does not count among those that pause the job.
+        base += tally.rows
+    return replace(seen, window_base=base, pace=pace.after_commit(seen.pace, tally.rows.loaded))
 
 
 def on_batch_failed(record: JobRecord, event: BatchFailed) -> Change:
@@ -164,17 +169,23 @@ def _worker_lost(record: JobRecord, task: TaskRecord, event: BatchFailed) -> Cha
         told = f"{message} It died without the record at {_place(paced)}, too: that record is not the cause."
         return _pause_for(replace(record, pace=pace.acquitted(paced)), told, event)
     if paced.least is None or paced.suspect_deaths < pace.POISON_DEATHS:
-        told = f"A worker died, and the batch is cut: {message}"
-        return _cut_and_retry(record, task, told, message)
+        what = "the batch is cut" if paced.least is None else f"{_place(paced)} is tried again alone"
+        return _cut_and_retry(record, task, f"A worker died, and {what}: {message}", message)
     place, deaths = paced.least, paced.suspect_deaths
     found = f"{_place(paced)} ended {deaths} workers that read it alone"
+    if place.is_record and paced.passed >= pace.MOST_PASSED:
+        told = (
+            f"{found}, after {paced.passed} others in a row that were put aside. It is hardly the records: look at the "
+        )
+        told += f"memory and the libraries of the workers, then RESUME the job. The last: {message}"
+        return _pause_for(replace(record, pace=replace(pace.acquitted(paced), passed=paced.passed)), told, event)
     if place.is_record and record.spec is not None and record.spec.on_poison_record == "QUARANTINE":
         reason = f"It ended {deaths} workers that read it alone. The last: {message}"
         judged = replace(record, pace=pace.condemned(paced, place, reason))
         again, actions = _cut_and_retry(judged, task, f"{found}, and goes to quarantine: {message}", message)
         # The job is opened again: its next batch does not read that record.
         return again, (LetGo(is_retry=True), *actions)
-    todo = 'Set "on_poison_record" = "QUARANTINE" to load the rest' if place.is_record else "Take the file away"
+    todo = 'Set "on_poison_record" = "QUARANTINE" to load the rest' if place.is_record else "Take it away"
     told = f"{found}. {todo}, or give workers more memory. The last: {message}"
     return _pause_for(replace(record, pace=pace.acquitted(paced)), told, event)
 
@@ -188,7 +199,9 @@ def _cut_and_retry(record: JobRecord, task: TaskRecord, told: str, message: str)
     """The same task with another batch, which is no further attempt at the old one. Each is smaller than the one
     before it, or a death of a suspect: they come to an end."""
     again = replace(task, error=message, first_error=task.first_error or message)
-    after_s = retry_delay_s(max(1, record.pace.suspect_deaths, task.attempt - 1, record.failures))
+    after_s = retry_delay_s(max(1, task.attempt - 1, record.failures))
+    if record.pace.suspect_deaths and record.pace.poison is None:
+        after_s = max(after_s, pace.SUSPECT_WAIT_S)
     retry = Retry(task_id=task.task_id, attempt=task.attempt, scale=record.batch_scale, after_s=after_s)
     return replace(record, task=again, runtime_message=told), (SaveTask(task=again), retry)
 
@@ -286,7 +299,9 @@ def _end_lost_task(record: JobRecord, at: datetime, totals: Tally | None) -> Cha
         return record, ()
     before = record.totals or Tally()
     if totals is not None and totals.commits == before.commits + 1:
-        return _end_task(replace(record, last_success_at=at), TaskState.SUCCESS, at, tally=totals - before)
+        tally = totals - before
+        landed = _paced_by_commit(record, replace(record, last_success_at=at), tally)
+        return _end_task(landed, TaskState.SUCCESS, at, tally=tally)
     died = replace(record, pace=pace.after_lost_process(record.pace))
     return _end_task(died, TaskState.CANCELED, at, error="The process ended while the task was running")
 

@@ -13,12 +13,17 @@ from lading.model.batch import PoisonRecord, RecordPlace
 
 MIN_SCALE = 1 / 1024
 """What failures alone make of a batch. What kills workers or the service is cut until one record is left."""
-LEAST_SCALE = 2.0**-40
+LEAST_SCALE = 2.0**-30
 CALM_COMMITS = 8
-"""Commits in a row after which batches may be twice as large again."""
+"""Commits in a row after which batches may be twice as large again, and eight times while they are tiny."""
 POISON_DEATHS = 3
 """Workers that must have died of one record alone before it is called poison."""
+SUSPECT_WAIT_S = 15.0
+"""Before a record that is suspected is read again: what else may have killed its worker, such as another job that took
+all memory, should be over by then."""
 MOST_SUSPECTS = 16
+MOST_PASSED = 3
+"""Records in a row that are put aside with no row loaded between them. When one more kills, it is not the records."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +54,8 @@ class Pace:
     suspects: tuple[Suspect, ...] = ()
     poison: PoisonRecord | None = None
     """The record that the next batch puts into quarantine."""
+    passed: int = 0
+    """Records that were put aside since rows were loaded last."""
 
     @property
     def suspect_deaths(self) -> int:
@@ -86,8 +93,10 @@ def after_worker_death(pace: Pace) -> Pace:
 
 def after_lost_process(pace: Pace) -> Pace:
     """The service ended in the middle of it. Nobody knows whether the batch did that, so no record is suspected."""
-    died = replace(pace, deaths=pace.deaths + 1, calm=0)
-    return died if pace.has_committed else _cut(died, 2)
+    died = replace(pace, deaths=pace.deaths + 1)
+    if pace.has_committed:
+        return died
+    return replace(died, calm=0, scale=max(pace.scale / 2, LEAST_SCALE))
 
 
 def after_opening(pace: Pace) -> Pace:
@@ -95,25 +104,30 @@ def after_opening(pace: Pace) -> Pace:
     return replace(pace, has_committed=False)
 
 
-def after_commit(pace: Pace) -> Pace:
-    """Batches grow again after a while. A poison record that is out of the way was what they died of."""
+def after_commit(pace: Pace, loaded: int) -> Pace:
+    """Batches grow again after a while. A poison record that is out of the way was what they died of.
+
+    `loaded`: rows of the batch that were loaded. What was alone in it has lived, and is suspected no longer.
+    """
     if pace.passes_over:
-        return Pace(has_committed=True)
+        return Pace(has_committed=True, passed=pace.passed + 1)
     calm = pace.calm + 1
-    lived = replace(pace, deaths=0, has_committed=True)
+    suspects = tuple(suspect for suspect in pace.suspects if suspect.place != pace.least)
+    passed = 0 if loaded else pace.passed
+    lived = replace(pace, deaths=0, has_committed=True, suspects=suspects, passed=passed)
     if pace.scale < 1 and calm >= CALM_COMMITS:
-        scale = min(pace.scale * 2, 1.0)
-        return replace(lived, scale=scale, calm=0, suspects=pace.suspects if scale < 1 else ())
+        scale = min(pace.scale * (8 if pace.scale < MIN_SCALE else 2), 1.0)
+        return replace(lived, scale=scale, calm=0, suspects=suspects if scale < 1 else ())
     return replace(lived, calm=calm if pace.scale < 1 else 0)
 
 
 def acquitted(pace: Pace) -> Pace:
     """Nothing is suspected any longer."""
-    return replace(pace, suspects=(), poison=None)
+    return replace(pace, suspects=(), poison=None, passed=0)
 
 
 def condemned(pace: Pace, place: RecordPlace, reason: str) -> Pace:
-    """The record at this place is not read again."""
+    """The record at this place is not parsed again."""
     return replace(pace, suspects=(), poison=PoisonRecord(place=place, reason=reason))
 
 

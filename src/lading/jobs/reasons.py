@@ -102,8 +102,10 @@ def failure_of(error: Exception, hide: Callable[[str], str] = str) -> Failure:
         retry=_can_pass(error),
         while_staging=isinstance(error, StageError) or not isinstance(error, LadingError),
         is_worker_lost=isinstance(error, StageError) and error.code == WORKER_LOST,
-        # What nobody foresaw is among it: nothing that is known in memory is believed then.
-        is_unsure=isinstance(error, UnknownOutcomeError | SchemaMismatchError) or not isinstance(error, LadingError),
+        # Errors of others are among it: nothing that is known in memory is believed then. After one of the store a
+        # commit may have landed that the record does not know: opening the job again tells it.
+        is_unsure=isinstance(error, UnknownOutcomeError | SchemaMismatchError | StoreError)
+        or not isinstance(error, LadingError),
     )
 
 

@@ -165,6 +165,7 @@ def _alter(record: JobRecord, event: Altered) -> Change:
         watermark_us=event.watermark_us if event.moved else record.watermark_us,
         kept=event.kept if event.moved else record.kept,
         joined=event.joined if event.moved else record.joined,
+        pace=acquitted(record.pace) if event.moved else record.pace,
         current_offset=record.current_offset if event.current_offset is None else event.current_offset,
     )
     if changed == record and not event.is_said_again:

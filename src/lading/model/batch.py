@@ -97,7 +97,11 @@ class BatchPlan:
     def least(self) -> RecordPlace | None:
         """The one thing that it reads, when it cannot be made smaller."""
         first = self.splits[0] if self.splits else None
-        if first is None or not first.least or any(split.least != first.least for split in self.splits):
+        if (
+            first is None
+            or not first.least
+            or any((split.partition, split.least) != (first.partition, first.least) for split in self.splits)
+        ):
             return None
         is_record = first.is_record and len(self.splits) == 1
         return RecordPlace(partition=first.partition, at=first.start, words=first.least, is_record=is_record)

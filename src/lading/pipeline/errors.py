@@ -18,7 +18,7 @@ _NO_MODULE = re.compile(
 _NO_PROGRAM = re.compile(r'Cannot run program "([^"]+)"')
 _OTHER_PYTHON = re.compile(r"PYTHON_VERSION_MISMATCH\]\s*(.*)")
 _HOST = re.compile(r"Lost task [\d.]+ in stage [\d.]+ \(TID \d+\) \((\S+) executor (\S+)\)")
-_OTHERS = re.compile(r"^\s*([\w.]+(?:Error|Exception)): (.*)$", re.MULTILINE)
+_OTHERS = re.compile(r"^\s*([\w.]+(?:Error|Exception))(?:: (.*))?$", re.MULTILINE)
 
 
 def unfitness_of(error: Exception) -> str:
@@ -48,7 +48,7 @@ def cause_of(error: Exception) -> str:
         return str(ours[-1][2]).rstrip(".")
     if others := [found for found in _OTHERS.findall(text) if not found[0].startswith(("org.", "java.", "py4j."))]:
         name, message = others[-1]
-        return f"{name}: {message}".rstrip(".")
+        return f"{name}: {message}".rstrip(".") if message else name
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[0][:500].rstrip(".") if lines else type(error).__name__
 
@@ -61,12 +61,17 @@ _DEATHS = (
 )
 """How Spark tells that what a task read ended its worker or its executor, or took more memory than there is."""
 
+_SHARED = ("UNABLE_TO_ACQUIRE_MEMORY", "SparkOutOfMemoryError", "heartbeat timed out")
+"""What others may have caused as well: memory that all tasks of Spark share, and a machine that gave no answer."""
+
 
 def is_worker_lost(error: Exception) -> bool:
     """Whether the task did not fail but took its process with it. An executor that went for another reason, such as a
     machine that was given back, is not meant: Spark says so and runs its tasks elsewhere."""
     text = text_of(error)
-    return not _OURS.search(text) and not unfitness_of(error) and any(words in text for words in _DEATHS)
+    if _OURS.search(text) or unfitness_of(error) or any(words in text for words in _SHARED):
+        return False
+    return any(words in text for words in _DEATHS)
 
 
 def can_heal(error: Exception) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
+from zlib import crc32
 
 from lading.clock import Clock
 from lading.errors import ListingError, TrimmedError
@@ -59,8 +60,9 @@ class Planner:
         is_narrow: bool = False,
         poison: PoisonRecord | None = None,
     ) -> None:
-        """`is_narrow`: batches are as small as they get, so that one that dies tells which record did it. `poison` is
-        a record that is not read any more: the batch that begins with it puts it into quarantine, and does no more."""
+        """`is_narrow`: batches were cut because some died. Where no partition can be read in smaller parts, only one of
+        them is read, so that a batch that dies tells which record did it. `poison` is a record that is not parsed any
+        more: the batch that begins with it puts it into quarantine, and does no more."""
         self._source = source
         self._clock = clock
         self._continues = on_data_loss.upper() == "CONTINUE"
@@ -82,30 +84,57 @@ class Planner:
         merged, gaps = merge_listing(known, listing, self._clock.now()), list(lost)
         while True:
             try:
-                splits = self._source.plan(ready_partitions(base, merged), limits)
+                splits = self._chosen(ready_partitions(base, merged), limits)
             except TrimmedError as error:
                 if not self._continues:
                     raise
                 merged, gap = self._skip_gap(merged, error)
                 gaps.append(gap)
             else:
-                return BatchPlan(positions=merged, splits=self._narrowed(splits), gaps=tuple(gaps))
+                kept = self._narrowed(splits, merged, limits)
+                waiting = {split.partition for split in splits} - {split.partition for split in kept}
+                return BatchPlan(positions=self._with_waiting(merged, waiting), splits=kept, gaps=tuple(gaps))
 
-    def _narrowed(self, splits: tuple[Split, ...]) -> tuple[Split, ...]:
-        """What is read of one partition alone; all splits where batches are not that small.
+    def _chosen(self, ready: Mapping[str, PartitionState], limits: Limits) -> tuple[Split, ...]:
+        """What the source plans: by single records, where the next one of a partition is not to be parsed."""
+        place = self._poison.place if self._poison is not None else None
+        known = ready.get(place.partition) if place is not None else None
+        is_next = place is not None and known is not None and known.at == place.at
+        return self._source.plan(ready, replace(limits, rows=1) if is_next else limits)
+
+    def _narrowed(self, splits: tuple[Split, ...], positions: Positions, limits: Limits) -> tuple[Split, ...]:
+        """What is read of as many partitions as a tiny batch may have rows, or of one; mostly all splits.
 
         Splits of one partition belong together, those of several do not: a partition that is left out stays where it
         is, and is read by a later batch.
         """
-        if not splits or not (self._is_narrow or self._poison is not None):
-            return splits
         if self._poison is not None:
             place = self._poison.place
             for split in splits:
-                if (split.partition, split.start) == (place.partition, place.at) and split.is_record:
+                is_there = (split.partition, split.start, split.least) == (place.partition, place.at, place.words)
+                if is_there and split.is_record:
                     return (replace(split, number=0, poison=self._poison.reason),)
-        kept = [split for split in splits if split.partition == splits[0].partition]
+        names = sorted({split.partition for split in splits})
+        most = limits.rows if all(split.limits.rows == 1 for split in splits) else len(names)
+        if self._is_narrow and all(split.least for split in splits):
+            most = 1
+        if len(names) <= most:
+            return splits
+        # Others after each commit, and the same when it is planned again: what died is tried alone again.
+        places = "".join(f"{name}={state.at};" for name, state in sorted(positions.partitions.items()))
+        first = crc32(places.encode()) % len(names)
+        chosen = (names[first:] + names[:first])[:most]
+        kept = [split for split in splits if split.partition in chosen]
         return tuple(replace(split, number=number) for number, split in enumerate(kept))
+
+    def _with_waiting(self, positions: Positions, waiting: Collection[str]) -> Positions:
+        """Partitions that have rows and are left out are not idle: the watermark waits for them."""
+        if not waiting:
+            return positions
+        now, known = self._clock.now(), positions.partitions
+        # None: the job has no watermark, or the partition is new.
+        seen = {name: replace(known[name], read_at=now) for name in waiting if known[name].read_at is not None}
+        return replace(positions, partitions={**known, **seen})
 
     def _confirmed_listing(self, base: Positions) -> Listing:
         """A listing in which partitions that the job knows are missing only if several listings in a row lack them."""

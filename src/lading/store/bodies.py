@@ -79,7 +79,7 @@ def _job_6(body: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(body, dict) or not isinstance(body.get("pace"), dict):
         return body
     new: dict[str, Any] = {"has_committed": False, "fill": 1.0, "least": None, "suspects": [], "poison": None}
-    return {**body, "pace": {**new, **body["pace"]}, "spec": _with_poison(body.get("spec"))}
+    return {**body, "pace": {**new, "passed": 0, **body["pace"]}, "spec": _with_poison(body.get("spec"))}
 
 
 def _edit_5(body: dict[str, Any]) -> dict[str, Any]:

@@ -138,7 +138,7 @@ class RunnerWorld(World):
             self.source,
             self.clock,
             on_data_loss=job.on_data_loss,
-            is_narrow=known.scale < 1 and rows == 1,
+            is_narrow=known.scale < 1,
             poison=known.poison,
         )
         ports = CoordinatorPorts(

@@ -117,5 +117,5 @@ def _remark(line: Sequence[Bill], seq: int) -> str:
     again = rows_written_again(line, seq)
     if again is not None:
         return f"{again} rows that were written since commit {seq} are written again"
-    why = "how many rows that are cannot be told, because the position was moved since"
+    why = "how many rows that are cannot be told, because the position or the state was changed since"
     return f"what was written since commit {seq} is written again; {why}"

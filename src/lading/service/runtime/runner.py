@@ -244,7 +244,7 @@ class JobRunner:
                 compiled.source.driver,
                 self.clock,
                 on_data_loss=compiled.job.on_data_loss,
-                is_narrow=record.batch_scale < 1 and 1 in (compiled.job.limits.rows, compiled.job.limits.files),
+                is_narrow=record.batch_scale < 1,
                 poison=record.pace.poison,
             )
             stager = self._tools.make_stager(compiled)

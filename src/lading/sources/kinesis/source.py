@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from functools import cache
@@ -46,7 +46,6 @@ class KinesisSource:
         self._view: StreamView | None = None
         self._idle: dict[tuple[str, str], tuple[datetime, datetime]] = {}
         """Per shard and position: since when and until when nothing was unread."""
-        self._turn = 0
         self._trimmed_to: datetime | None = None
         """The latest horizon that a listing showed: what was trimmed by a lower retention does not come back."""
         self._looked_at: set[tuple[str, str]] = set()
@@ -119,7 +118,7 @@ class KinesisSource:
         seen = {name: ways[name].oldest or peek for name, peek in peeks.items()}
         self._note_idle(ready, seen)
         chosen = [name for name in sorted(ready) if self._is_wanted(view, name, ready[name], seen[name])]
-        return self._splits(view, {name: ready[name].at for name in self._in_turn(chosen, limits.rows)}, limits, ways)
+        return self._splits(view, {name: ready[name].at for name in chosen}, limits, ways)
 
     def ends(self) -> Mapping[str, str]:
         """Nobody can ask a shard for its last record."""
@@ -210,14 +209,6 @@ class KinesisSource:
     def _is_closed(self, view: StreamView, name: str) -> bool:
         return name in view.shards and name not in open_shards(view.shards)
 
-    def _in_turn(self, names: list[str], at_most: int) -> Iterable[str]:
-        """When there are more shards than rows, another part of them each time."""
-        if len(names) <= max(1, at_most):
-            return names
-        first = self._turn % len(names)
-        self._turn += at_most
-        return sorted((names[first:] + names[:first])[: max(1, at_most)])
-
     def _splits(
         self, view: StreamView, starts: Mapping[str, str], limits: Limits, ways: Mapping[str, Way]
     ) -> tuple[Split, ...]:
@@ -240,7 +231,8 @@ class KinesisSource:
                     limits=share,
                     payload=render_payload(payload),
                     least=f"the next record at {at or TRIM_HORIZON}" if share.rows == 1 else "",
-                    is_record=share.rows == 1,
+                    # What is the oldest record now may be gone when somebody looks again.
+                    is_record=share.rows == 1 and bool(at),
                 )
             )
         return tuple(splits)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -78,7 +79,7 @@ def _unreachable(what: str, error: Exception) -> LadingError | None:
         case PermissionError() | ForbiddenError() | UnauthorizedError():
             msg = f"The Iceberg {what} may not be read or written: {_short(error)}"
             return TableError(msg, left=_NOTHING, todo="Check the credentials and the permissions.")
-        case DBAPIError() | RequestException() | RESTError():
+        case DBAPIError() | sqlite3.Error() | RequestException() | RESTError():
             msg = f"The catalog of the Iceberg {what} did not answer as it should: {_short(error)}"
             return StorageError(msg, left=_NOTHING, todo="Check that the catalog runs and can be reached.")
         case OSError():

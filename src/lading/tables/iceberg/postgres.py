@@ -12,11 +12,10 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
-from sqlalchemy import Engine, create_engine, event
+from sqlalchemy import Engine, create_engine, make_url
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import IntegrityError, ProgrammingError
 from sqlalchemy.pool import NullPool
@@ -43,8 +42,20 @@ class CatalogSpec:
 def postgres_catalog(url: str, home: str | Path, *, name: str = "lading") -> CatalogSpec:
     """A catalog in a database. Its own tables are made when an engine is opened, and not with each table."""
     warehouse = str(Path(home).absolute() / "warehouse")
-    properties = {"type": "sql", "uri": url, "warehouse": warehouse, "init_catalog_tables": "false"}
+    properties = {"type": "sql", "uri": _with_limits(url), "warehouse": warehouse, "init_catalog_tables": "false"}
     return CatalogSpec(name=name, properties=properties)
+
+
+def _with_limits(url: str) -> str:
+    """A database that gives no answer is an error in the end, also for what PyIceberg asks by itself."""
+    parsed = make_url(url)
+    options = parsed.query.get("options", "")
+    limits = (
+        f"{options if isinstance(options, str) else ' '.join(options)} -c statement_timeout={_STATEMENT_MS}".strip()
+    )
+    return parsed.update_query_dict({"connect_timeout": str(_CONNECT_S), "options": limits}).render_as_string(
+        hide_password=False
+    )
 
 
 def is_postgres(spec: CatalogSpec) -> bool:
@@ -63,20 +74,13 @@ def use_shared_engine(catalog: Catalog, spec: CatalogSpec) -> Catalog:
 
 @cache
 def _shared_engine(url: str) -> Engine:
-    engine = create_engine(url, poolclass=NullPool, connect_args={"connect_timeout": _CONNECT_S})
-    event.listen(engine, "connect", _prepare)
+    engine = create_engine(url, poolclass=NullPool)
     try:
         IcebergTables.metadata.create_all(engine)
     except (IntegrityError, ProgrammingError):
         # Another service made them at the same moment; they are there now.
         IcebergTables.metadata.create_all(engine)
     return engine
-
-
-def _prepare(connection: Any, _record: object) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(f"SET statement_timeout = {_STATEMENT_MS}")
-    connection.commit()
 
 
 def bring_along(place: TablePlace, spec: CatalogSpec) -> None:
@@ -88,7 +92,12 @@ def bring_along(place: TablePlace, spec: CatalogSpec) -> None:
     row = {"catalog_name": spec.name, "table_namespace": database, "table_name": name}
     where = "WHERE catalog_name = :catalog_name AND table_namespace = :table_namespace AND table_name = :table_name"
     with translated(f"table {place.name}"), closing(sqlite3.connect(place.home / DATABASE)) as own:
-        found = own.execute(f"SELECT metadata_location FROM iceberg_tables {where}", row).fetchone()  # noqa: S608
+        try:
+            found = own.execute(f"SELECT metadata_location FROM iceberg_tables {where}", row).fetchone()  # noqa: S608
+        except sqlite3.OperationalError as error:
+            if "no such table" not in str(error):
+                raise
+            found = None  # A process died when it had made the file, and nothing in it.
         if found is None or not local_path(found[0]).startswith(f"{local_path(place.location).rstrip('/')}/"):
             return
         with _shared_engine(spec.properties["uri"]).begin() as shared:
