@@ -85,9 +85,11 @@ def after_worker_death(pace: Pace) -> Pace:
 
 
 def after_lost_process(pace: Pace) -> Pace:
-    """The service ended in the middle of it. Nobody knows whether the batch did that, so no record is suspected."""
+    """The service ended in the middle of it. Nobody knows whether the batch did that, so no record is suspected.
+    What is the least that can be read is not cut: to grow again from nothing would take long."""
     died = replace(pace, deaths=pace.deaths + 1, calm=0)
-    return died if pace.has_committed else _cut(died, 2)
+    is_least = pace.least is not None
+    return died if pace.has_committed or is_least else _cut(died, 2)
 
 
 def after_opening(pace: Pace) -> Pace:
