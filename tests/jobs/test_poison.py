@@ -117,6 +117,7 @@ def test_kills_of_the_service_are_never_blamed_on_a_record() -> None:
         story.open()
     assert story.state == "RUNNING"
     assert (story.record.pace.poison, story.record.pace.suspects) == (None, ())
+    assert story.record.batch_scale == 1.0, "one record cannot be cut"
 
 
 def test_deaths_of_two_records_in_turn_are_counted_apart() -> None:

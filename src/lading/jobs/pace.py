@@ -92,11 +92,14 @@ def after_worker_death(pace: Pace) -> Pace:
 
 
 def after_lost_process(pace: Pace) -> Pace:
-    """The service ended in the middle of it. Nobody knows whether the batch did that, so no record is suspected."""
+    """The service ended in the middle of it. Nobody knows whether the batch did that, so no record is suspected.
+
+    What is the least that can be read is not cut: to grow again from nothing would take long."""
     died = replace(pace, deaths=pace.deaths + 1)
     if pace.has_committed:
         return died
-    return replace(died, calm=0, scale=max(pace.scale / 2, LEAST_SCALE))
+    scale = pace.scale if pace.least is not None else max(pace.scale / 2, LEAST_SCALE)
+    return replace(died, calm=0, scale=scale)
 
 
 def after_opening(pace: Pace) -> Pace:

@@ -68,6 +68,8 @@ class RunnerWorld(World):
     """Where an incarnation ended cleanly, until somebody opens the job."""
     deaths: int = 0
     """Batches that died in a row while they were read and written."""
+    commits_known: int = 0
+    """Of which a start has told."""
     tried_at: tuple[Head | None, int] = (None, 0)
     """The head when an attempt last failed, and how many commits the record knew of."""
     paused_s: float | None = None
@@ -348,6 +350,8 @@ class RunnerWorld(World):
         """Users are told that the job is open; nobody is fenced who has said goodbye."""
         if is_first:
             self.tries = 0  # The task of a process that is gone has ended; this one's begins.
+        if bill.totals.commits != self.commits_known:
+            self.commits_known, self.deaths = bill.totals.commits, 0  # What nobody knew of has landed.
         if self.promises.opened is None and bill.epoch == 0:  # Else somebody moved it before it was told.
             self.promises.opened = bill.positions.partitions
         is_alone = len(self.runners) == 1  # Else another one may have begun before the goodbye was said.

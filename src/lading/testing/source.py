@@ -190,6 +190,11 @@ class ScriptedSource:
         """The rows of a range, also of trimmed ones: the verifier must know what there was."""
         return self.shards[partition].rows[offset_of(start) : offset_of(end)]
 
+    def has_rows_at(self, partition: str, at: str) -> bool:
+        """Whether there are rows behind a position, or the end of a shard that has closed."""
+        shard = self.shards[partition]
+        return shard.closed or offset_of(at) < len(shard.rows)
+
     def _owner(self, key: int) -> Shard:
         spot = (key * 40503) % HASH_SPACE
         return next(shard for shard in self._open_shards() if shard.low <= spot < shard.high)

@@ -342,6 +342,8 @@ def check_watermark(evidence: Evidence, findings: Findings, before: Bill, bill: 
         times += [old.event_us] if old is not None and old.event_us is not None else []
         is_heard = part and (part.start == part.end or any(r.fate_at(was) in ("loaded", "late") for r in rows))
         read_at = bill.planned_at if is_heard or old is None or old.read_at is None else old.read_at
+        if part is None and state.read_at is not None and evidence.source.has_rows_at(name, state.at):
+            read_at = max(read_at, state.read_at)  # It was left out of a batch of one record, and waits for its turn.
         is_idle = rule.idle_s is not None and (bill.planned_at - read_at).total_seconds() >= rule.idle_s
         if name not in finished and not is_child and not is_idle:
             marks.append(max(times, default=None))
