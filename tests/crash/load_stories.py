@@ -234,9 +234,9 @@ class Stories:
             for story in stories:
                 lading.sql(story.statements)
 
-    def put(self) -> None:
+    def put(self, rows: int = ROWS) -> None:
         for story in self.stories:
-            story.sender.put()
+            story.sender.put(rows)
 
     def resize(self, size: int) -> None:
         """All sources."""

@@ -33,6 +33,8 @@ IN_BATCHES = tuple(name for name in STEP_NAMES if not name.startswith(("edit", "
 SHAPES: dict[str, tuple[int, int] | None] = {"7 to 2": (7, 2), "2 to 7": (2, 7), "random": None}
 TOGETHER = 6
 """Stories that share a process: two of each source."""
+FEW = 40
+"""Rows at one time, for the shortest of these: two starts of Spark."""
 GROUPS = 3
 """Of each shape: 54 stories."""
 
@@ -75,13 +77,14 @@ def rescaling(tmp_path: Path, broker: KafkaBroker, kinesis: KinesisServer) -> Re
     return Rescaling(tmp_path, broker, kinesis)
 
 
+@pytest.mark.slow
 @pytest.mark.java
 def test_a_load_of_each_source_is_killed_at_seven_and_goes_on_at_two(rescaling: Rescaling) -> None:
     stories = rescaling.stories([(source, "delta") for source in SOURCES], (7, 2), Random(1))
-    stories.put()
+    stories.put(FEW)
     assert stories.run(7, "commit.after=kill:2")
     stories.resize(2)
-    stories.put()
+    stories.put(FEW)
     found = stories.end(2)
     assert found.is_clean, found
     assert (found.kills, found.rescales) == (1, 10)
