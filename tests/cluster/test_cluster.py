@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import signal
 import urllib.request
 from collections.abc import Iterator
 from contextlib import suppress
@@ -22,12 +20,6 @@ from tests.tables.s3_server import S3Server
 pytestmark = pytest.mark.java
 
 
-def kill_all(pids: list[int]) -> None:
-    for pid in pids:
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-
-
 def test_jobs_on_a_cluster_are_exact_through_kills_and_leave_no_key(
     tmp_path: Path, cluster: SparkCluster, start_driver: StartDriver, s3: S3Server
 ) -> None:
@@ -41,23 +33,21 @@ def test_jobs_on_a_cluster_are_exact_through_kills_and_leave_no_key(
     more = f"LOCATION 's3://{bucket}/far' TBLPROPERTIES({given})"
     driver.ask("sql", f"{create_table('far', 'iceberg', more)}; {inbox.job('far', 'far', files=6)}")
 
-    killed: list[str] = []
-
-    def kill(what: str, pids: list[int]) -> None:
-        killed.append(f"{what} {len(pids)}")
-        kill_all(pids)
-
+    killed: list[int] = []
     states = driver.run(
         {
-            "running:2": lambda: kill("Python workers", cluster.python_workers()),
-            "running:3": lambda: kill("executors", cluster.executors()[:1]),
+            "running:2": lambda: killed.append(cluster.kill_python_workers()),
+            "running:3": lambda: killed.append(cluster.kill_executors(1)),
         }
     )
     assert {name: state for name, (state, _) in states.items()} == {"here": "RUNNING", "far": "RUNNING"}, states
     for name in ("here", "far"):
         assert driver.ask("ids", f"shop.{name}") == inbox.ids
         assert driver.ask("verify", name) == [True, []]
-    print(f"killed: {killed}; 2 tables with {len(inbox.ids)} rows each, all different")
+    assert min(killed) > 0
+    assert len(killed) == 2
+    print(f"killed: {killed[0]} Python workers, {killed[1]} executor; 2 tables, {len(inbox.ids)} rows each, as sent")
+    cluster.wait_until(lambda: driver.ask("facts")["executors"] == len(cluster.cores), "executor in its place")
     facts = driver.ask("facts")
     assert (facts["cores"], facts["executors"]) == (sum(cluster.cores), len(cluster.cores))
     bad = driver.ask("sql", "SHOW LOAD ERRORS FOR far")

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import io
 import os
-import signal
 import subprocess
 import sys
 import tarfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,7 @@ import pytest
 from tests.cluster.conftest import StartDriver
 from tests.cluster.inbox import Inbox, create_table
 from tests.support.cluster_driver import RUNNING, Driver
-from tests.support.spark_cluster import SparkCluster
+from tests.support.spark_cluster import SparkCluster, kill_all
 
 pytestmark = [pytest.mark.java, pytest.mark.slow]
 
@@ -60,30 +59,26 @@ def busy_machine() -> Iterator[None]:
             process.wait()
 
 
-def kill_all(pids: list[int]) -> None:
-    for pid in pids:
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-
-
-def kill_worker(cluster: SparkCluster) -> None:
+def kill_worker(cluster: SparkCluster, step: str) -> int:
     """With its executors: a machine that is gone. It comes back."""
     executors = cluster.executors()
     cluster.kill("worker-0")
     kill_all(executors[:1])
     cluster.start_worker(0)
+    return 1
 
 
-def kill_master(cluster: SparkCluster) -> None:
+def kill_master(cluster: SparkCluster, step: str) -> int:
     """Another one takes its place, which knows nothing of the applications of the first."""
     cluster.kill("master")
     cluster.start_master()
+    return 1
 
 
-VICTIMS: dict[str, Callable[[SparkCluster], None]] = {
-    "executor": lambda cluster: kill_all(cluster.executors()[:1]),
-    "all executors": lambda cluster: kill_all(cluster.executors()),
-    "Python workers": lambda cluster: kill_all(cluster.python_workers()),
+VICTIMS: dict[str, Callable[[SparkCluster, str], int]] = {
+    "executor": lambda cluster, step: cluster.kill_executors(1, waits=step == RUNNING),
+    "all executors": lambda cluster, step: cluster.kill_executors(9, waits=step == RUNNING),
+    "Python workers": lambda cluster, step: cluster.kill_python_workers(waits=step == RUNNING),
     "worker": kill_worker,
     "master": kill_master,
 }
@@ -105,18 +100,18 @@ def test_a_process_of_the_cluster_is_killed_at_every_step(
     inbox = Inbox(tmp_path / "in", files=2 * len(STEPS), rows=20_000)
     driver = start_driver(**STRAINED)
     driver.ask("sql", f"CREATE DATABASE shop; {create_table('orders', form)}; {inbox.job('j', 'orders', files=2)}")
-    reached: list[str] = []
+    killed: dict[str, int] = {}
 
     def kill_at(step: str) -> None:
-        reached.append(step)
-        VICTIMS[victim](cluster)
+        killed[step] = VICTIMS[victim](cluster, step)
 
     stops = {f"{step}:{number + 1}": (lambda step=step: kill_at(step)) for number, step in enumerate(STEPS)}
     with busy_machine():
         states = driver.run(stops, timeout_s=400)
     assert states["j"][0] == "RUNNING", states
-    assert set(reached) == set(STEPS)
-    check_exact(driver, inbox, f"{victim} killed at {len(reached)} steps, {form}")
+    assert killed.keys() == set(STEPS)
+    assert killed[RUNNING] > 0
+    check_exact(driver, inbox, f"{victim}: {sum(killed.values())} killed at {len(killed)} steps, {form}")
 
 
 @pytest.mark.parametrize("form", ["delta", "iceberg"])

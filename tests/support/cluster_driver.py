@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -39,7 +40,8 @@ class Driver:
                 env={name: value for name, value in os.environ.items() if not name.startswith("PYSPARK_")},
             )
         self._said: queue.Queue[Any] = queue.Queue()
-        threading.Thread(target=self._hear, daemon=True).start()
+        self._hearing = threading.Thread(target=self._hear, daemon=True)
+        self._hearing.start()
 
     def __enter__(self) -> Self:
         return self
@@ -86,6 +88,11 @@ class Driver:
     def kill(self) -> None:
         self._process.kill()
         self._process.wait(30)
+        self._hearing.join(30)
+        for pipe in (self._process.stdin, self._process.stdout):
+            with suppress(OSError):  # What was not sent yet cannot be sent any more.
+                assert pipe is not None
+                pipe.close()
 
     def _hear(self) -> None:
         assert self._process.stdout is not None

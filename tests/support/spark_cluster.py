@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -139,14 +139,30 @@ class SparkCluster:
         daemons = [pid for java in self.executors() for pid in children(java) if "daemon" in command_of(pid)]
         return [pid for daemon in daemons for pid in children(daemon)]
 
+    def kill_python_workers(self, *, waits: bool = True) -> int:
+        """Kill all that there are, if need be as soon as there are any: an executor that has just started has none."""
+        if waits:
+            self.wait_until(self.python_workers, "Python workers")
+        found = self.python_workers()
+        kill_all(found)
+        return len(found)
+
+    def kill_executors(self, most: int, *, waits: bool = True) -> int:
+        """Kill some, if need be as soon as there are any."""
+        if waits:
+            self.wait_until(self.executors, "executors")
+        found = self.executors()[:most]
+        kill_all(found)
+        return len(found)
+
     def log(self, name: str) -> str:
         path = self.folder / f"{name}.log"
         return path.read_text(errors="replace") if path.exists() else ""
 
-    def wait_until(self, is_so: object, what: str) -> None:
+    def wait_until(self, is_so: Callable[[], object], what: str) -> None:
         waiting = threading.Event()
         for _ in range(int(_START_S / _LOOK_S)):
-            if is_so():  # type: ignore[operator]
+            if is_so():
                 return
             waiting.wait(_LOOK_S)
         logs = "\n".join(f"--- {name}\n{self.log(name)[-3000:]}" for name in self.processes)
@@ -158,9 +174,7 @@ class SparkCluster:
         for process in self.processes.values():
             process.kill()
             process.wait(20)
-        for pid in executors:  # They end by themselves when their worker is gone, but not before the next test.
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        kill_all(executors)  # They end by themselves when their worker is gone, but not before the next test.
         for folder in (path for path in self.folder.iterdir() if path.is_dir()):
             shutil.rmtree(folder, ignore_errors=True)  # What executors unpack is large.
 
@@ -219,6 +233,12 @@ def serve_cluster(folder: Path, **words: object) -> Iterator[SparkCluster]:
         yield cluster
     finally:
         cluster.stop()
+
+
+def kill_all(pids: list[int]) -> None:
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def bare_python(folder: Path) -> str:
