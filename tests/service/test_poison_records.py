@@ -10,11 +10,19 @@ import duckdb
 import pytest
 from confluent_kafka import Producer
 
+from lading.jobs import pace
 from lading.testing.kinesis.server import KinesisServer
 from tests.service.conftest import Desk
 from tests.support.kafka_broker import KafkaBroker
 from tests.support.kafka_topics import Topics
 from tests.support.poison import make_deadly
+
+
+@pytest.fixture(autouse=True)
+def no_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing else kills workers here."""
+    monkeypatch.setattr(pace, "SUSPECT_WAIT_S", 0.1)
+
 
 TABLE = "CREATE TABLE t (id BIGINT NOT NULL, city VARCHAR(10)) USING delta"
 

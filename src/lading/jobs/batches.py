@@ -49,10 +49,9 @@ def on_opened(record: JobRecord, event: Opened) -> Change:
     if record.is_final or record.state is JobState.PAUSED:
         return seen, (*actions, Halt())
     opened = _check_window(replace(seen, state=JobState.RUNNING), event.at)
-    if opened.batch_scale != record.batch_scale:
-        # It was opened to plan batches as large as the one that died. It is opened again before the first of them.
-        actions = (*actions, Run(scale=opened.batch_scale))
-    return opened, (*actions, *_halt_if_paused(opened))
+    # It was opened to plan batches as large as the one that died. It is opened again before the first of them.
+    again = (Run(scale=opened.batch_scale),) if opened.batch_scale != record.batch_scale else ()
+    return opened, (*actions, *(_halt_if_paused(opened) or again))
 
 
 def on_opening_committed(record: JobRecord, event: OpeningCommitted) -> Change:

@@ -136,13 +136,8 @@ class RunnerWorld(World):
         self, runner: Runner, stager: WatchedStager, rows: int = ROWS, pace: Pace | None = None
     ) -> Coordinator:
         job, known = self.make_job(Limits(rows=rows)), pace or Pace()
-        planner = Planner(
-            self.source,
-            self.clock,
-            on_data_loss=job.on_data_loss,
-            is_narrow=known.scale < 1,
-            poison=known.poison,
-        )
+        words, is_narrow = job.on_data_loss, known.scale < 1
+        planner = Planner(self.source, self.clock, on_data_loss=words, is_narrow=is_narrow, poison=known.poison)
         ports = CoordinatorPorts(
             table=self.table,
             bills=self.bills,
