@@ -144,10 +144,10 @@ def test_bad_rows_on_a_disk_that_the_service_does_not_see_stop_the_batch(tmp_pat
 
 def test_bad_rows_beside_a_table_are_read_back(tmp_path: Path) -> None:
     made = QuarantineObject(partial(LocalStore, tmp_path), "_lading/j/quarantine", "1-2")
-    made.add(file="a.csv", row=7, reason="no number", raw=b"x,\xff")
+    made.add(file="a.csv", row=7, reason="no number", raw=b"x,\xff\xe2\x80\xa8y")
     assert made.close() == f"{tmp_path}/_lading/j/quarantine/1-2.jsonl"
     store, key = LocalStore(tmp_path), "_lading/j/quarantine/1-2.jsonl"
-    told = {"file": "a.csv", "row": 7, "reason": "no number", "raw": "x,\\xff"}
+    told = {"file": "a.csv", "row": 7, "reason": "no number", "raw": "x,\\xff\u2028y"}
     assert list(read_quarantine_object(store, key)) == [told]
     store.put(key, b"{}\n[1]\nno json\n")
     assert [row.get("reason") for row in read_quarantine_object(store, key)] == [

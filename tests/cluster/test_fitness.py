@@ -117,5 +117,10 @@ def test_what_spark_says_of_such_an_executor_is_understood(text: str, told: str)
     assert failed_batch(Exception(text)).what == told
 
 
+@pytest.mark.parametrize("why", ["error=12, Cannot allocate memory", "error=24, Too many open files"])
+def test_a_machine_that_cannot_start_a_worker_now_is_tried_again(why: str) -> None:
+    assert can_heal(Exception(f'{LOST}: java.io.IOException: Cannot run program "python3.11": {why}'))
+
+
 def test_a_task_that_misses_a_module_of_its_own_is_another_matter() -> None:
     assert can_heal(Exception("ModuleNotFoundError: No module named 'somebodys_formatter'"))

@@ -23,12 +23,23 @@ _PATH = "spark.executorEnv.PYTHONPATH"
 _ARCHIVES = "spark.archives"
 _SECRET_FILE = re.compile(r"spark\.authenticate\.secret\.(?:driver\.)?file")
 _LOOPBACK = re.compile(r"localhost|127(?:\.\d+){3}|\[?::1]?")
+_OF_A_CLUSTER = (
+    "spark.authenticate.secret",
+    "spark.driver.host",
+    "spark.driver.bindAddress",
+    "spark.driver.port",
+    "spark.blockManager.port",
+    "spark.driver.blockManager.port",
+    "spark.executorEnv.",
+    _ARCHIVES,
+)
+"""What a Spark that runs on this machine alone has no use for: a port that is taken would be missing elsewhere."""
 _log = logging.getLogger("lading.spark")
 
 
 def is_local_master(master: str) -> bool:
     """Whether tasks run in the process of Spark that is started here."""
-    return master.startswith("local")
+    return re.match(r"local(?:\[|$)", master) is not None
 
 
 def is_near(master: str) -> bool:
@@ -72,7 +83,7 @@ def query_settings(settings: Mapping[str, str]) -> dict[str, str]:
     wanted = settings.get(QUERIES, "local[*]" if master.startswith("spark://") else master)
     if wanted == master:
         return dict(settings)
-    own = {name: value for name, value in settings.items() if not name.startswith("spark.authenticate.secret")}
+    own = {name: value for name, value in settings.items() if not name.startswith(_OF_A_CLUSTER)}
     return {**(own if is_local_master(wanted) else settings), "spark.master": wanted}
 
 

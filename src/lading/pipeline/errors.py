@@ -15,7 +15,8 @@ _UNFIT = re.compile(rf"RuntimeError: {UNFIT}: (.*)")
 _NO_MODULE = re.compile(
     r"No module named '?lading\b|ModuleNotFoundError: No module named '([\w.]+)'.*?PYTHONPATH was", re.DOTALL
 )
-_NO_PROGRAM = re.compile(r'Cannot run program "([^"]+)"')
+_NO_PROGRAM = re.compile(r'Cannot run program "([^"]+)"[^\n]*?(?:error=|error: )(?:2|13)\b')
+"""It is not there, or may not be run. A machine without memory or with too many open files has other numbers."""
 _OTHER_PYTHON = re.compile(r"PYTHON_VERSION_MISMATCH\]\s*(.*)")
 _HOST = re.compile(r"Lost task [\d.]+ in stage [\d.]+ \(TID \d+\) \((\S+) executor (\S+)\)")
 _OTHERS = re.compile(r"^\s*([\w.]+(?:Error|Exception))(?:: (.*))?$", re.MULTILINE)

@@ -30,7 +30,7 @@ def count_executors(session: SparkSession) -> int:
 
 def cores_of(session: SparkSession, clock: Clock | None = None) -> int:
     """How many tasks Spark can run at once. A cluster whose first executors are on their way is waited for."""
-    if not is_local(session):
+    if not is_local(session) and not _comes_and_goes(session):
         now, waiting = (clock or SystemClock()).monotonic_s, threading.Event()
         until = now() + _FIRST_S
         while count_executors(session) < 1 and now() < until:
@@ -55,12 +55,17 @@ def watch_executors(session: SparkSession, clock: Clock | None = None) -> thread
     """
     context = session.sparkContext
     timeout_s = float(context.getConf().get(TIMEOUT) or _DEFAULT_TIMEOUT_S)
-    if not str(context.master).startswith("spark://") or not timeout_s:
+    if not str(context.master).startswith("spark://") or not timeout_s or _comes_and_goes(session):
         return None
     words = (session, timeout_s, clock or SystemClock())
     watching = threading.Thread(target=_watch, args=words, name="lading-executors", daemon=True)
     watching.start()
     return watching
+
+
+def _comes_and_goes(session: SparkSession) -> bool:
+    """Whether Spark lets executors go while there is nothing to do, and asks for them when there is."""
+    return str(session.sparkContext.getConf().get("spark.dynamicAllocation.enabled", "")).lower() == "true"
 
 
 def _watch(session: SparkSession, timeout_s: float, clock: Clock) -> None:

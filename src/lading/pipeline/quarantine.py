@@ -51,7 +51,8 @@ class QuarantineObject:
         objects = self._open_objects()
         with self._lines:
             self._lines.seek(0)
-            objects.put_if_absent(self._key, self._lines.read())
+            # Nobody else has this name, so it may be sent once more when no answer comes.
+            objects.put(self._key, self._lines.read())
         return f"{objects.uri}/{self._key}"
 
 
@@ -75,7 +76,7 @@ def read_quarantine_object(objects: ObjectStore, key: str) -> Iterator[dict[str,
     if content is None:
         yield _said(f"{objects.uri}/{key}", "the quarantine file is gone")
         return
-    for line in content.decode("utf-8", "replace").splitlines():
+    for line in filter(None, content.split(b"\n")):
         try:
             row = json.loads(line)
         except ValueError:
