@@ -142,6 +142,8 @@ def _wait_until_told(told: Path, process: Popen[bytes]) -> None:
     waiting = threading.Event()
     while not told.is_file():
         if (status := process.poll()) is not None:
+            if process.stdin is not None:
+                process.stdin.close()
             msg = f"Java ended with status {status} before Spark had started"
             raise ConfigError(msg, left="Nothing was changed.", todo="See the log; `lading doctor` tries the same.")
         waiting.wait(_LOOK_S)

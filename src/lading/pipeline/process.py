@@ -53,6 +53,8 @@ def end_failed_start() -> None:
     if process is not None:
         process.kill()
         process.wait(_GONE_S)
+        with suppress(OSError):
+            process.stdin.close()
         with suppress(Py4JError, OSError):
             gateway.shutdown()
 
