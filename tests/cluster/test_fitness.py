@@ -8,17 +8,23 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
+from py4j.protocol import Py4JError
 from pyspark import cloudpickle
 from pyspark.find_spark_home import _find_spark_home
 from pyspark.serializers import CloudPickleSerializer
 
 import lading
+from lading.errors import StageError
 from lading.pipeline import guard
 from lading.pipeline.errors import can_heal, cause_of
 from lading.pipeline.executor_needs import ALWAYS, needs_of
 from lading.pipeline.stager import failed_batch
+from lading.service.home import Home
+from lading.service.runtime.spark import Engine
 from tests.support.spark_cluster import bare_python
 
 SOURCE = Path(lading.__file__).parent
@@ -124,3 +130,28 @@ def test_a_machine_that_cannot_start_a_worker_now_is_tried_again(why: str) -> No
 
 def test_a_task_that_misses_a_module_of_its_own_is_another_matter() -> None:
     assert can_heal(Exception("ModuleNotFoundError: No module named 'somebodys_formatter'"))
+
+
+class DeadContext:
+    """What is left of Spark when its Java has been ended."""
+
+    master = "spark://far:7077"
+
+    def getConf(self) -> dict[str, str]:
+        return {}
+
+    @property
+    def _jsc(self) -> object:
+        raise Py4JError
+
+
+class DeadSession:
+    sparkContext = DeadContext()
+    conf = SimpleNamespace(get=lambda name: "false")
+
+
+def test_a_spark_that_ends_while_its_cores_are_counted_is_tried_again(tmp_path: Path) -> None:
+    """The job was paused by an error of Py4J."""
+    engine = Engine(Home(path=tmp_path), {}, cast("Any", DeadSession()))
+    with pytest.raises(StageError, match="Spark ended"):
+        engine.cores()

@@ -61,9 +61,16 @@ class Engine:
         """How many tasks Spark runs at once. Of a cluster only Spark knows: it is started."""
         if self.is_local and self._session is None:
             return local_cores(self._settings.get("spark.master", ""))
+        from py4j.protocol import Py4JError
+
         from lading.pipeline.executors import cores_of
 
-        return cores_of(self.session())
+        try:
+            return cores_of(self.session())
+        except (Py4JError, OSError, AttributeError) as error:
+            # It was alive a moment ago. The next attempt starts another.
+            msg = "Spark ended while it was asked how many tasks it can run"
+            raise StageError(msg, left="Nothing was read.", todo="It is started again; see the log.") from error
 
     def warm_up(self) -> None:
         """Let Spark do once what every batch does, so that the first batch need not wait for that."""
