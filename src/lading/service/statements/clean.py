@@ -100,10 +100,11 @@ def _bad_rows(lading: Installation, lake: LakeTable, older_than: datetime) -> It
 def _bad_objects(lake: LakeTable, older_than: datetime) -> Iterator[Orphan]:
     """The same of executors that do not share the disk of the service: beside the table."""
     for job_id in sorted(lake.job_ids()):
+        storage, prefix = lake.bills.storage, f"{quarantine_folder(job_id)}/"
+        if next(iter(storage.keys(prefix)), None) is None:
+            continue  # On a disk there is no such folder.
         # The objects first: what is committed meanwhile is named by a bill that is read after it.
-        there = list(lake.bills.storage.list(f"{quarantine_folder(job_id)}/"))
-        if not there:
-            continue
+        there = list(storage.list(prefix))
         named, oldest = _named(lake.bills, job_id)
         for info in there:
             is_named = info.key.rpartition("/")[2] in named
