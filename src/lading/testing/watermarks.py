@@ -30,7 +30,7 @@ def check_watermark(
         is_heard = part and (part.start == part.end or any(r.fate_at(was) in ("loaded", "late") for r in rows))
         read_at = bill.planned_at if is_heard or old is None or old.read_at is None else old.read_at
         if part is None and state.read_at is not None and source.has_rows_at(name, state.at):
-            # It was left out of a batch of one record, and waits for its turn. Whether it had rows when that was planned
+            # It was left out of a batch of one record, and waits for its turn. Whether it had rows when it was planned
             # is not known here, only that it had some in the end: the bill's own word counts for such a partition.
             read_at = max(read_at, state.read_at)
         is_idle = rule.idle_s is not None and (bill.planned_at - read_at).total_seconds() >= rule.idle_s
