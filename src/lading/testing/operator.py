@@ -90,7 +90,6 @@ def resume(world: RunnerWorld, runner: Runner) -> Work:
     yield from _finish_begun(world, runner)
     if world.record.state is JobState.PAUSED:
         yield from _apply(world, runner, Resumed(at=world.clock.now()))
-        world.cause, world.tries, world.paused_s = None, 0, None
 
 
 def _alter_again(world: RunnerWorld, runner: Runner) -> Work:
@@ -142,6 +141,9 @@ def _apply(world: RunnerWorld, runner: Runner, event: Event) -> Steps[JobRecord]
     """As a statement changes a job: the record first, and then what is to be done."""
     yield "statement.before"
     record, actions = save_event(world.records, world.job_id, event)
+    if isinstance(event, Resumed):
+        # It is resumed from here on, also when what follows fails or the process ends.
+        world.cause, world.tries, world.paused_s = None, 0, None
     yield from runner.loop.execute(actions)
     return record
 
