@@ -23,6 +23,7 @@ from lading.jobs.events import (
     BatchCommitted,
     BatchFailed,
     BatchStarted,
+    BatchWaits,
     CaughtUp,
     Created,
     Event,
@@ -100,6 +101,8 @@ def transition(record: JobRecord, event: Event) -> Change:
             return batches.on_batch_cancelled(record, event)
         case NothingToDo():
             return batches.on_nothing_to_do(record, event)
+        case BatchWaits():
+            return batches.on_batch_waits(record, event)
         case ListenersTold():
             return replace(record, listening=event.listening), ()
         case CaughtUp():
