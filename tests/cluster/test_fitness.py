@@ -155,3 +155,14 @@ def test_a_spark_that_ends_while_its_cores_are_counted_is_tried_again(tmp_path: 
     engine = Engine(Home(path=tmp_path), {}, cast("Any", DeadSession()))
     with pytest.raises(StageError, match="Spark ended"):
         engine.cores()
+
+
+def test_what_fails_in_spark_itself_is_named_and_not_the_call_that_met_it() -> None:
+    aborted = (
+        "An error occurred while calling o488.collectToPython.\n: org.apache.spark.SparkException: Job aborted due"
+    )
+    text = f"{aborted} to stage failure: Task 1 in stage 3.0 failed 1 times, most recent failure: {LOST}: "
+    full = "java.io.IOException: No space left on device\n\tat java.base/java.io.FileOutputStream.writeBytes(Native)"
+    assert cause_of(RuntimeError(text + full)) == "IOException: No space left on device"
+    nested = f"org.apache.spark.SparkException: it failed\n\tat x.y(Z)\nCaused by: {full}"
+    assert cause_of(RuntimeError(text + nested)) == "IOException: No space left on device"
