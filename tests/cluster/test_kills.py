@@ -136,6 +136,32 @@ def test_the_driver_is_killed_at_every_step(
     check_exact(driver, inbox, f"driver killed at {len(STEPS)} steps, {form}")
 
 
+def shown(driver: Driver) -> str:
+    """What SHOW says of the job."""
+    (row,) = driver.ask("sql", 'SELECT Status, JobRuntimeMsg FROM jobs("type"="insert")')
+    return " ".join(row)
+
+
+def test_a_job_without_an_executor_says_what_it_waits_for_and_goes_on_by_itself(
+    tmp_path: Path, cluster: SparkCluster, start_driver: StartDriver
+) -> None:
+    inbox = Inbox(tmp_path / "in", files=2, rows=100)
+    for number in range(len(cluster.cores)):
+        cluster.kill(f"worker-{number}")
+    kill_all(cluster.executors())
+    driver = start_driver()
+    driver.ask("sql", f"CREATE DATABASE shop; {create_table('orders')}; {inbox.job('j', 'orders')}")
+    driver.ask("begin")
+    told = "RUNNING The batch waits: Spark has no executor from spark://127.0.0.1:"
+    cluster.wait_until(lambda: told in shown(driver), "word of what the job waits for", timeout_s=180)
+    assert "The batch waits" in driver.log
+    for number in range(len(cluster.cores)):
+        cluster.start_worker(number)
+    driver.ask("wait", timeout_s=300)
+    check_exact(driver, inbox, "workers that came late")
+    assert "waits" not in shown(driver)
+
+
 def changed(archive: Path, name: str, change: Callable[[str, bytes], bytes | None]) -> Path:
     """An archive with other content; None leaves a file out."""
     other = archive.with_name(name)

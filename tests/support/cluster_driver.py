@@ -119,6 +119,17 @@ class _Served:
         ended = self._lading.run(timeout=1200)
         return {name: [job.state.value, job.reason.message if job.reason else ""] for name, job in ended.items()}
 
+    def begin(self) -> str:
+        """Run all jobs; other questions are answered meanwhile."""
+        self._running = threading.Thread(target=self._lading.run, kwargs={"timeout": 600}, daemon=True)
+        self._running.start()
+        return "begun"
+
+    def wait(self) -> str:
+        """Until all jobs of `begin` have loaded what there was."""
+        self._running.join()
+        return "ended"
+
     def ids(self, table: str) -> list[int]:
         database, _, name = table.partition(".")
         return sorted(self._lading.catalog.open_table(database, name).scan()["id"].to_pylist())
