@@ -119,6 +119,8 @@ def test_fifty_kills_in_a_row_do_not_keep_a_backlog_from_ending(
         assert live(home, rng), "there was no backlog left"
         after = record_of(home)
         count(tally, before, after)
+        with capsys.disabled():
+            print(f"\nkill {tally.kills}: {commits(after)} commits, {tally.again} files read again", end="", flush=True)
         before = after
     assert not live(home, None), "nobody kills it now"
     with Lading(home) as opened:
