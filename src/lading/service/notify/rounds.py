@@ -27,7 +27,7 @@ from lading.status.outcomes import Outcome
 
 EVERY_S = 5.0
 COLUMNS_EVERY_S = 300.0
-"""So often at most the columns of a table are looked at, and only after a commit."""
+"""So often at most the columns of a table are looked at, and only after a batch."""
 LATE = "late"
 """As a survey of files calls them."""
 _MOST_AUDIT = 20
@@ -42,7 +42,7 @@ class _Seen:
     book: Book | None = None
     columns: Columns | None = None
     columns_at: tuple[int, float] = (-1, float("-inf"))
-    """The commit after which they were looked at, and when."""
+    """After how many batches they were looked at, and when."""
     raised: tuple[Found, ...] = ()
     """What others found out and is not in the book yet."""
 
@@ -185,10 +185,10 @@ class NotifyRounds:
     def _look_at_columns(self, seen: _Seen, record: JobRecord) -> None:
         if EventKind.SCHEMA_CHANGE not in self._settings.kinds or record.last_seen is None or record.is_final:
             return
-        now_s, seq = self._lading.clock.monotonic_s(), record.last_seen.seq
-        if seq == seen.columns_at[0] or now_s - seen.columns_at[1] < COLUMNS_EVERY_S:
+        now_s, batches = self._lading.clock.monotonic_s(), record.counts.begun
+        if batches == seen.columns_at[0] or now_s - seen.columns_at[1] < COLUMNS_EVERY_S:
             return
-        seen.columns_at = seq, now_s
+        seen.columns_at = batches, now_s
         try:
             schema = self._lading.open_target(record).schema()
         except LadingError:
