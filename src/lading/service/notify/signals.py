@@ -39,7 +39,7 @@ class Pause(Enum):
 
     NONE = ""
     TRIED_AGAIN = "tried again"
-    NEEDS_A_PERSON = "needs a person"
+    NEEDS_A_PERSON = "not by itself"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
