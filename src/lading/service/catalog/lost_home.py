@@ -14,11 +14,14 @@ without it that has tables, jobs or an audit was made by an earlier version.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import base64
 import secrets
 from enum import Enum
 from pathlib import Path
 
+from lading.deferred import deferred
 from lading.clock import Clock
 from lading.errors import ConfigError, SecretError
 from lading.service.home import Home
@@ -29,7 +32,11 @@ from lading.settings import load_settings
 from lading.store.protocols import MetadataStore
 from lading.store.store import Store, open_store
 from lading.tables.bills import FOLDER
-from lading.tables.registry import all_kinds
+
+if TYPE_CHECKING:
+    from lading.tables.registry import all_kinds
+else:
+    all_kinds = deferred("lading.tables.registry", "all_kinds")
 
 BEGUN = "begun"
 _SEALED = "sealed"

@@ -17,6 +17,8 @@ is no longer right; the next start notices and removes it.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import secrets
 import string
 from dataclasses import dataclass, field
@@ -27,7 +29,9 @@ from lading.failpoints import failpoint
 from lading.service.security.private_files import read_private, remove_private, write_private
 from lading.service.security.privileges import ROOT_NAME
 from lading.service.security.redaction import HIDDEN
-from lading.service.security.users import Access
+
+if TYPE_CHECKING:
+    from lading.service.security.users import Access
 
 FILE_NAME = "root.password"
 _LETTERS = "".join(sorted(set(string.ascii_letters + string.digits) - set("0O1lI")))
