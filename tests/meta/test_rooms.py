@@ -15,7 +15,7 @@ from tests.meta.trees import nodes_of
 SRC = Path(__file__).parent.parent.parent / "src" / "lading"
 
 FLOORS: list[set[str]] = [
-    {"errors", "ids", "clock", "settings", "failpoints", "deferred"},
+    {"errors", "ids", "clock", "settings", "failpoints", "deferred", "suggest"},
     {"net"},
     {"model"},
     {"sql", "jobs", "plan", "commit", "status"},

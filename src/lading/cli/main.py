@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import sys
 from importlib import import_module
@@ -16,8 +17,20 @@ from lading.failpoints import arm_from_text
 from lading.settings import load_settings
 
 COMMANDS = {
+    "init": (
+        "lading.cli.homes",
+        "Make a home: the folder with the metadata store, the key and the tables. One that is there is left as it is.",
+    ),
     "sql": ("lading.cli.sql", "Run SQL statements; without any, read them from the terminal."),
     "run": ("lading.cli.run", "Load everything that is there now."),
+    "jobs": ("lading.cli.jobs", "List the jobs: state, rows, how far behind."),
+    "status": (
+        "lading.cli.jobs",
+        "Show one job: state, reason, totals, positions. Exit status 3 when it is PAUSED.",
+    ),
+    "logs": ("lading.cli.jobs", "Tell the batches of a job, oldest first: rows, seconds, errors."),
+    "pause": ("lading.cli.jobs", "Pause a job, as PAUSE JOB and PAUSE ROUTINE LOAD do."),
+    "resume": ("lading.cli.jobs", "Let a paused job go on, as RESUME JOB and RESUME ROUTINE LOAD do."),
     "serve": ("lading.cli.serve", "Run the jobs and answer MySQL clients, HTTP and browsers, until SIGTERM."),
     "verify": ("lading.cli.run", "Compare a job's bills with its table. Exit status 1 when they disagree."),
     "recover": (
@@ -105,6 +118,7 @@ def main() -> None:
     from lading.service.security.log_output import LogStream
     from lading.service.telemetry.logs import LogFormat, set_up_logs
 
+    gc.set_threshold(20_000)  # What imports make stays: to look for garbage among it takes a tenth of the start.
     set_up_logs(LogFormat.TEXT, logging.WARNING)  # `lading serve` sets them up as its options say.
     try:
         arm_from_text(load_settings().service.failpoints)

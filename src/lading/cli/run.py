@@ -15,7 +15,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from lading.cli.options import DEFAULTS
 from lading.cli.remote import RemoteLading, RemoteVerdict
-from lading.cli.sql import HOME, STORE
+from lading.cli.homes import HOME, STORE, require_home
 from lading.clock import SystemClock
 from lading.errors import JobNotFoundError
 from lading.jobs.batches import NOT_LOADED, NOTHING_NEW
@@ -51,7 +51,7 @@ def run(
     from lading.service.facade import Lading
 
     console = Console(highlight=False)
-    remote = find_remote(home)
+    remote = find_remote(require_home(home))
     if remote is not None:
         raise typer.Exit(_watch(remote, jobs, timeout, console))
     with Lading(home, store_url=store) as lading:
@@ -176,7 +176,7 @@ def verify(job: Annotated[str, typer.Argument(help="The job.")], home: HOME = DE
     from lading.cli.remote import find_remote
     from lading.service.facade import Lading
 
-    remote = find_remote(home)
+    remote = find_remote(require_home(home))
     verdict: Verdict | RemoteVerdict
     if remote is not None:
         verdict = remote.verify(job)
