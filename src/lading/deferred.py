@@ -1,9 +1,9 @@
 """Functions whose module is imported when they are first called: light statements do not pay for Spark or Arrow.
 
-    if TYPE_CHECKING:
-        from lading.service.statements.loads import create
-    else:
-        create = deferred("lading.service.statements.loads", "create")
+if TYPE_CHECKING:
+    from lading.service.statements.loads import create
+else:
+    create = deferred("lading.service.statements.loads", "create")
 """
 
 from __future__ import annotations

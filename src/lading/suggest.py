@@ -16,6 +16,6 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """`; did you mean x?` for the end of a sentence, or nothing."""
+    """`Did you mean x? ` for the beginning of what to do, or nothing."""
     near = nearest(name, known)
-    return f"; did you mean {near}?" if near else ""
+    return f"Did you mean {near}? " if near else ""

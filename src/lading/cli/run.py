@@ -13,9 +13,9 @@ import typer
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from lading.cli.homes import HOME, STORE, require_home
 from lading.cli.options import DEFAULTS
 from lading.cli.remote import RemoteLading, RemoteVerdict
-from lading.cli.homes import HOME, STORE, require_home
 from lading.clock import SystemClock
 from lading.errors import JobNotFoundError
 from lading.jobs.batches import NOT_LOADED, NOTHING_NEW

@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lading.deferred import deferred
 from lading.clock import Clock
+from lading.deferred import deferred
 from lading.jobs.record import JobRecord
 from lading.net.resolve import Resolver
 from lading.service.catalog.lost_home import Opening

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
 
-
 from lading.commit.protocols import Table
 from lading.ids import JobId
 from lading.model.batch import StagedFile

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-
 from lading.ids import JobId
 from lading.model.bill import Head
 from lading.model.s3_access import S3Access

@@ -14,15 +14,14 @@ without it that has tables, jobs or an audit was made by an earlier version.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import base64
 import secrets
 from enum import Enum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from lading.deferred import deferred
 from lading.clock import Clock
+from lading.deferred import deferred
 from lading.errors import ConfigError, SecretError
 from lading.service.home import Home
 from lading.service.security.key_file import KEY_BYTES, KEY_FILE, KEY_VARIABLE

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import shutil
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from lading.deferred import deferred
 from lading.clock import Clock
+from lading.deferred import deferred
 from lading.errors import ConfigError, ConflictError, TableNotFoundError
 from lading.model.s3_access import S3Access
 from lading.net.addresses import AddressRules
@@ -20,11 +19,11 @@ from lading.service.security.endpoints import Endpoints, endpoints_of, table_sub
 from lading.service.security.vault import Vault, open_secrets, resolve_properties, seal_secrets
 from lading.sql.statements.parts import QualifiedName
 from lading.sql.statements.tables import CreateTable
+from lading.storage.homes import home_of
+from lading.storage.store import open_store
 from lading.store.protocols import Catalog, MetadataStore
 from lading.store.records import DatabaseEntry, TableEntry
 from lading.tables.base import LakeTable
-from lading.storage.homes import home_of
-from lading.storage.store import open_store
 from lading.tables.kind import FoundTable, TablePlace
 from lading.tables.manifest import TableCard, is_same_place, leave_card, local_path, settle_place
 

@@ -17,12 +17,11 @@ is no longer right; the next start notices and removes it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import secrets
 import string
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lading.errors import ConfigError
 from lading.failpoints import failpoint
