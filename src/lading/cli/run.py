@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
@@ -64,7 +67,7 @@ def run(
             SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=console
         ) as progress:
             board = _Board(progress, names, lambda record: lading.runner(record.job_id).behind())
-            with _Interrupts(console) as interrupts:
+            with _Interrupts(console) as interrupts, logs_above():
                 records = lading.run(names, timeout=timeout, on_progress=board.note, stop=interrupts.stop)
             board.finish(records)
         has_left_out = _tell_surveys(lading, records, console)
@@ -76,6 +79,21 @@ def run(
         raise typer.Exit(128 + interrupts.number)
     if paused or has_left_out or is_cut_off:
         raise typer.Exit(PAUSED_EXIT if paused else CUT_OFF_EXIT if is_cut_off else LEFT_OUT_EXIT)
+
+
+@contextmanager
+def logs_above() -> Iterator[None]:
+    """While a display moves, lines of the log, those of Spark among them, are written above it: rich has put its own
+    stream in the place of standard error, and the handlers still have the one from before.
+    """
+    handlers = [each for each in logging.getLogger().handlers if isinstance(each, logging.StreamHandler)]
+    before = {handler: handler.setStream(sys.stderr) for handler in handlers if handler.stream is sys.__stderr__}
+    try:
+        yield
+    finally:
+        for handler, stream in before.items():
+            if stream is not None:
+                handler.setStream(stream)
 
 
 class _Interrupts:

@@ -43,7 +43,7 @@ from lading.service.security.listeners import listener_route, listener_token
 from lading.service.security.private_home import secure_home
 from lading.service.security.reach import job_rules
 from lading.service.security.root_password import forget_root_password
-from lading.service.security.vault import open_secrets, resolve_properties, seal_secrets
+from lading.service.security.vault import open_secrets, resolve_properties, seal_secrets, secret_key
 from lading.service.spark_queries.limits import QueryLimits
 from lading.settings import environment, load_settings, read_spark_settings
 from lading.store.home import HomeLock
@@ -57,7 +57,6 @@ if TYPE_CHECKING:
     from lading.pipeline.state.copies import StateCopies
     from lading.service.catalog.joined import CatalogJoin
     from lading.service.compile.compiled import Compiled
-    from lading.service.compile.compiler import Target, compile_load, open_context
     from lading.service.runtime.listener_types import open_listeners
     from lading.service.runtime.listeners import JobListeners
     from lading.service.runtime.opening import new_coordinator, newest_bills
@@ -70,9 +69,6 @@ if TYPE_CHECKING:
 else:
     StateCopies = deferred("lading.pipeline.state.copies", "StateCopies")
     CatalogJoin = deferred("lading.service.catalog.joined", "CatalogJoin")
-    Target = deferred("lading.service.compile.compiler", "Target")
-    compile_load = deferred("lading.service.compile.compiler", "compile_load")
-    open_context = deferred("lading.service.compile.compiler", "open_context")
     open_listeners = deferred("lading.service.runtime.listener_types", "open_listeners")
     new_coordinator = deferred("lading.service.runtime.opening", "new_coordinator")
     newest_bills = deferred("lading.service.runtime.opening", "newest_bills")
@@ -316,6 +312,8 @@ class Installation:
 
     def compile(self, record: JobRecord, *, is_trial: bool = False) -> tuple[Compiled, LakeTable]:
         """A job's parts, from its record. A trial only shows whether they fit."""
+        from lading.service.compile.compiler import Target, compile_load, open_context
+
         table = self.open_target(record)
         database, _, name = record.target.partition(".")
         target = Target(
@@ -396,8 +394,3 @@ class Installation:
             outgoing=partial(listener_route, self.endpoints, record.job_id),
             secret=partial(listener_token, home=self.home.path),
         )
-
-
-def secret_key(job_id: JobId, slot: str = "") -> str:
-    """Where the store keeps a job's secrets: one slot for each set of them, the first without a name."""
-    return f"secrets/{job_id}/{slot}" if slot else f"secrets/{job_id}"
