@@ -81,5 +81,5 @@ def test_text_that_looks_like_markup_is_shown_as_it_is(capsys: pytest.CaptureFix
 )
 def test_where_statements_end(text: str, plain: str, vertical: set[int], is_complete: bool) -> None:
     read = read_ends(text)
-    assert (read.text, read.vertical, read.is_complete) == (plain, vertical, is_complete)
+    assert (read.text, set(read.vertical), read.is_complete) == (plain, vertical, is_complete)
     assert len(read.text) == len(text)
