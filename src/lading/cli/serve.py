@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lading.cli.homes import HOME, STORE
 from lading.cli.options import DEFAULTS, option
-from lading.cli.sql import HOME, STORE
 from lading.errors import ConfigError
 from lading.service.scheduling.supervisor import Life
 from lading.service.scheduling.supervisor import supervise as supervise_process
