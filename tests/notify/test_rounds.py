@@ -171,7 +171,7 @@ def test_a_column_that_another_engine_adds_is_told(
     telling = rounds(rig, settings(notify_webhook_url=hooks.url, notify_on="schema_change"))
     telling.look()
     table = deltalake.DeltaTable(rig.lading.open_target(rig.lading.job("orders")).location)
-    table.alter.add_columns([deltalake.Field("note", "string")])
+    table.alter.add_columns([deltalake.Field("note", deltalake.schema.PrimitiveType("string"))])
     fail(rig, rig.lading.job("orders"))
     telling.look()
     assert [(body["kind"], body["value"]) for body in hooks.bodies] == [("schema_change", "note (string) was added")]

@@ -21,7 +21,9 @@ def test_rows_become_an_arrow_table_that_another_library_reads() -> None:
     table = result.to_arrow()
     assert [str(field.type) for field in table.schema][:3] == ["int64", "string", "decimal128(3, 2)"]
     assert table.to_pylist() == result.dicts()
-    assert polars.from_arrow(table).rows() == list(rows)
+    read = polars.from_arrow(table)
+    assert isinstance(read, polars.DataFrame)
+    assert read.rows() == list(rows)
 
 
 def test_names_may_be_doubled_and_rows_may_be_none() -> None:
