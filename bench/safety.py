@@ -119,13 +119,20 @@ def _below(pid: int) -> list[int]:
     return found
 
 
+def _seconds_of(cost: Cost) -> float:
+    return cost.seconds
+
+
+def _cpu_of(cost: Cost) -> float:
+    return cost.cpu_s
+
+
 def _show(taken: dict[str, list[Cost]]) -> None:
     pairs = list(zip(taken["lading"], taken["bare"], strict=True))
     shown = Table("", "Lading, median", "bare Spark job, median", "Lading / bare, median", "each round")
-    for name, of in (("seconds", lambda cost: cost.seconds), ("processor seconds", lambda cost: cost.cpu_s)):
+    for name, of in (("seconds", _seconds_of), ("processor seconds", _cpu_of)):
         ratios = [of(ours) / of(bare) for ours, bare in pairs]
-        ours, bare = (median(of(cost) for cost in taken[each]) for each in ("lading", "bare"))
-        each = ", ".join(f"{ratio:.3f}" for ratio in ratios)
-        shown.add_row(name, f"{ours:.2f}", f"{bare:.2f}", f"{median(ratios):.3f}", each)
+        medians = [f"{median(of(cost) for cost in taken[each]):.2f}" for each in ("lading", "bare")]
+        shown.add_row(name, *medians, f"{median(ratios):.3f}", ", ".join(f"{ratio:.3f}" for ratio in ratios))
     CONSOLE.print(shown)
     CONSOLE.print(f"{len(pairs)} rounds after one that is left out; {FILES} files of {int(ROWS * SCALE):,} rows.")
