@@ -20,6 +20,8 @@ from lading.tables.iceberg.writer import METRICS
 from lading.tables.maintenance import told_astray
 from lading.tables.parquet import FileNotes
 
+FORMAT_VERSION = 2
+"""Rows of version 3 have ids, which a copy would have to keep."""
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -95,6 +97,8 @@ def _partition_text(metadata: TableMetadata, file: DataFile, spec_id: int) -> st
 def _why_not(metadata: TableMetadata, *, has_unread: bool) -> str:
     if astray := astray_jobs(metadata):
         return told_astray(astray)
+    if metadata.format_version != FORMAT_VERSION:
+        return f"rows of format version {metadata.format_version} have ids of their own; use rewrite_data_files"
     if has_unread:
         return "the table has delete files of a kind that PyIceberg does not read; use rewrite_data_files"
     return ""
