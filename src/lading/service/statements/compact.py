@@ -64,7 +64,7 @@ def execute_compact(session: Session, statement: CompactTable) -> Result:
 
 
 def _by_hand(policy: CompactionPolicy) -> CompactionPolicy:
-    return replace(policy, min_files=2, min_age=timedelta(0), budget_bytes=2**62)
+    return replace(policy, min_files=2, min_age=timedelta(0), budget_bytes=2**62, is_thorough=True)
 
 
 def _row(name: str, each: Compacted) -> tuple[object, ...]:

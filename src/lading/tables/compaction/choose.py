@@ -60,7 +60,7 @@ def _bins(run: Sequence[LiveFile], policy: CompactionPolicy) -> Iterator[Group]:
             if len(group) > 1:
                 yield tuple(group)
             group, size = [], 0
-    while group and group[0].size_bytes > size - group[0].size_bytes:
+    while group and not policy.is_thorough and group[0].size_bytes > size - group[0].size_bytes:
         size -= group.pop(0).size_bytes
     if len(group) >= max(policy.min_files, 2):
         yield tuple(group)

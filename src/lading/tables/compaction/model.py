@@ -30,6 +30,8 @@ class CompactionPolicy:
     """Younger files are left alone."""
     budget_bytes: int = 512 * MIB
     """So much is read in one round, of all tables together."""
+    is_thorough: bool = False
+    """Also a file that is larger than all that came after it is rewritten with them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
