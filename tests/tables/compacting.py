@@ -93,9 +93,7 @@ def in_order(lake: LakeTable) -> list[dict[str, Any]]:
     filesystem, root = lake.bills.storage.arrow()
     files = sorted(lake.live_files().files, key=lambda file: (file.line, file.order, file.path))
     return [
-        row
-        for file in files
-        for row in pq.ParquetFile(f"{root}/{file.path}", filesystem=filesystem).read().to_pylist()
+        row for file in files for row in pq.ParquetFile(f"{root}/{file.path}", filesystem=filesystem).read().to_pylist()
     ]
 
 
