@@ -58,7 +58,11 @@ def test_between_the_copy_and_the_commit(
     loaded(desk, form, batches=4)
     other = Other(desk, jvm, form)
     other.sql(MOR if form == "iceberg" else VECTORS)
-    failpoints.arm("compact.note.after", lambda name: other.sql(statement) and None)
+
+    def meanwhile(_name: str) -> None:
+        other.sql(statement)
+
+    failpoints.arm("compact.note.after", meanwhile)
     done = desk.sql("OPTIMIZE orders")
     failpoints.disarm_all()
     assert [row[7] for row in done] == [outcome], done
@@ -77,6 +81,6 @@ def test_what_others_delete_after_a_compaction_is_deleted(desk: LocalDesk, jvm: 
     other.sql(DELETE)
     assert other.ids() == WITHOUT
     desk.load(2, first=4)
-    # The file with deleted rows is left alone; those behind it are put together.
+    # The file with deleted rows is left alone; the two after it become one.
     assert [row[2] for row in desk.sql("OPTIMIZE orders")] == [2]
     assert other.ids() == [*WITHOUT, 8, 9, 10, 11]

@@ -88,8 +88,8 @@ def outcomes(done: Sequence[Compacted]) -> list[str]:
     return [each.outcome for each in done]
 
 
-def in_order(lake: LakeTable) -> list[dict[str, Any]]:
-    """All rows as they stand in the table: by the place of the file in its line, then as they stand in the file."""
+def in_order(lake: LakeTable, only: set[str] | None = None) -> list[dict[str, Any]]:
+    """All rows, or those of some files: by the place of the file in its line, then by their place in the file."""
     filesystem, root = lake.bills.storage.arrow()
     files = sorted(lake.live_files().files, key=lambda file: (file.line, file.order, file.path))
     return [

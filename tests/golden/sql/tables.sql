@@ -173,4 +173,6 @@ SHOW COMPACTION
 --- compaction off
 alter table sales.orders set tblproperties ('compaction' = 'OFF')
 --- =>
-ALTER TABLE sales.orders SET ("compaction" = "OFF")
+ALTER TABLE sales.orders SET (
+    "compaction" = "OFF"
+)

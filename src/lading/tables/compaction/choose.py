@@ -34,7 +34,7 @@ def choose_groups(files: Iterable[LiveFile], policy: CompactionPolicy, now: date
 
 
 def small_files(files: Iterable[LiveFile], policy: CompactionPolicy) -> list[LiveFile]:
-    """Files below the limit, whoever wrote them."""
+    """All files below the limit, also those of other writers."""
     return [file for file in files if file.size_bytes < policy.small_bytes]
 
 
