@@ -92,9 +92,9 @@ def in_order(lake: LakeTable, only: set[str] | None = None) -> list[dict[str, An
     """All rows, or those of some files: by the place of the file in its line, then by their place in the file."""
     filesystem, root = lake.bills.storage.arrow()
     files = sorted(lake.live_files().files, key=lambda file: (file.line, file.order, file.path))
-    return [
-        row for file in files for row in pq.ParquetFile(f"{root}/{file.path}", filesystem=filesystem).read().to_pylist()
-    ]
+    chosen = [file.path for file in files if only is None or file.path in only]
+    tables = [pq.ParquetFile(f"{root}/{path}", filesystem=filesystem).read() for path in chosen]
+    return [row for rows in tables for row in rows.to_pylist()]
 
 
 def job_of(made: Filled) -> JobId:
