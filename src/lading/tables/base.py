@@ -6,10 +6,7 @@ import hashlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Protocol
-
-import pyarrow as pa
-import pyarrow.parquet as pq
+from typing import TYPE_CHECKING, Protocol
 
 from lading.commit.protocols import Table
 from lading.ids import JobId
@@ -21,7 +18,12 @@ from lading.model.s3_access import S3Access
 from lading.tables.bills import StoredBills
 from lading.tables.compaction.model import LiveFile, LiveFiles
 from lading.tables.maintenance import CarePolicy, CareReport
-from lading.tables.parquet import FileNotes
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from lading.tables.parquet import FileNotes
 
 TAG_PREFIX = "lading-"
 _LONGEST_TAG = 200
