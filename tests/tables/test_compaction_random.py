@@ -35,6 +35,7 @@ STEPS = st.lists(
 )
 
 
+@pytest.mark.filterwarnings("ignore:Delete operation did not match")
 @pytest.mark.parametrize("make", [delta_local, iceberg_local])
 @settings(max_examples=examples(8), deadline=None)
 @given(steps=STEPS)
