@@ -156,6 +156,18 @@ class FileSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionSettings:
+    """Compaction: see [compaction.md](compaction.md)"""
+
+    compaction_seconds: int = _setting(300, "How often a service looks for small files of its tables; 0: never.")
+    compaction_small_mb: int = _setting(32, "A data file below this is small.", least=1)
+    compaction_target_mb: int = _setting(128, "How large files become.", least=1)
+    compaction_min_files: int = _setting(10, "Fewer small files in a row are left alone.", least=2)
+    compaction_min_age_seconds: int = _setting(600, "Younger files are left alone.")
+    compaction_budget_mb: int = _setting(512, "So much is read in one round, of all tables together.", least=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LdapVariables:
     """Sign-in with LDAP: see [sign-in.md](sign-in.md)"""
 
@@ -215,6 +227,7 @@ class Settings:
     security: SecuritySettings = SecuritySettings()
     audit: AuditSettings = AuditSettings()
     files: FileSettings = FileSettings()
+    compaction: CompactionSettings = CompactionSettings()
     ldap: LdapVariables = LdapVariables()
     oidc: OidcVariables = OidcVariables()
     notify: NotifyVariables = NotifyVariables()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
@@ -13,12 +13,17 @@ from lading.ids import JobId
 from lading.model.batch import StagedFile
 from lading.model.bill import Head
 from lading.model.notices import PartitionField
+from lading.model.outcome import Outcome
 from lading.model.s3_access import S3Access
 from lading.tables.bills import StoredBills
+from lading.tables.compaction.model import LiveFile, LiveFiles
 from lading.tables.maintenance import CarePolicy, CareReport
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from lading.tables.parquet import FileNotes
 
 TAG_PREFIX = "lading-"
 _LONGEST_TAG = 200
@@ -201,4 +206,22 @@ class LakeTable(Table, Protocol):
 
     def look_after(self, job_id: JobId, policy: CarePolicy, now: datetime) -> CareReport:
         """Remove what Lading made and nobody needs any more. Never a head, never other writers' snapshots."""
+        ...
+
+    def live_files(self) -> LiveFiles:
+        """The data files of the current state, with what compaction must know of them. Asks the table itself."""
+        ...
+
+    def rewrite_stats(self, file: LiveFile, schema: pa.Schema) -> Callable[[pq.FileMetaData, FileNotes], str]:
+        """What tells the statistics of a file with these columns that takes the place of this one."""
+        ...
+
+    def replace_files(
+        self, old: Sequence[LiveFile], new: Sequence[StagedFile], compaction_id: str, at: datetime
+    ) -> Outcome:
+        """One commit that takes the old files out and puts the new ones, with the same rows, in their place.
+
+        Law: no row, head or position changes; the commit lands only while every old file is in the table and none of
+        its rows is deleted. Raises only before the commit was sent.
+        """
         ...

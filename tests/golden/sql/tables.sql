@@ -149,3 +149,30 @@ DESCRIBE sales.orders
 DESC orders
 --- =>
 DESCRIBE orders
+
+--- compaction by hand
+admin compact table sales.orders dry run
+--- =>
+ADMIN COMPACT TABLE sales.orders DRY RUN
+
+--- compaction as Spark's users say it
+optimize table orders
+--- =>
+ADMIN COMPACT TABLE orders
+
+--- how files stand
+show compaction in sales.orders
+--- =>
+SHOW COMPACTION FROM sales.orders
+
+--- how files of all tables stand
+show compaction
+--- =>
+SHOW COMPACTION
+
+--- compaction off
+alter table sales.orders set tblproperties ('compaction' = 'OFF')
+--- =>
+ALTER TABLE sales.orders SET (
+    "compaction" = "OFF"
+)

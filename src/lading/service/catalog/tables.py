@@ -176,6 +176,7 @@ class TableCatalog:
         if found is None and if_exists:
             return
         entry = self.entry(database, name.name)
+        self._store.drop_setting(f"compaction/{database}.{name.name}")
         self._catalog.drop_table(database, name.name)
         kind_of(entry.format).drop(self._named_place(f"{database}.{name.name}", entry.location))
         if self._is_own_place(entry.location, database, name.name):

@@ -10,6 +10,7 @@ from lading.jobs.record import JobRecord
 from lading.service.limits.statement_size import SHORT
 from lading.service.security.privileges import Rights, denied
 from lading.sql.statements.admin import CleanOrphans, ShowServices
+from lading.sql.statements.compaction import AlterTableSet, CompactTable, ShowCompaction
 from lading.sql.statements.jobs import (
     AlterJob,
     CreateJob,
@@ -92,7 +93,7 @@ def _only_reads(statement: Statement) -> bool:
             return True
         case ShowCreateJob() | ShowLoad() | ShowRoutineLoad() | ShowRoutineLoadTask() | ShowCreateRoutineLoad():
             return True
-        case ShowServices():
+        case ShowServices() | ShowCompaction():
             return True
         case ExplainJob() | ExplainRoutineLoad() | ExplainAlter() | ShowRollback() | ShowUsers() | ShowRoles():
             return True
@@ -113,14 +114,16 @@ def _check_catalog(database: str, rights: Rights, statement: Statement) -> None:
         case CleanOrphans():
             # Paths and sizes of all tables are told, and files deleted.
             rights.require(Privilege.ADMIN, *(_target(database, statement.table) if statement.table else ()))
+        case CompactTable() | AlterTableSet():
+            rights.require(Privilege.ADMIN, *_target(database, statement.table))
         case DropDatabase():
             rights.require(Privilege.ADMIN, statement.name)
         case UseDatabase():
             _check_database(rights, statement.name)
         case ShowTables():
             _check_database(rights, statement.db or database)
-        case DescribeTable():
-            database, table = _target(database, statement.name)
+        case ShowCompaction(table=QualifiedName() as name) | DescribeTable(name=name):
+            database, table = _target(database, name)
             if not rights.see_table(database, table):
                 raise denied(rights.identity.user, Privilege.SELECT, database, table)
 

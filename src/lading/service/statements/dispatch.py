@@ -12,6 +12,7 @@ from lading.service.edits.undo import prepare_undo
 from lading.service.result import Result, done, table
 from lading.service.session import Session
 from lading.service.statements.clean import execute_clean
+from lading.service.statements.compact import alter_table, check_property, execute_compact, show_compaction
 from lading.service.statements.inspect import explain_job, show_load
 from lading.service.statements.loads import control, create, find_any, operable, prepare_alter
 from lading.service.statements.reach import allow_altered_hosts, allow_table_hosts, check_source, check_table
@@ -28,6 +29,7 @@ from lading.service.views.audit_log import show_audit
 from lading.service.views.loads import after_change
 from lading.sql.statements.admin import CleanOrphans, ShowServices
 from lading.sql.statements.audit import ShowAudit
+from lading.sql.statements.compaction import AlterTableSet, CompactTable, ShowCompaction
 from lading.sql.statements.jobs import (
     AcceptRollback,
     AlterJob,
@@ -71,6 +73,10 @@ def execute(session: Session, statement: Statement) -> Result:
             return _accept_rollback(session, statement)
         case CleanOrphans():
             return execute_clean(session, statement)
+        case CompactTable():
+            return execute_compact(session, statement)
+        case AlterTableSet():
+            return alter_table(session, statement)
         case ControlJob() | ControlRoutineLoad():
             return control(session, statement)
         case Query():
@@ -112,6 +118,8 @@ def _show(session: Session, statement: Statement) -> Result:
             return show_load(session, statement)
         case ShowServices():
             return show_services(session)
+        case ShowCompaction():
+            return show_compaction(session, statement)
         case ShowAudit():
             return show_audit(session, statement)
         case _:
@@ -153,6 +161,7 @@ def _alter(session: Session, edit: Edit) -> Result:
 def _catalog(session: Session, statement: Statement) -> Result:
     match statement:
         case CreateTable():
+            check_property(statement)
             check_table(session, statement)
             allow_table_hosts(session, statement, _database(session, statement.name))
             session.lading.catalog.create_table(statement, _database(session, statement.name))

@@ -23,11 +23,14 @@ from lading.service.security.audit_log import AuditLog
 from lading.service.security.audit_metrics import AuditCollector
 from lading.service.telemetry.metric_labels import JobLabels
 from lading.service.telemetry.recent import RecentActivity
+from lading.service.telemetry.table_metrics import TableMetrics
 from lading.status.families import JOB_LABELS, MOST_JOBS, Family, JobFigures, Labels, derive_families
 from lading.status.lag import Lag, LagUnit
 from lading.status.outcomes import Outcome
 from lading.status.rates import Beat
 from lading.store.protocols import MetadataStore
+from lading.tables.compaction.figures import TableFigures
+from lading.tables.compaction.model import Compacted
 
 _COMMIT_OUTCOMES = {"refused": "not_landed", "unknown": "unknown", "fenced": "fenced"}
 _LANDED = "landed"
@@ -59,6 +62,7 @@ class Metrics:
         registry.register(_StoreCollector(store, clock, self.health, self._labels, self.lookout, self._of_job))
         for metric in self._of_job.all:
             registry.register(metric)
+        self._of_table = TableMetrics(registry)
         if audit is not None:
             registry.register(AuditCollector(audit))
         Counter(
@@ -131,6 +135,19 @@ class Metrics:
     def files_left_out(self, record: JobRecord, files: Mapping[str, int], remark: str) -> None:
         """Which files a job is not going to load."""
         self.lookout.saw_left_out(record.job_id, files)
+
+    def table_seen(self, found: TableFigures) -> None:
+        """How the files of a table stand."""
+        self.lookout.saw_table(found)
+        self._of_table.seen(found)
+
+    def table_compacted(self, table: str, done: Compacted) -> None:
+        """One compaction ended."""
+        self._of_table.compacted(table, done)
+
+    def tables_there(self, tables: set[str]) -> None:
+        """All tables that there are."""
+        self._of_table.forget_all_but(tables)
 
     def timer(self, record: JobRecord) -> StepTimer:
         """Measures the steps of one batch from the names the coordinator yields."""

@@ -20,6 +20,7 @@ from lading.model.bill import Bill
 from lading.model.manifests import parse_manifest
 from lading.model.state import StateRef
 from lading.model.tally import Tally
+from lading.service.views.compacted import follow_compactions
 from lading.storage.store import open_store
 from lading.tables.base import LakeTable, Removals
 
@@ -71,9 +72,12 @@ def verify_job(record: JobRecord, table: LakeTable) -> Verdict:
     lineage = bills[::-1]
     named = [file for bill in lineage for file in bill.files]
     there = Counter(table.files())
+    followed = follow_compactions(named, there, table)
+    named = list(followed.files)
     gone = {file.path: file for file in named if file.path not in there}
     removals = table.removals(set(gone)) if gone else Removals(is_complete=True)
     findings = [*_totals(lineage), *_doubles(named, there), *_losses(gone, removals), *_content(named, there, table)]
+    findings += followed.findings
     if record.job_id not in table.ended_jobs():  # What a dropped job kept goes by and by.
         findings += _state(lineage[-1].state, table)
     return Verdict(

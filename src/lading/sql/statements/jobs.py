@@ -8,6 +8,7 @@ from typing import Literal
 
 from lading.sql.statements.admin import CleanOrphans, ShowServices
 from lading.sql.statements.audit import ShowAudit
+from lading.sql.statements.compaction import AlterTableSet, CompactTable, ShowCompaction
 from lading.sql.statements.parts import NO_CLAUSES, InsertSelect, LoadClauses, MergeType, QualifiedName, SourceFunction
 from lading.sql.statements.tables import (
     CreateDatabase,
@@ -217,6 +218,9 @@ Statement = (
     | DescribeTable
     | ShowAudit
     | CleanOrphans
+    | CompactTable
+    | ShowCompaction
+    | AlterTableSet
     | ShowServices
     | UserStatement
 )

@@ -9,6 +9,12 @@ from lading.deferred import deferred
 from lading.errors import SqlError
 from lading.sql.statements.admin import parse_clean_orphans, parse_show_services
 from lading.sql.statements.audit import parse_show_audit
+from lading.sql.statements.compaction import (
+    parse_alter_table,
+    parse_compact_table,
+    parse_optimize,
+    parse_show_compaction,
+)
 from lading.sql.statements.jobs import Statement
 from lading.sql.syntax.cursor import Cursor
 from lading.sql.syntax.parse_edit import (
@@ -107,6 +113,10 @@ _FORMS: tuple[tuple[str, Callable[[Cursor], Statement]], ...] = (
     ("SHOW TOKENS", parse_show_tokens),
     ("SHOW AUDIT", parse_show_audit),
     ("ADMIN CLEAN ORPHANS", parse_clean_orphans),
+    ("ADMIN COMPACT TABLE", parse_compact_table),
+    ("OPTIMIZE", parse_optimize),
+    ("SHOW COMPACTION", parse_show_compaction),
+    ("ALTER TABLE", parse_alter_table),
     ("SHOW SERVICES", parse_show_services),
     ("EXPLAIN JOB", parse_explain_job),
     ("EXPLAIN ROUTINE LOAD", parse_explain_routine_load),

@@ -8,6 +8,7 @@ from functools import singledispatch
 from lading.model.table import PartitionField
 from lading.sql.statements.admin import CleanOrphans, ShowServices
 from lading.sql.statements.audit import ShowAudit, audit_text
+from lading.sql.statements.compaction import AlterTableSet, CompactTable, ShowCompaction
 from lading.sql.statements.jobs import (
     AcceptRollback,
     AlterJob,
@@ -286,6 +287,21 @@ def _(it: CleanOrphans) -> str:
     if it.older_than is not None:
         parts.append(f"OLDER THAN {it.older_than // timedelta(hours=1)} HOURS")
     return " ".join([*parts, *(["DRY RUN"] if it.dry_run else [])])
+
+
+@_text.register
+def _(it: CompactTable) -> str:
+    return f"ADMIN COMPACT TABLE {name_text(it.table)}{' DRY RUN' if it.dry_run else ''}"
+
+
+@_text.register
+def _(it: ShowCompaction) -> str:
+    return f"SHOW COMPACTION FROM {name_text(it.table)}" if it.table is not None else "SHOW COMPACTION"
+
+
+@_text.register
+def _(it: AlterTableSet) -> str:
+    return f"ALTER TABLE {name_text(it.table)} SET {properties_text(it.properties)}"
 
 
 @_text.register

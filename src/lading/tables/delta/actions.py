@@ -17,6 +17,10 @@ from lading.tables.bills import bill_key
 from lading.tables.delta.staged import parse_staged
 
 LOG = "_delta_log"
+TAG_JOB = "lading.job"
+TAG_ORDER = "lading.order"
+"""The place of a file among those of its job: seq, place in the commit, and part, with points between them. Compaction
+keeps it, so that rows can be told in the order in which they were loaded."""
 _SKIPPED = (b'{"add":', b'{"remove":', b'{"cdc":')
 
 
@@ -98,7 +102,7 @@ def render_entry(bill: Bill, staged: Sequence[StagedFile], partition_columns: Se
         {"commitInfo": _commit_info(bill, partition_columns, at_ms)},
         {"txn": {"appId": seq_app(bill.job_id), "version": bill.seq, "lastUpdated": at_ms}},
         {"txn": {"appId": token_app(bill.job_id), "version": bill.token, "lastUpdated": at_ms}},
-        *({"add": _add(file, at_ms)} for file in staged),
+        *({"add": _add(file, at_ms, bill, place)} for place, file in enumerate(staged)),
     ]
     return "\n".join(json.dumps(action, separators=(",", ":")) for action in actions).encode() + b"\n"
 
@@ -124,14 +128,20 @@ def _commit_info(bill: Bill, partition_columns: Sequence[str], at_ms: int) -> di
     }
 
 
-def _add(file: StagedFile, at_ms: int) -> dict[str, Any]:
+def log_path(path: str) -> str:
+    """A path as an entry writes it."""
+    return quote(path, safe="/=:@!$&'()*+,;~")
+
+
+def _add(file: StagedFile, at_ms: int, bill: Bill, place: int) -> dict[str, Any]:
     return {
-        "path": quote(file.path, safe="/=:@!$&'()*+,;~"),
+        "path": log_path(file.path),
         "partitionValues": dict(file.partition),
         "size": file.size_bytes,
         "modificationTime": at_ms,
         "dataChange": True,
         "stats": parse_staged(file).stats,
+        "tags": {TAG_JOB: bill.job_id, TAG_ORDER: f"{bill.seq}.{place}.0"},
     }
 
 

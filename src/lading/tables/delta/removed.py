@@ -8,6 +8,7 @@ from urllib.parse import unquote
 
 from lading.storage.store import ObjectStore
 from lading.tables.base import Removal, Removals
+from lading.tables.compaction.model import COMPACTION, MARK
 from lading.tables.delta.actions import entry_key
 
 _INTERESTING = (b'{"remove":', b'{"commitInfo":')
@@ -34,7 +35,8 @@ def _read(content: bytes) -> tuple[list[str], str, bool]:
             continue
         action = json.loads(line)
         if "commitInfo" in action:
-            operation = str(action["commitInfo"].get("operation") or operation)
+            told = action["commitInfo"]
+            operation = COMPACTION if MARK in told else str(told.get("operation") or operation)
         else:
             removed.append(unquote(str(action["remove"]["path"])))
             changes_data = changes_data or bool(action["remove"].get("dataChange", True))

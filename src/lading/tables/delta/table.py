@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 
 import deltalake
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from lading.errors import LadingError, RolledBackError, StorageError
 from lading.ids import JobId, Token
@@ -17,14 +18,17 @@ from lading.model.s3_access import S3Access
 from lading.storage.store import ObjectStore
 from lading.tables.base import DoneTag, Removals, Snapshot, WriterSpec
 from lading.tables.bills import StoredBills
+from lading.tables.compaction.model import LiveFile, LiveFiles
 from lading.tables.delta.actions import entry_key, render_entry
 from lading.tables.delta.features import check_appendable
 from lading.tables.delta.heads import check_accepted, check_not_restored, end_of, head_of
 from lading.tables.delta.kept import kept_files
 from lading.tables.delta.library import load_table
+from lading.tables.delta.live import live_adds
 from lading.tables.delta.log import LogTail
 from lading.tables.delta.maintenance import look_after_log
 from lading.tables.delta.removed import find_removals
+from lading.tables.delta.replace import Replacing, rewrite_stats, why_not
 from lading.tables.delta.resume import LogFolderCopies
 from lading.tables.delta.scan import list_files, scan_rows, snapshot_of
 from lading.tables.delta.schema_check import check_fit
@@ -32,6 +36,7 @@ from lading.tables.delta.tags import set_property
 from lading.tables.delta.writer import column_defaults, writer_extra
 from lading.tables.folders import column_fields
 from lading.tables.maintenance import CarePolicy, CareReport, told_astray
+from lading.tables.parquet import FileNotes
 from lading.tables.probe import check_put_if_absent
 from lading.tables.staged_files import check_present
 
@@ -185,6 +190,25 @@ class DeltaLakeTable:
                 gone = self._bills.prune(job_id, head=head, keep_commits=policy.keep_commits, older_than=older)
             self._copies.prune(job_id, head)
         return CareReport(bills_deleted=gone, checkpoint_made=True, remark=log.remark)
+
+    def live_files(self) -> LiveFiles:
+        self._tail.refresh()
+        refused = why_not(self._tail.protocol, self._tail.metadata)
+        if not refused and (astray := self._astray()):
+            refused = told_astray(astray)
+        adds = live_adds(self.storage, self._tail)
+        return LiveFiles(files=tuple(add.live_file() for add in adds.values()), why_not=refused)
+
+    def rewrite_stats(self, file: LiveFile, schema: pa.Schema) -> Callable[[pq.FileMetaData, FileNotes], str]:
+        return rewrite_stats(file.extra, schema)
+
+    def replace_files(
+        self, old: Sequence[LiveFile], new: Sequence[StagedFile], compaction_id: str, at: datetime
+    ) -> Outcome:
+        replacing = Replacing(
+            storage=self.storage, tail=self._tail, old=old, new=new, compaction_id=compaction_id, at=at
+        )
+        return replacing.commit()
 
     def _astray(self) -> list[JobId]:
         """Jobs whose rows a RESTORE took away, and nobody has accepted that yet: the log is the only trace of it."""

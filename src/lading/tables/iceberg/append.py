@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table, Transaction
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Operation
 from pyiceberg.table.update import AssertTableUUID, SetPropertiesUpdate, TableRequirement, TableUpdate
+from pyiceberg.table.update.snapshot import _SnapshotProducer
 
 from lading.errors import SchemaMismatchError
 from lading.model.batch import StagedFile
@@ -48,14 +50,19 @@ class _BaseTransaction(Transaction):
         return self._base
 
 
+def base_transaction(table: Table) -> Transaction:
+    """A transaction for a producer whose updates are sent by its caller."""
+    return _BaseTransaction(table)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PreparedAppend:
+class PreparedCommit:
     """What one attempt sends, and what it has written for that."""
 
     updates: tuple[TableUpdate, ...]
     requirements: tuple[TableRequirement, ...]
     sequence_number: int
-    producer: TieredAppend
+    producer: _SnapshotProducer[Any]
 
     def has_landed(self, table: Table) -> bool:
         """Whether a table that was loaded afterwards has this attempt's snapshot."""
@@ -66,7 +73,7 @@ class PreparedAppend:
         self.producer._clean_all_uncommitted()  # noqa: SLF001 - PyIceberg has no public name for it
 
 
-def prepare_append(table: Table, location: str, staged: Sequence[StagedFile], bill: Bill) -> PreparedAppend:
+def prepare_append(table: Table, location: str, staged: Sequence[StagedFile], bill: Bill) -> PreparedCommit:
     """Write the manifests of an append and say what has to be sent. The bill is beside the table at `location`.
 
     The append adds a snapshot also when there are no files: a commit that only set the head's property would carry no
@@ -89,7 +96,7 @@ def prepare_append(table: Table, location: str, staged: Sequence[StagedFile], bi
     anchor = Anchor(head=bill.head, snapshot_id=producer.snapshot_id, sequence_number=number, location=location)
     moved = {head_property(bill.job_id): render_anchor(anchor), **resume_properties(bill)}
     move_head = SetPropertiesUpdate(updates=moved)
-    return PreparedAppend(
+    return PreparedCommit(
         updates=(move_head, *updates),
         requirements=(*requirements, AssertTableUUID(uuid=table.metadata.table_uuid)),
         sequence_number=number,

@@ -19,7 +19,7 @@ from lading.errors import LadingError
 from lading.model.batch import StagedFile
 from lading.model.bill import Bill, Head
 from lading.model.outcome import Landed, NotLanded, Outcome, Unknown
-from lading.tables.iceberg.append import PreparedAppend, prepare_append
+from lading.tables.iceberg.append import PreparedCommit, prepare_append
 from lading.tables.iceberg.errors import is_before_commit, is_locked, translated
 from lading.tables.iceberg.handle import Handle, version_of
 from lading.tables.iceberg.heads import Anchor, find_anchor, is_astray, rolled_back
@@ -46,7 +46,7 @@ def commit_append(
     still the one that was loaded. A refusal because of an unrelated writer is certain for that attempt, and the next
     one looks at the head again first.
     """
-    lost: PreparedAppend | None = None
+    lost: PreparedCommit | None = None
     why = ""
     for number in range(MAX_ATTEMPTS):
         if lost is not None:
@@ -96,7 +96,7 @@ def _stands(table: Table, anchor: Anchor, bill: Bill) -> bool:
     return not is_astray(table.metadata, anchor)
 
 
-def send(table: Table, prepared: PreparedAppend) -> Outcome | Conflict:
+def send(table: Table, prepared: PreparedCommit) -> Outcome | Conflict:
     """One commit, one answer."""
     try:
         # Dies in here: the catalog has the commit, files and head, or has nothing of it. The manifests, and for
@@ -127,7 +127,7 @@ def _unknown(error: Exception) -> Unknown:
     return Unknown(why=f"the commit was sent and its answer was lost: {type(error).__name__}: {error}")
 
 
-def last_look(handle: Handle, bill: Bill, lost: PreparedAppend | None, why: str) -> Outcome:
+def last_look(handle: Handle, bill: Bill, lost: PreparedCommit | None, why: str) -> Outcome:
     """All attempts are used up; the last one may still have landed without saying so."""
     try:
         table = handle.load()

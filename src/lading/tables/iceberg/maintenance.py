@@ -20,6 +20,7 @@ from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.table.update import AssertTableUUID, RemoveSnapshotsUpdate, TableRequirement
 
+from lading.tables.compaction.model import MARK
 from lading.tables.iceberg.ended import astray_jobs
 from lading.tables.iceberg.errors import is_locked, translated
 from lading.tables.iceberg.handle import Handle
@@ -112,7 +113,14 @@ def choose_expired(metadata: TableMetadata, policy: CarePolicy, now: datetime) -
         for snapshot in _beyond_policy(snapshots, policy, now)
         if snapshot.snapshot_id not in kept
     ]
+    doomed += [each for each in _old_compactions(metadata, policy, now) if each.snapshot_id not in kept]
     return sorted(doomed, key=_sequence)[:MAX_EXPIRED]
+
+
+def _old_compactions(metadata: TableMetadata, policy: CarePolicy, now: datetime) -> list[Snapshot]:
+    """Not thinned: the snapshot of a compaction names the files that it replaced, and clean-up leaves them so long."""
+    oldest_ms = (now - policy.keep_age).timestamp() * 1000
+    return [each for each in metadata.snapshots if MARK in summary_of(each) and each.timestamp_ms < oldest_ms]
 
 
 def oldest_snapshot(metadata: TableMetadata, now: datetime) -> datetime:

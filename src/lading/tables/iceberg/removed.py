@@ -9,6 +9,8 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Operation, Snapshot
 
 from lading.tables.base import Removal, Removals
+from lading.tables.compaction.model import COMPACTION, MARK
+from lading.tables.iceberg.heads import summary_of
 from lading.tables.iceberg.place import relative_path
 
 
@@ -25,7 +27,8 @@ def find_removals(table: Table, location: str, paths: Collection[str]) -> Remova
         is_complete = at.parent_snapshot_id is None or at.parent_snapshot_id in snapshots
         at = snapshots.get(at.parent_snapshot_id) if at.parent_snapshot_id is not None else None
     if not is_complete:
-        # Lading itself expires only appends. What others took out is in their own snapshots, if those are kept.
+        # Lading itself expires only appends and its own compactions, of which notes tell. What others took out is in
+        # their own snapshots, if those are kept.
         for snapshot in snapshots.values():
             for path in _removed(table, snapshot):
                 found.setdefault(relative_path(location, path), _removal(snapshot))
@@ -46,4 +49,6 @@ def _removed(table: Table, snapshot: Snapshot) -> Iterator[str]:
 def _removal(snapshot: Snapshot) -> Removal:
     operation = snapshot.summary.operation if snapshot.summary is not None else None
     what = operation.value if operation is not None else "a commit"
+    if MARK in summary_of(snapshot):
+        what = COMPACTION
     return Removal(by=f"{what} in snapshot {snapshot.snapshot_id}", is_rewrite=operation is Operation.REPLACE)

@@ -20,6 +20,7 @@ from pyiceberg.io.pyarrow import (
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
+from pyiceberg.typedef import Record
 
 from lading.errors import RecordError
 from lading.model.batch import StagedFile
@@ -110,13 +111,18 @@ def parse_stats(file: StagedFile) -> FileFacts:
     return FileFacts(schema_id=schema_id, spec_id=spec_id, location=location, values=body)
 
 
-def data_file(file: StagedFile, facts: FileFacts, spec: PartitionSpec, schema: Schema) -> DataFile:
-    """The file as Iceberg knows it: where it was written, also when the table has another location by now."""
+def data_file(
+    file: StagedFile, facts: FileFacts, spec: PartitionSpec, schema: Schema, *, partition: Record | None = None
+) -> DataFile:
+    """The file as Iceberg knows it: where it was written, also when the table has another location by now.
+
+    `partition` is known when the file takes the place of another one.
+    """
     made = DataFile.from_args(
         content=DataFileContent.DATA,
         file_path=f"{facts.location}/{file.path}",
         file_format=FileFormat.PARQUET,
-        partition=partition_record(spec, schema, file.partition),
+        partition=partition if partition is not None else partition_record(spec, schema, file.partition),
         file_size_in_bytes=file.size_bytes,
         sort_order_id=None,
         equality_ids=None,

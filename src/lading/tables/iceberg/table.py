@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyiceberg.catalog import Catalog
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
@@ -21,6 +22,7 @@ from lading.model.table import TableSpec
 from lading.storage.store import require_allowed
 from lading.tables.base import DoneTag, Removals, Snapshot, WriterSpec
 from lading.tables.bills import StoredBills
+from lading.tables.compaction.model import LiveFile, LiveFiles
 from lading.tables.iceberg.catalog import ensure_namespace, make_home, open_catalog
 from lading.tables.iceberg.commit import commit_append
 from lading.tables.iceberg.ended import astray_jobs, end_job, ended_jobs
@@ -29,11 +31,13 @@ from lading.tables.iceberg.guard import check_new_properties
 from lading.tables.iceberg.handle import FORMAT_VERSION, Handle, version_of
 from lading.tables.iceberg.heads import end_of, find_anchor, has_token, is_astray, rolled_back
 from lading.tables.iceberg.kept import kept_files
+from lading.tables.iceberg.live import live_files, rewrite_stats
 from lading.tables.iceberg.maintenance import expire_snapshots, oldest_snapshot
 from lading.tables.iceberg.moved import Place, bring_bills, location_of
 from lading.tables.iceberg.place import open_place, relative_path
 from lading.tables.iceberg.postgres import CatalogSpec
 from lading.tables.iceberg.removed import find_removals
+from lading.tables.iceberg.replace import Replacing
 from lading.tables.iceberg.resume import PropertyCopies, job_ids
 from lading.tables.iceberg.retention import GC_ENABLED
 from lading.tables.iceberg.schema import (
@@ -47,6 +51,7 @@ from lading.tables.iceberg.sweep import Sweeper
 from lading.tables.iceberg.tags import tag_snapshot
 from lading.tables.iceberg.writer import iceberg_writer_spec
 from lading.tables.maintenance import CarePolicy, CareReport, told_astray
+from lading.tables.parquet import FileNotes
 from lading.tables.probe import check_put_if_absent
 
 _DELETES_METADATA = "write.metadata.delete-after-commit.enabled"
@@ -206,6 +211,20 @@ class IcebergTable:
             older = min(now - policy.keep_age, oldest_snapshot(self._load().metadata, now))
             pruned = self._bills.prune(job_id, head=head, keep_commits=policy.keep_commits, older_than=older)
         return CareReport(snapshots_expired=len(round_.gone), bills_deleted=pruned, remark=round_.remark)
+
+    def live_files(self) -> LiveFiles:
+        table = self._load()
+        with translated(self._handle.what):
+            return live_files(table, self._location)
+
+    def rewrite_stats(self, file: LiveFile, schema: pa.Schema) -> Callable[[pq.FileMetaData, FileNotes], str]:
+        return rewrite_stats(self._load().metadata, self._location, schema)
+
+    def replace_files(
+        self, old: Sequence[LiveFile], new: Sequence[StagedFile], compaction_id: str, at: datetime
+    ) -> Outcome:
+        replacing = Replacing(handle=self._handle, place=self._place, old=old, new=new, compaction_id=compaction_id)
+        return replacing.commit()
 
     def close(self) -> None:
         """Let go of the catalog's connections."""

@@ -20,7 +20,7 @@ from lading.tables.iceberg.schema import plain_arrow_schema
 from lading.tables.iceberg.stats import collect_stats
 from lading.tables.parquet import Layout, ParquetWriter
 
-_METRICS = "write.metadata.metrics."
+METRICS = "write.metadata.metrics."
 
 
 def iceberg_writer_spec(metadata: TableMetadata, options: S3Access) -> WriterSpec:
@@ -29,7 +29,7 @@ def iceberg_writer_spec(metadata: TableMetadata, options: S3Access) -> WriterSpe
     extra = {
         "schema": schema.model_dump_json(),
         "spec": spec.model_dump_json(),
-        "properties": {key: value for key, value in metadata.properties.items() if key.startswith(_METRICS)},
+        "properties": {key: value for key, value in metadata.properties.items() if key.startswith(METRICS)},
     }
     return WriterSpec(
         format="iceberg",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
-from datetime import datetime
+from collections.abc import Callable, Collection, Sequence
+from datetime import UTC, datetime
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
-from lading.errors import RolledBackError
+from lading.errors import RolledBackError, TableError
 from lading.ids import JobId, Token
 from lading.model.batch import StagedFile
 from lading.model.bill import Bill, Head
@@ -17,6 +18,7 @@ from lading.model.s3_access import S3Access
 from lading.storage.store import ObjectStore
 from lading.tables.base import DoneTag, Removal, Removals, Snapshot, WriterSpec
 from lading.tables.bills import StoredBills
+from lading.tables.compaction.model import LiveFile, LiveFiles
 from lading.tables.folders import column_fields
 from lading.tables.maintenance import CarePolicy, CareReport, told_astray
 from lading.tables.paimon.commit import Committer
@@ -30,9 +32,13 @@ from lading.tables.paimon.scan import check_readable, scan_rows, snapshot_of
 from lading.tables.paimon.schema import Schemas, check_appendable
 from lading.tables.paimon.snapshots import SnapshotLine
 from lading.tables.paimon.tags import tag_snapshot
+from lading.tables.parquet import FileNotes
 from lading.tables.probe import check_put_if_absent
 
 _REWRITE = "COMPACT"
+_NO_COMPACTION = "Lading does not compact Paimon tables: use Paimon's own compaction (CALL sys.compact)"
+_COMPACT_ELSEWHERE = "Compact it with Flink or Spark: CALL sys.compact."
+_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class PaimonTable:
@@ -175,6 +181,20 @@ class PaimonTable:
             self._copies.prune(job_id, head)
         return CareReport(snapshots_expired=round_.expired, bills_deleted=pruned, remark=round_.remark)
 
+    def live_files(self) -> LiveFiles:
+        """For people: files and sizes. Their compaction is left to Paimon's own engines."""
+        self._heads.refresh()
+        files = self._manifests().files(self._line.newest)
+        return LiveFiles(files=tuple(_live_file(file) for file in files), why_not=_NO_COMPACTION)
+
+    def rewrite_stats(self, file: LiveFile, schema: pa.Schema) -> Callable[[pq.FileMetaData, FileNotes], str]:
+        raise TableError(_NO_COMPACTION, left="Nothing was changed.", todo=_COMPACT_ELSEWHERE)
+
+    def replace_files(
+        self, old: Sequence[LiveFile], new: Sequence[StagedFile], compaction_id: str, at: datetime
+    ) -> Outcome:
+        raise TableError(_NO_COMPACTION, left="Nothing was changed.", todo=_COMPACT_ELSEWHERE)
+
     def _astray(self) -> list[JobId]:
         """Jobs whose rows a rollback took away, and nobody has accepted that yet: their snapshots tell of it."""
         found = []
@@ -193,3 +213,17 @@ class PaimonTable:
         files = self._manifests().files(self._line.newest)
         check_readable(self._line.newest, files, self.location, self._options)
         return files
+
+
+def _live_file(file: DataFile) -> LiveFile:
+    folder = file.path.rpartition("/")[0]
+    return LiveFile(
+        path=file.path,
+        partition="/".join(part for part in folder.split("/") if "=" in part),
+        line=folder,
+        order=(),
+        rows=file.rows,
+        size_bytes=int(file.entry.file.file_size),
+        written_at=_LONG_AGO,
+        is_ours=False,
+    )
