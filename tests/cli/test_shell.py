@@ -73,6 +73,7 @@ def test_a_statement_over_lines_help_ctrl_c_history_and_ctrl_d(tmp_path: Path) -
         terminal.expect("Database: typed")
         terminal.type("SHWO;\r")
         terminal.expect("Did you mean")
+        terminal.expect("lading>")
         terminal.type("\x04")
         process.wait(WITHIN_S)
     assert process.returncode == 0
