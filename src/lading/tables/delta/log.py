@@ -19,6 +19,8 @@ from lading.errors import StorageError
 from lading.model.s3_access import S3Access
 from lading.storage.store import ObjectStore
 from lading.tables.delta.actions import LOG, Entry, Metadata, Restore, TableProtocol, entry_key, parse_entry
+from lading.tables.delta.domains import read_domains, wanted_domains
+from lading.tables.delta.entry import Ground
 from lading.tables.delta.library import load_table, metadata_of, protocol_of, translated
 
 _HINT = f"{LOG}/_last_checkpoint"
@@ -51,6 +53,10 @@ class LogTail:
     protocol: TableProtocol
     restores: dict[int, Restore]
     """Who put the content back, by version, as far as entries were read."""
+    in_commit_ms: int | None
+    """What the entry of `version` says of its own time, where the table has in-commit timestamps."""
+    domains: dict[str, str]
+    """Domain metadata that an appender must know."""
     _digest: bytes | None
     """Of the entry of `version`; None when log cleanup took it before it was read."""
 
@@ -85,6 +91,28 @@ class LogTail:
             self.restores[version] = entry.restore
         self.version = version
         self._digest = _digest(content)
+        self._take_in(entry)
+
+    def ground(self) -> Ground:
+        """What the next entry is put on."""
+        return Ground(
+            version=self.version,
+            metadata=self.metadata,
+            protocol=self.protocol,
+            in_commit_ms=self.in_commit_ms,
+            domains=self.domains,
+        )
+
+    def _take_in(self, entry: Entry) -> None:
+        """What features keep in the log."""
+        self.in_commit_ms = entry.in_commit_ms
+        missing = wanted_domains(self.protocol) - self.domains.keys() - entry.domains.keys() if entry.protocol else ()
+        if missing:  # The feature is new, and what it keeps may be older.
+            self.domains |= read_domains(self._storage, self.version, missing)
+        for name, said in entry.domains.items():
+            self.domains.pop(name, None)
+            if said is not None:
+                self.domains[name] = said
 
     def entries_back(self, newest: int, *, limit: int) -> Iterator[tuple[int, Entry]]:
         """Entries from `newest` downwards, as far back as the log is kept."""
@@ -126,6 +154,9 @@ class LogTail:
         self.restores = {}
         own = self._storage.get(entry_key(self.version))
         self._digest = None if own is None else _digest(own)
+        told = None if own is None else parse_entry(own, where=f"{self._storage.uri}/{entry_key(self.version)}")
+        self.in_commit_ms = None if told is None else told.in_commit_ms
+        self.domains = read_domains(self._storage, self.version, wanted_domains(self.protocol))
         self._loaded = table
         watched = list(self._txns)
         self._txns = {}

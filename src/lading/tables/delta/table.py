@@ -17,7 +17,10 @@ from lading.model.s3_access import S3Access
 from lading.storage.store import ObjectStore
 from lading.tables.base import DoneTag, Removals, Snapshot, WriterSpec
 from lading.tables.bills import StoredBills
-from lading.tables.delta.actions import entry_key, render_entry
+from lading.tables.delta.actions import entry_key
+from lading.tables.delta.columns import columns_of
+from lading.tables.delta.domains import clustering_columns
+from lading.tables.delta.entry import render_entry
 from lading.tables.delta.features import check_appendable
 from lading.tables.delta.heads import check_accepted, check_not_restored, end_of, head_of
 from lading.tables.delta.kept import kept_files
@@ -48,7 +51,6 @@ class DeltaLakeTable:
         self._copies = LogFolderCopies(storage)
         self._bills = StoredBills(storage, self._copies)
         self._tail = LogTail(storage, options)
-        check_appendable(self._tail.protocol, self._tail.metadata, where=storage.uri)
         check_put_if_absent(storage, options)
 
     @property
@@ -85,7 +87,7 @@ class DeltaLakeTable:
             self._check_not_behind(expected, bill)
             check_appendable(self._tail.protocol, self._tail.metadata, where=self.storage.uri)
             check_fit(self._tail.metadata, staged)
-            content = render_entry(bill, staged, self._tail.metadata.partition_columns)
+            content = render_entry(bill, staged, self._tail.ground())
             try:
                 # Dies before the put: the log is as it was. Dies after it: files and head are in the table, both.
                 won = self.storage.put_if_absent(entry_key(self._tail.version + 1), content)
@@ -118,17 +120,24 @@ class DeltaLakeTable:
         return pa.schema(deltalake.Schema.from_json(self._tail.metadata.schema_string).to_arrow())
 
     def writer_spec(self) -> WriterSpec:
-        metadata = self._tail.metadata
+        """Raises TableError when the table asks for more of an appender than Lading does."""
+        metadata, schema = self._tail.metadata, self.schema()
+        check_appendable(self._tail.protocol, metadata, where=self.storage.uri)
+        written = {column.name for column in columns_of(metadata) if column.is_written}
         return WriterSpec(
             format="delta",
             location=self.location,
-            schema=self.schema(),
+            schema=pa.schema([field.with_metadata(None) for field in schema if field.name in written]),
             partition_by=tuple((column, "identity") for column in metadata.partition_columns),
-            partition_fields=column_fields(metadata.partition_columns, self.schema()),
+            partition_fields=column_fields(metadata.partition_columns, schema),
             options=self._options,
-            extra=writer_extra(metadata),
+            extra=writer_extra(metadata, self._clustered_by()),
             defaults=column_defaults(metadata),
         )
+
+    def _clustered_by(self) -> list[str]:
+        """Columns that must have statistics, as files call them. One inside another gets none: it is not written."""
+        return [path[0] for path in clustering_columns(self._tail.domains) if len(path) == 1]
 
     def scan(self) -> pa.Table:
         return scan_rows(self.storage, self._options)
