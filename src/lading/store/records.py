@@ -43,6 +43,8 @@ class TableEntry:
     """Name of the catalog; empty for tables that need none."""
     spec: TableSpec | None = None
     """What CREATE TABLE said; None for a table that was there before."""
+    is_adopted: bool = False
+    """It was there before, and others look after it: DROP TABLE forgets it and deletes nothing."""
     created_at: datetime
 
 

@@ -164,7 +164,8 @@ def _catalog(session: Session, statement: Statement) -> Result:
         case DropTable():
             database = _database(session, statement.name)
             _refuse_used(session, f"{database}.{statement.name.name}")
-            session.lading.catalog.drop_table(statement.name, database, if_exists=statement.if_exists)
+            catalog = session.lading.catalog
+            catalog.drop_table(statement.name, database, if_exists=statement.if_exists, purge=statement.is_purged)
         case CreateDatabase():
             session.lading.catalog.create_database(statement.name, if_not_exists=statement.if_not_exists)
         case DropDatabase():

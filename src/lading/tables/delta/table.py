@@ -26,7 +26,7 @@ from lading.tables.delta.heads import check_accepted, check_not_restored, end_of
 from lading.tables.delta.kept import kept_files
 from lading.tables.delta.library import load_table
 from lading.tables.delta.log import LogTail
-from lading.tables.delta.maintenance import look_after_log
+from lading.tables.delta.maintenance import LogRules, look_after_log
 from lading.tables.delta.removed import find_removals
 from lading.tables.delta.resume import LogFolderCopies
 from lading.tables.delta.scan import list_files, scan_rows, snapshot_of
@@ -45,13 +45,16 @@ MAX_REBASES = 100
 class DeltaLakeTable:
     """A handle on a Delta table. Not shared between threads."""
 
-    def __init__(self, storage: ObjectStore, options: S3Access) -> None:
+    def __init__(self, storage: ObjectStore, options: S3Access, *, is_adopted: bool = False) -> None:
+        """An adopted table is not written to before a job is made for it, and others look after its log."""
         self.storage = storage
         self._options = options
+        self._is_adopted = is_adopted
         self._copies = LogFolderCopies(storage)
         self._bills = StoredBills(storage, self._copies)
         self._tail = LogTail(storage, options)
-        check_put_if_absent(storage, options)
+        if not is_adopted:
+            check_put_if_absent(storage, options)
 
     @property
     def location(self) -> str:
@@ -123,6 +126,7 @@ class DeltaLakeTable:
         """Raises TableError when the table asks for more of an appender than Lading does."""
         metadata, schema = self._tail.metadata, self.schema()
         check_appendable(self._tail.protocol, metadata, where=self.storage.uri)
+        check_put_if_absent(self.storage, self._options)
         written = {column.name for column in columns_of(metadata) if column.is_written}
         return WriterSpec(
             format="delta",
@@ -183,9 +187,10 @@ class DeltaLakeTable:
 
     def look_after(self, job_id: JobId, policy: CarePolicy, now: datetime) -> CareReport:
         astray = self._astray()
-        log = look_after_log(self.storage, self._options, policy, now, keeps_all=bool(astray))
+        rules = LogRules(keeps_all=bool(astray), is_adopted=self._is_adopted)
+        log = look_after_log(self.storage, self._options, policy, now, rules)
         if astray:
-            return CareReport(checkpoint_made=True, remark=told_astray(astray))
+            return CareReport(checkpoint_made=log.checkpoint_made, remark=told_astray(astray))
         head = self.read_head(job_id)
         gone = 0
         if head is not None:
@@ -193,7 +198,7 @@ class DeltaLakeTable:
                 older = min(oldest, now - policy.keep_age)
                 gone = self._bills.prune(job_id, head=head, keep_commits=policy.keep_commits, older_than=older)
             self._copies.prune(job_id, head)
-        return CareReport(bills_deleted=gone, checkpoint_made=True, remark=log.remark)
+        return CareReport(bills_deleted=gone, checkpoint_made=log.checkpoint_made, remark=log.remark)
 
     def _astray(self) -> list[JobId]:
         """Jobs whose rows a RESTORE took away, and nobody has accepted that yet: the log is the only trace of it."""
