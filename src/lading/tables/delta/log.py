@@ -61,11 +61,16 @@ class LogTail:
     """Of the entry of `version`; None when log cleanup took it before it was read."""
 
     def refresh(self) -> None:
-        """Take in everything that was committed since the last look."""
-        self._follow()
-        if not self._stands():
-            self._load()
+        """Take in everything that was committed since the last look.
+
+        The entry it stands on is looked at first: entries that were put since may stand on another one.
+        """
+        if self._is_same():
             self._follow()
+            if self.checkpoint_version() <= self.version:
+                return
+        self._load()
+        self._follow()
 
     def txn(self, app_id: str) -> Applied | None:
         """The newest transaction of an application id at `version`."""
@@ -90,7 +95,7 @@ class LogTail:
         if entry.restore:
             self.restores[version] = entry.restore
         self.version = version
-        self._digest = _digest(content)
+        self._digest = digest(content)
         self._take_in(entry)
 
     def ground(self) -> Ground:
@@ -143,9 +148,14 @@ class LogTail:
         while (content := self._storage.get(entry_key(self.version + 1))) is not None:
             self.advance(content)
 
-    def _stands(self) -> bool:
+    def reload(self) -> None:
+        """Take nothing for granted: an older entry may be another one by now."""
+        self._load()
+        self._follow()
+
+    def _is_same(self) -> bool:
         own = self._storage.get(entry_key(self.version))
-        return (None if own is None else _digest(own)) == self._digest and self.checkpoint_version() <= self.version
+        return (None if own is None else digest(own)) == self._digest
 
     def _load(self) -> None:
         table = load_table(self._storage, self._options)
@@ -153,7 +163,7 @@ class LogTail:
         self.metadata, self.protocol = metadata_of(table), protocol_of(table)
         self.restores = {}
         own = self._storage.get(entry_key(self.version))
-        self._digest = None if own is None else _digest(own)
+        self._digest = None if own is None else digest(own)
         told = None if own is None else parse_entry(own, where=f"{self._storage.uri}/{entry_key(self.version)}")
         self.in_commit_ms = None if told is None else told.in_commit_ms
         self.domains = read_domains(self._storage, self.version, wanted_domains(self.protocol))
@@ -185,5 +195,6 @@ class LogTail:
         self._loaded = None
 
 
-def _digest(content: bytes) -> bytes:
+def digest(content: bytes) -> bytes:
+    """Tells one content from another."""
     return hashlib.sha256(content).digest()

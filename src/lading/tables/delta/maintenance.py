@@ -21,8 +21,6 @@ from lading.tables.maintenance import CarePolicy
 CLEANS = "delta.enableExpiredLogCleanup"
 RETENTION = "delta.logRetentionDuration"
 CHECKPOINTS = "delta.checkpointInterval"
-_NOT_CHECKPOINTED = frozenset({"v2Checkpoint", "rowTracking", "domainMetadata"})
-"""What delta-rs does not write into a checkpoint would be lost with the entries below it."""
 _NOT_CLEANED = frozenset({"v2Checkpoint", "checkpointProtection"})
 _DEFAULT_RETENTION = "interval 30 days"
 _ENTRY = re.compile(LOG + r"/(\d{20})\.(json|crc|checkpoint(?:\.\d{10}\.\d{10})?\.parquet)")
@@ -50,7 +48,7 @@ class LogRules:
 
 
 def look_after_log(
-    storage: ObjectStore, options: S3Access, policy: CarePolicy, now: datetime, rules: LogRules = LogRules()
+    storage: ObjectStore, options: S3Access, policy: CarePolicy, now: datetime, rules: LogRules
 ) -> LogRound:
     """Make a checkpoint, then remove log entries that the table itself says are expired.
 
@@ -59,7 +57,7 @@ def look_after_log(
     """
     table = load_table(storage, options)
     settings, features = metadata_of(table).configuration, protocol_of(table).features
-    makes = (not rules.is_adopted or CHECKPOINTS in settings) and not features & _NOT_CHECKPOINTED
+    makes = not rules.is_adopted or CHECKPOINTS in settings
     if makes:
         with translated(storage):
             # Dies after the checkpoint: it is complete, or nobody is pointed to it. Entries below it are still there.

@@ -8,7 +8,7 @@ from datetime import datetime
 import deltalake
 import pyarrow as pa
 
-from lading.errors import LadingError, RolledBackError, StorageError
+from lading.errors import LadingError, RolledBackError, StorageError, TableError
 from lading.ids import JobId, Token
 from lading.model.batch import StagedFile
 from lading.model.bill import Bill, Head
@@ -27,6 +27,7 @@ from lading.tables.delta.kept import kept_files
 from lading.tables.delta.library import load_table
 from lading.tables.delta.log import LogTail
 from lading.tables.delta.maintenance import LogRules, look_after_log
+from lading.tables.delta.overwritten import Watch, again_app, find_lost, render_again
 from lading.tables.delta.removed import find_removals
 from lading.tables.delta.resume import LogFolderCopies
 from lading.tables.delta.scan import list_files, scan_rows, snapshot_of
@@ -53,6 +54,7 @@ class DeltaLakeTable:
         self._copies = LogFolderCopies(storage)
         self._bills = StoredBills(storage, self._copies)
         self._tail = LogTail(storage, options)
+        self._watch = Watch(storage)
         if not is_adopted:
             check_put_if_absent(storage, options)
 
@@ -108,6 +110,50 @@ class DeltaLakeTable:
 
     def version(self) -> int:
         return self._tail.version
+
+    def mend(self, job_id: JobId, seen: Head) -> str:
+        if not self._watch.is_new and not self._watch.is_broken():
+            return ""
+        if self._watch.is_new:
+            self._tail.refresh()
+        else:
+            self._tail.reload()
+        self._watch.is_new = False
+        lost = find_lost(self._tail, self.storage, self._bills, job_id, seen)
+        told = []
+        for bill in lost:
+            try:
+                is_back = self._put_back(bill)
+            except TableError:
+                is_back = False  # Its files are gone, or do not fit any more: the head tells the rest.
+            if not is_back:
+                break
+            told.append(f"seq {bill.seq} ({bill.tally.written} rows)")
+        if not told:
+            return ""
+        return f"Another writer had replaced the log entry of {', '.join(told)}: committed again"
+
+    def is_watched(self) -> bool:
+        return self._watch.is_open()
+
+    def _put_back(self, bill: Bill) -> bool:
+        """Commit a lost bill again. False: it can never be part of the table any more."""
+        if head_of(self._tail, bill.job_id) == bill.replaces:
+            return isinstance(self.commit(bill.replaces, bill.files, bill), Landed)
+        check_present(self.storage, bill.files)
+        for _ in range(MAX_REBASES if bill.files else 0):
+            self._tail.refresh()
+            if self._tail.txn(again_app(bill.job_id, bill.token)) is not None:
+                break
+            check_appendable(self._tail.protocol, self._tail.metadata, where=self.storage.uri)
+            check_fit(self._tail.metadata, bill.files)
+            content = render_again(bill, self._tail.ground())
+            # Dies before the put: the next start looks again. Dies after it: the entry says that it was done.
+            if self.storage.put_if_absent(entry_key(self._tail.version + 1), content):
+                self._tail.advance(content)
+                self._watch.put(self._tail.version, content)
+                break
+        return True
 
     def discard(self, staged: Sequence[StagedFile]) -> None:
         self.storage.delete([file.path for file in staged])
@@ -244,6 +290,7 @@ class DeltaLakeTable:
         try:
             if self._tail.checkpoint_version() <= self._tail.version:
                 self._tail.advance(content)
+                self._watch.put(self._tail.version, content)
                 return Landed(version=self._tail.version)
             self._tail.refresh()
             head = head_of(self._tail, bill.job_id)
