@@ -20,9 +20,9 @@ from lading.tables.bills import StoredBills
 from lading.tables.delta.actions import entry_key
 from lading.tables.delta.columns import columns_of
 from lading.tables.delta.domains import clustering_columns
-from lading.tables.delta.entry import render_entry
+from lading.tables.delta.entry import TXN_RETENTION, render_entry
 from lading.tables.delta.features import check_appendable
-from lading.tables.delta.heads import check_accepted, check_not_restored, end_of, head_of
+from lading.tables.delta.heads import check_accepted, check_not_expired, check_not_restored, end_of, head_of
 from lading.tables.delta.kept import kept_files
 from lading.tables.delta.library import load_table
 from lading.tables.delta.log import LogTail
@@ -70,6 +70,8 @@ class DeltaLakeTable:
         head = self.read_head_unchecked(job_id)
         if head is not None:
             check_not_restored(self._tail, job_id, head)
+        elif TXN_RETENTION in self._tail.metadata.configuration:
+            check_not_expired(self._bills.heads(job_id), job_id, self._tail.metadata.configuration[TXN_RETENTION])
         return head
 
     def read_head_unchecked(self, job_id: JobId) -> Head | None:
