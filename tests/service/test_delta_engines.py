@@ -123,7 +123,12 @@ def test_restore_stops_the_job_and_both_ways_lead_on(lake: Lake, way: str, ids: 
 def test_restore_during_a_batch_stops_the_job(lake: Lake) -> None:
     begun(lake)
     lake.put(5)
-    arm(DURING, lambda _: lake.spark("RESTORE TABLE {} TO VERSION AS OF 2") and None)
+    done: list[object] = []
+
+    def restore(_: str) -> None:
+        done.append(done or lake.spark("RESTORE TABLE {} TO VERSION AS OF 2"))
+
+    arm(DURING, restore)
     try:
         assert lake.lading.run()["j"].state.value == "PAUSED"
     finally:

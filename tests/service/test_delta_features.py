@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,7 +35,7 @@ def loaded_beside_spark(lake: Lake, columns: str = "id, city") -> None:
     assert lake.spark("SELECT count(*) n FROM {} WHERE id = 4 AND city = 'essen'") == [{"n": 1}]
 
 
-def adds(lake: Lake) -> list[dict[str, object]]:
+def adds(lake: Lake) -> list[dict[str, Any]]:
     """The files that Lading's entries add."""
     found = []
     for path in sorted((Path(lake.place) / "_delta_log").glob("*.json")):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import deltalake
@@ -36,7 +36,12 @@ class BlindWriter:
         path, rows = f"part-{secrets.token_hex(8)}.parquet", pa.table({"id": [number], "city": ["blind"]})
         with filesystem.open_output_stream(f"{root}/{path}") as sink:
             pq.write_table(rows, sink)
-        add = {"path": path, "partitionValues": {}, "size": self._storage.sizes([path])[0], "dataChange": True}
+        add: dict[str, object] = {
+            "path": path,
+            "partitionValues": {},
+            "size": self._storage.sizes([path])[0],
+            "dataChange": True,
+        }
         add |= {"modificationTime": int(time.time() * 1000), "stats": '{"numRecords":1}'}
         actions = [{"commitInfo": {"timestamp": int(time.time() * 1000), "operation": "WRITE"}}, {"add": add}]
         self._storage.put(entry_key(self.version), "\n".join(map(json.dumps, actions)).encode())
@@ -80,23 +85,35 @@ class Scene:
         self.lading = LocalLading(self.path / "home", user="tester")
 
 
-Make = Callable[[], Scene]
-
-
-@pytest.fixture(params=["local", "s3"])
+@pytest.fixture(params=["local", pytest.param("s3", marks=pytest.mark.slow)])
 def scene(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Scene]:
-    if request.param == "local":
-        made = Scene(tmp_path, str(tmp_path / "lake"), S3Access(), "")
-    else:
-        s3: S3Server = request.getfixturevalue("s3")
-        options = s3.options
-        reach = (
-            f"TBLPROPERTIES ('s3.endpoint'='{s3.endpoint}', 's3.region'='us-east-1', 'use_path_style'='true', "
-            f"'s3.access_key'='{options.access_key}', 's3.secret_key'='{options.secret_key}')"
-        )
-        made = Scene(tmp_path, f"s3://{s3.make_bucket()}/t", options, reach)
+    made = _in_a_bucket(tmp_path, request.getfixturevalue("s3")) if request.param == "s3" else _on_disk(tmp_path)
     yield made
     made.lading.close()
+
+
+def _on_disk(path: Path) -> Scene:
+    return Scene(path, str(path / "lake"), S3Access(), "")
+
+
+def _in_a_bucket(path: Path, s3: S3Server) -> Scene:
+    options = s3.options
+    reach = (
+        f"TBLPROPERTIES ('s3.endpoint'='{s3.endpoint}', 's3.region'='us-east-1', 'use_path_style'='true', "
+        f"'s3.access_key'='{options.access_key}', 's3.secret_key'='{options.secret_key}')"
+    )
+    return Scene(path, f"s3://{s3.make_bucket()}/t", options, reach)
+
+
+def test_in_a_bucket_a_commit_that_is_replaced_comes_back_once(tmp_path: Path, s3: S3Server) -> None:
+    scene = _in_a_bucket(tmp_path, s3)
+    blind = BlindWriter(scene.storage)
+    scene.load(1, 2)
+    blind.put(100)
+    scene.load(3)
+    assert scene.ids() == [0, 1, 2, 3, 100]
+    assert len(scene.audit()) == 1
+    scene.lading.close()
 
 
 def test_the_newest_commit_is_replaced_and_comes_back_once(scene: Scene) -> None:
