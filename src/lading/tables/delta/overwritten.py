@@ -30,7 +30,7 @@ from lading.tables.delta.log import LogTail, digest
 
 WATCHED_S = 60.0
 """For so long after a commit it is looked at again. Spark puts its entry seconds after it has looked."""
-MOST_WATCHED = 50
+MOST_WATCHED = 20
 _LOOK_BACK = 100
 _SAME_TIME = timedelta(minutes=10)
 
@@ -100,41 +100,52 @@ class Watch:
         return found
 
 
-def again_app(job_id: JobId, token: Token) -> str:
+def again_app(job_id: JobId, token: Token | str) -> str:
     """The application id that says that a lost commit was put back."""
     return f"lading/{job_id}/again/{token}"
 
 
 def find_lost(tail: LogTail, storage: ObjectStore, bills: StoredBills, job_id: JobId, seen: Head) -> list[Bill]:
     """The commits up to `seen` that were replaced in the log, oldest first. Empty also when nobody can tell."""
-    tokens, again, restored, oldest = set[int](), set[str](), False, tail.version + 1
-    for version, entry in tail.entries_back(tail.version, limit=_LOOK_BACK):
-        oldest, restored = version, restored or entry.restore is not None
-        tokens |= {value for app, value in entry.txns.items() if app == token_app(job_id)}
-        again |= entry.txns.keys()
-    lost: list[Bill] = []
-    for bill in _line(bills, job_id, seen):
-        base = bill.table_version
-        if base is None or base < oldest - 1 or base >= tail.version:
-            break
-        if bill.token not in tokens and again_app(job_id, bill.token) not in again:
-            lost.append(bill)
-    if restored or not lost or not _is_same_time(storage, lost[0], tail.version):
-        return []
-    return lost[::-1]
+    line = {bill.token: bill for bill in _line(bills, job_id, seen, tail.version)}
+    oldest = min((_base(bill) for bill in line.values()), default=tail.version)
+    limit, reached = min(tail.version - oldest, _LOOK_BACK), tail.version + 1
+    for version, entry in tail.entries_back(tail.version, limit=limit):
+        if entry.restore is not None:
+            return []
+        for app, value in entry.txns.items():
+            if app == token_app(job_id):
+                line.pop(Token(value), None)
+            elif app.startswith(again_app(job_id, "")):
+                line.pop(Token(int(app.rpartition("/")[2])), None)
+        reached = version
+        if not line:
+            return []
+    # What the log does not go back to, nobody can tell.
+    lost = sorted((bill for bill in line.values() if _base(bill) >= reached - 1), key=lambda bill: bill.seq)
+    return lost if lost and _is_same_time(storage, lost[-1], tail.version) else []
 
 
-def _line(bills: StoredBills, job_id: JobId, seen: Head) -> Iterator[Bill]:
-    """The commits that `seen` goes back to, newest first, for as long as one may still be replaced."""
+def _base(bill: Bill) -> int:
+    return -1 if bill.table_version is None else bill.table_version
+
+
+def _line(bills: StoredBills, job_id: JobId, seen: Head, version: int) -> Iterator[Bill]:
+    """The commits that `seen` goes back to, newest first, as far as each was young when the next one was made.
+
+    One that the log does not reach any more was taken away with the log: the table was put back.
+    """
     at: Head | None = seen
     newest = None
-    while at is not None:
+    for _ in range(MOST_WATCHED):
         try:
-            bill = bills.read(job_id, at)
+            bill = bills.read(job_id, at) if at is not None else None
         except HeadLostError:
             return
+        if bill is None or bill.is_without_history or bill.table_version is None or bill.table_version >= version:
+            return
         newest = newest or bill.billed_at
-        if bill.is_without_history or newest - bill.billed_at > _SAME_TIME:
+        if newest - bill.billed_at > timedelta(seconds=2 * WATCHED_S):
             return
         yield bill
         at = bill.replaces if not bill.accepts_rollback else None

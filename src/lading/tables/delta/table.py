@@ -136,7 +136,8 @@ class DeltaLakeTable:
         return f"Another writer had replaced the log entry of {', '.join(told)}: committed again"
 
     def is_watched(self) -> bool:
-        return self._watch.is_open()
+        # On a disk the moment between a look and a rename is too short to wake idle jobs for it.
+        return self.storage.uri.startswith("s3://") and self._watch.is_open()
 
     def _put_back(self, bill: Bill) -> bool:
         """Commit a lost bill again. False: it can never be part of the table any more."""
