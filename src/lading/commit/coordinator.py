@@ -83,7 +83,7 @@ class Coordinator:
         """What the last batch was to read, for those who show it. Nothing is decided by it."""
         self._world = world
         self.teller = Teller(job.listening, world.listeners)
-        self.mended: list[str] = []
+        self.repaired: list[str] = []
         """Commits that another writer took away and that were put back, in words, for those who write it down."""
         self._tried: Head | None = None
         """The bill that a batch of a job that joins was last begun from."""
@@ -300,7 +300,7 @@ class Coordinator:
 
     def _read_base(self) -> Bill:
         known = self._known()
-        self._mend(known.head)
+        self._repair(known.head)
         head = self._read_head_since(known.head)
         if head == known.head:
             return known
@@ -313,10 +313,10 @@ class Coordinator:
         self.bill = newest
         return newest
 
-    def _mend(self, seen: Head) -> None:
+    def _repair(self, seen: Head) -> None:
         """Dies in here: a commit is back, or the next start puts it back."""
-        if said := self._world.table.mend(self.job.job_id, seen):
-            self.mended.append(said)
+        if said := self._world.table.repair(self.job.job_id, seen):
+            self.repaired.append(said)
 
     def _read_unchanged(self, seen: Head | None) -> Bill:
         base = self._read_base()
@@ -327,7 +327,7 @@ class Coordinator:
     def _read_start_head(self, last_seen: Head | None) -> Head | None:
         """The head to start from. That bills prove a higher one may also mean that the answer was an old one."""
         if last_seen is not None:
-            self._mend(last_seen)
+            self._repair(last_seen)
         for left in range(MAX_STALE_READS, -1, -1):
             head = self._read_head_since(last_seen)
             try:

@@ -66,7 +66,7 @@ class MemoryTable:
     def version(self) -> int | None:
         return len(self.versions) - 1
 
-    def mend(self, job_id: JobId, seen: Head) -> str:
+    def repair(self, job_id: JobId, seen: Head) -> str:
         return ""
 
     def is_watched(self) -> bool:

@@ -172,7 +172,7 @@ class JobRunner:
             try:
                 self._known = self.record()
                 run_steps(self._loop.turn())
-                self._write_mended()
+                self._write_repaired()
             except StoreError as error:
                 self._note_unrecorded(error)
                 raise
@@ -180,11 +180,11 @@ class JobRunner:
             going_on = self._loop.next
             return not going_on.is_drained if isinstance(going_on, Rest) else going_on is not None
 
-    def _write_mended(self) -> None:
+    def _write_repaired(self) -> None:
         """Write down that commits were put back. Dies before: the log of the table still tells of it."""
         opened = self.opened
-        while opened is not None and opened.coordinator.mended:
-            said = opened.coordinator.mended.pop()
+        while opened is not None and opened.coordinator.repaired:
+            said = opened.coordinator.repaired.pop()
             self._log.warning("%s", said, extra={"job": self._job_id})
             facts = {"why": said, "todo": "Let other writers use a safe log store; see docs/engines.md."}
             for _ in range(MAX_SAVES):

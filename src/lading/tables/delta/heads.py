@@ -49,7 +49,7 @@ def check_not_expired(bills: Sequence[Head], job_id: JobId, retention: str) -> N
     if newest is None or newest.seq == 0:
         return
     msg = (
-        f"The table has forgotten where job {job_id} stands: delta.setTransactionRetentionDuration is {retention!r}, "
+        f"The table has forgotten the head of job {job_id}: delta.setTransactionRetentionDuration is {retention!r}, "
         "and was set after its last commit"
     )
     raise RolledBackError(msg, left="Nothing was read or written.", todo=ADVICE, job_id=job_id, seq=newest.seq)

@@ -113,7 +113,7 @@ class DeltaLakeTable:
     def version(self) -> int:
         return self._tail.version
 
-    def mend(self, job_id: JobId, seen: Head) -> str:
+    def repair(self, job_id: JobId, seen: Head) -> str:
         if not self._watch.is_new and not self._watch.is_broken():
             return ""
         if self._watch.is_new:

@@ -112,7 +112,7 @@ class IcebergTable:
     def version(self) -> int | None:
         return self._version
 
-    def mend(self, job_id: JobId, seen: Head) -> str:
+    def repair(self, job_id: JobId, seen: Head) -> str:
         return ""
 
     def is_watched(self) -> bool:

@@ -83,7 +83,7 @@ class PaimonTable:
     def version(self) -> int:
         return self._line.version
 
-    def mend(self, job_id: JobId, seen: Head) -> str:
+    def repair(self, job_id: JobId, seen: Head) -> str:
         return ""
 
     def is_watched(self) -> bool:
