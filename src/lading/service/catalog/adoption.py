@@ -7,14 +7,20 @@ database.table=location` gives it back when the store is lost.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
+from lading.deferred import deferred
 from lading.errors import ConfigError, ConflictError, TableError, TableNotFoundError
 from lading.sql.statements.tables import CreateTable
 from lading.storage.store import ObjectStore
-from lading.tables.base import LakeTable
-from lading.tables.kind import TableKind
 from lading.tables.manifest import local_path
-from lading.tables.registry import all_kinds
+
+if TYPE_CHECKING:
+    from lading.tables.base import LakeTable
+    from lading.tables.kind import TableKind
+    from lading.tables.registry import all_kinds
+else:
+    all_kinds = deferred("lading.tables.registry", "all_kinds")
 
 _LEFT = "Nothing was changed."
 
