@@ -77,7 +77,7 @@ def test_column_mapping(lake: Lake, mode: str) -> None:
     lake.make("id BIGINT, city STRING, p STRING", "PARTITIONED BY (p)", **{"delta.columnMapping.mode": mode})
     lake.spark("INSERT INTO {} VALUES (0, 'a', 'x')")
     lake.adopt()
-    lake.create_job("id, p")
+    lake.create_job("id, p", "id, city")
     lake.load(1, 2)
     lake.spark("ALTER TABLE {} RENAME COLUMN city TO town")
     lake.load(3)
