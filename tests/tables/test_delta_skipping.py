@@ -44,7 +44,7 @@ VALUES: dict[str, tuple[str, list[Any]]] = {
     "float": ("float", FLOATS),
     "decimal": (
         "decimal(38,10)",
-        [BIG, -BIG, Decimal("0E-10"), Decimal("0.0000000001"), Decimal("-1.5000000000"), None],
+        [BIG, BIG.copy_negate(), Decimal("0E-10"), Decimal("0.0000000001"), Decimal("-1.5000000000"), None],
     ),
     "small": ("decimal(5,2)", [Decimal("999.99"), Decimal("-999.99"), Decimal("0.10"), None]),
     "day": ("date", [*DAYS, None]),
@@ -75,13 +75,6 @@ def literal(value: Any, kind: str) -> str:
     return f"CAST('{value}' AS {kind})"
 
 
-def array(values: list[Any], kind: pa.DataType) -> pa.Array:
-    """Arrow takes the digits of decimals from the first of them, unless they are texts."""
-    if pa.types.is_decimal(kind):
-        return pa.array([None if value is None else format(value, "f") for value in values]).cast(kind)
-    return pa.array(values, kind)
-
-
 def make(folder: Path) -> int:
     """Each value in a file of its own, and then all of them in one. How many files."""
     rig = delta_local(folder, None)
@@ -90,7 +83,7 @@ def make(folder: Path) -> int:
     most = max(len(values) for _, values in VALUES.values())
     every = {name: [values[at % len(values)] for at in range(most)] for name, (_, values) in VALUES.items()}
     schema = pa.schema([field.with_nullable(True) for field in table.schema()])  # type: ignore[attr-defined]
-    rows = pa.table({name: array(every[name], schema.field(name).type) for name in NAMES}, schema=schema)
+    rows = pa.table({name: pa.array(every[name], schema.field(name).type) for name in NAMES}, schema=schema)
     bill = opening(job)
     put_and_commit(table, bill)
     files = [file for at in range(most) for file in rig.stage(table, rows.slice(at, 1), f"a{at}")]
