@@ -138,6 +138,11 @@ def _table_2(body: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in body.items() if name != "options_ref"} if isinstance(body, dict) else body
 
 
+def _table_3(body: dict[str, Any]) -> dict[str, Any]:
+    """Form 3 tells tables that were adopted from those that Lading made."""
+    return {**body, "is_adopted": False} if isinstance(body, dict) else body
+
+
 UPGRADES: dict[str, tuple[Upgrade, ...]] = {
     "JobRecord": (_job_2, _job_3, _job_3, _job_5, _job_6),
     "BegunEdit": (_edit_2, _edit_2, _edit_4, _edit_5),
@@ -145,7 +150,7 @@ UPGRADES: dict[str, tuple[Upgrade, ...]] = {
     "BillEntry": (_bill_2,),
     "UserEntry": (_user_2,),
     "AccessTokenEntry": (_token_2,),
-    "TableEntry": (_table_2,),
+    "TableEntry": (_table_2, _table_3),
 }
 """By the name of the record: what makes form 2 of form 1, form 3 of form 2, and so on."""
 

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from lading.clock import Clock
 from lading.deferred import deferred
-from lading.errors import ConfigError, ConflictError, TableNotFoundError
+from lading.errors import ConfigError, ConflictError, LadingError, TableNotFoundError
 from lading.model.s3_access import S3Access
 from lading.net.addresses import AddressRules
+from lading.service.catalog.adoption import check_alone, check_columns, check_there, is_adoption
 from lading.service.home import Home
 from lading.service.security.endpoints import Endpoints, endpoints_of, table_subject
 from lading.service.security.vault import Vault, open_secrets, resolve_properties, seal_secrets
@@ -25,6 +26,7 @@ from lading.store.protocols import Catalog, MetadataStore
 from lading.store.records import DatabaseEntry, TableEntry
 from lading.tables.base import LakeTable
 from lading.tables.kind import FoundTable, TablePlace
+from lading.tables.manifest import KEY as CARD
 from lading.tables.manifest import TableCard, is_same_place, leave_card, local_path, settle_place
 
 if TYPE_CHECKING:
@@ -80,6 +82,8 @@ class TableCatalog:
         statement = replace(statement, properties=rest)
         # Dies after this: keys for a table that has no name, which the next CREATE TABLE writes over.
         self.keep_reach(database, name, reach)
+        if self._adopted(statement, database, location):
+            return
         try:
             kind.create(self._place_of(database, name, location), statement.spec)
         except ConflictError as error:
@@ -98,7 +102,30 @@ class TableCatalog:
         leave_card(open_store(location, self.storage_options(database, name, location)), card)
         self.adopt(card, location)
 
-    def adopt(self, card: TableCard, location: str) -> None:
+    def _adopted(self, statement: CreateTable, database: str, location: str) -> bool:
+        """Give a table that is there already its name, when the statement is about one. Changes nothing in it.
+
+        Dies before the last step: keys without a table, as in `create_table`. Refused: not even those are left.
+        """
+        name, kind = statement.name.name, kind_of_statement(statement)
+        if statement.location is None or self._is_own_place(location, database, name):
+            return False
+        try:
+            storage = open_store(location, self.storage_options(database, name, location))
+            if not is_adoption(statement, kind, storage, has_card=storage.get(CARD) is not None):
+                return False
+            check_there(kind, storage)
+            check_alone(location, (entry.location for entry in self._catalog.list_tables()))
+            check_columns(statement, kind, kind.open(self._place_of(database, name, location, is_adopted=True)))
+        except LadingError:
+            self.keep_reach(database, name, {})
+            raise
+        spec = statement.spec if statement.columns else None
+        card = TableCard(database=database, name=name, format=kind.name, spec=spec, created_at=self._clock.now())
+        self.adopt(card, location, is_adopted=True)
+        return True
+
+    def adopt(self, card: TableCard, location: str, *, is_adopted: bool = False) -> None:
         """Give the table at a place its name."""
         entry = TableEntry(
             database=card.database,
@@ -107,6 +134,7 @@ class TableCatalog:
             location=location,
             catalog=card.catalog,
             spec=card.spec,
+            is_adopted=is_adopted,
             created_at=card.created_at,
         )
         self._catalog.create_table(entry)
@@ -127,7 +155,8 @@ class TableCatalog:
     def open_table(self, database: str, name: str) -> LakeTable:
         """The table of a name."""
         entry = self.entry(database, name)
-        return kind_of(entry.format).open(self._place_of(database, name, entry.location))
+        place = self._place_of(database, name, entry.location, is_adopted=entry.is_adopted)
+        return kind_of(entry.format).open(place)
 
     def find_table(
         self, card: TableCard, location: str, reach: Mapping[str, str]
@@ -140,9 +169,9 @@ class TableCatalog:
         name = f"{card.database}.{card.name}"
         return kind_of(card.format).find(self._named_place(name, location, options))
 
-    def _place_of(self, database: str, name: str, location: str) -> TablePlace:
+    def _place_of(self, database: str, name: str, location: str, *, is_adopted: bool = False) -> TablePlace:
         options = self.storage_options(database, name, location)
-        return self._named_place(f"{database}.{name}", location, options)
+        return replace(self._named_place(f"{database}.{name}", location, options), is_adopted=is_adopted)
 
     def _named_place(self, name: str, location: str, options: S3Access = S3Access()) -> TablePlace:
         home, url = self._home.path, self._shared_url
@@ -167,15 +196,18 @@ class TableCatalog:
             raise TableNotFoundError(msg, left="Nothing was changed.", todo="See SHOW TABLES, or create it.")
         return entry
 
-    def drop_table(self, name: QualifiedName, database: str, *, if_exists: bool) -> None:
+    def drop_table(self, name: QualifiedName, database: str, *, if_exists: bool, purge: bool = False) -> None:
         """DROP TABLE: the name first, then the files, when they are at the table's own place in the warehouse.
 
-        A place that the statement named is never deleted: nobody knows what else is there.
+        A place that the statement named is not deleted: nobody knows what else is there. PURGE deletes the files that
+        the table itself knows, before the name: killed in between, the statement may be run again.
         """
         found = self._catalog.find_table(database, name.name)
         if found is None and if_exists:
             return
         entry = self.entry(database, name.name)
+        if purge and not self._is_own_place(entry.location, database, name.name):
+            kind_of(entry.format).purge(self._place_of(database, name.name, entry.location))
         self._store.drop_setting(f"compaction/{database}.{name.name}")
         self._catalog.drop_table(database, name.name)
         kind_of(entry.format).drop(self._named_place(f"{database}.{name.name}", entry.location))

@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 
 from lading.clock import Clock
 from lading.commit.coordinator import Coordinator, CoordinatorPorts
 from lading.commit.steps import Steps, run_steps
-from lading.errors import FencedError, LadingError, StoreError, TableError, TableNotFoundError
+from lading.errors import FencedError, JobChangedError, LadingError, StoreError, TableError, TableNotFoundError
 from lading.ids import JobId, new_token
 from lading.jobs.events import Event, Halt, Rest, Retry, Run
 from lading.jobs.record import JobRecord
@@ -29,6 +30,7 @@ from lading.store.leases import is_lease_lost
 from lading.store.protocols import MetadataStore
 from lading.store.records import AuditEntry, StoredJob
 
+MAX_SAVES = 5
 REMARK_EVERY_S = 60.0
 """How often an idle job looks at everything there is, to say what it passes over."""
 
@@ -146,6 +148,8 @@ class JobRunner:
             return False
         if self._tools.clock.monotonic_s() >= self._remark_due_s:
             return False
+        if opened.table.is_watched():
+            return False
         if opened.coordinator.teller.is_due(opened.coordinator.bill, self._tools.clock.now()):
             return False
         try:
@@ -168,12 +172,34 @@ class JobRunner:
             try:
                 self._known = self.record()
                 run_steps(self._loop.turn())
+                self._write_repaired()
             except StoreError as error:
                 self._note_unrecorded(error)
                 raise
             self._tools.unrecorded.clear(self._job_id)
             going_on = self._loop.next
             return not going_on.is_drained if isinstance(going_on, Rest) else going_on is not None
+
+    def _write_repaired(self) -> None:
+        """Write down that commits were put back. Dies before: the log of the table still tells of it."""
+        opened = self.opened
+        while opened is not None and opened.coordinator.repaired:
+            said = opened.coordinator.repaired.pop()
+            self._log.warning("%s", said, extra={"job": self._job_id})
+            facts = {"why": said, "todo": "Let other writers use a safe log store; see docs/engines.md."}
+            for _ in range(MAX_SAVES):
+                stored = self._tools.store.load_job_by_id(self._job_id)
+                entry = AuditEntry(
+                    at=self.clock.now(),
+                    user="lading",
+                    action="COMMIT AGAIN",
+                    job_id=self._job_id,
+                    subject=str(stored.record.full_name),
+                    facts=facts,
+                )
+                with suppress(JobChangedError):  # Somebody changed the record meanwhile: read it again.
+                    self.store.save_job(stored.record, stored.version, audit=entry)
+                    break
 
     def apply(self, event: Event, audit: AuditEntry | None = None) -> JobRecord:
         """Change the record by a statement's word, and do what is to be done; the audit in the same step."""

@@ -168,7 +168,8 @@ def _catalog(session: Session, statement: Statement) -> Result:
         case DropTable():
             database = _database(session, statement.name)
             _refuse_used(session, f"{database}.{statement.name.name}")
-            session.lading.catalog.drop_table(statement.name, database, if_exists=statement.if_exists)
+            catalog = session.lading.catalog
+            catalog.drop_table(statement.name, database, if_exists=statement.if_exists, purge=statement.is_purged)
         case DescribeTable():
             schema = session.lading.catalog.open_table(_database(session, statement.name), statement.name.name).schema()
             rows = [(field.name, spark_type(field.type), "Yes" if field.nullable else "No") for field in schema]

@@ -34,6 +34,7 @@ class CreateTable:
 
     name: QualifiedName
     columns: tuple[ColumnDefinition, ...]
+    """None at all: the table that is at the location is adopted with those that it has."""
     format: str
     """In small letters. Which formats there are, the tables know."""
     format_span: Span = field(default=NOWHERE, compare=False, repr=False)
@@ -61,10 +62,12 @@ class CreateTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DropTable:
-    """DROP TABLE [IF EXISTS] …"""
+    """DROP TABLE [IF EXISTS] … [PURGE]"""
 
     name: QualifiedName
     if_exists: bool = False
+    is_purged: bool = False
+    """PURGE: in a catalog of others, and for a table that was adopted, the files go with the name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

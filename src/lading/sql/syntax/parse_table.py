@@ -27,11 +27,14 @@ _NUMBERED = {"BUCKET": "bucket", "TRUNCATE": "truncate"}
 
 
 def parse_create_table(cursor: Cursor) -> CreateTable:
-    """CREATE TABLE [IF NOT EXISTS] [db.]t (columns) USING format [PARTITIONED BY (…)] [LOCATION] [COMMENT] …"""
+    """CREATE TABLE [IF NOT EXISTS] [db.]t (columns) USING format [PARTITIONED BY (…)] [LOCATION] [COMMENT] …
+
+    Without columns the table that is at the LOCATION is adopted.
+    """
     cursor.expect("CREATE", "TABLE")
     if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
     name = _new_table(cursor)
-    columns = _columns(cursor)
+    columns = () if cursor.sees("USING") else _columns(cursor)
     _explain_doris(cursor)
     cursor.expect("USING")
     format_span = cursor.token.span
@@ -39,6 +42,10 @@ def parse_create_table(cursor: Cursor) -> CreateTable:
     options = _Options()
     while _option(cursor, options, columns):
         continue
+    if not columns and options.location is None:
+        msg = f"Table {name.name} has no columns and no LOCATION"
+        todo = "Write its columns, or the LOCATION of a table that is there."
+        raise SqlError(msg, place=name.span, hint="no columns", todo=todo)
     return CreateTable(
         name=name,
         columns=columns,
@@ -162,10 +169,11 @@ def _positive(cursor: Cursor) -> int:
 
 
 def parse_drop_table(cursor: Cursor) -> DropTable:
-    """DROP TABLE [IF EXISTS] [db.]t"""
+    """DROP TABLE [IF EXISTS] [db.]t [PURGE]"""
     cursor.expect("DROP", "TABLE")
     if_exists = cursor.accept("IF", "EXISTS")
-    return DropTable(name=cursor.qualified("table"), if_exists=if_exists)
+    name = cursor.qualified("table")
+    return DropTable(name=name, if_exists=if_exists, is_purged=cursor.accept("PURGE"))
 
 
 def parse_create_database(cursor: Cursor) -> CreateDatabase:

@@ -203,6 +203,8 @@ def _(it: CreateTable) -> str:
     exists = "IF NOT EXISTS " if it.if_not_exists else ""
     columns = ",\n".join(f"    {_column(column)}" for column in it.columns)
     lines = [f"CREATE TABLE {exists}{name_text(it.name)} (", columns, f") USING {it.format}"]
+    if not it.columns:
+        lines = [f"CREATE TABLE {exists}{name_text(it.name)} USING {it.format}"]
     if it.partition_by:
         lines.append(f"PARTITIONED BY ({', '.join(_partition(field) for field in it.partition_by)})")
     if it.location is not None:
@@ -236,7 +238,7 @@ def _partition(field: PartitionField) -> str:
 
 @_text.register
 def _(it: DropTable) -> str:
-    return f"DROP TABLE {'IF EXISTS ' if it.if_exists else ''}{name_text(it.name)}"
+    return f"DROP TABLE {'IF EXISTS ' if it.if_exists else ''}{name_text(it.name)}{' PURGE' if it.is_purged else ''}"
 
 
 @_text.register

@@ -31,7 +31,6 @@ KEEPS_ROWS = frozenset(
         "changeDataFeed",
         "checkConstraints",
         "clustering",
-        "columnMapping",
         "deletionVectors",
         "domainMetadata",
         "generatedColumns",

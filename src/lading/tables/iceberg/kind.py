@@ -13,7 +13,7 @@ from lading.errors import ConfigError, ConflictError
 from lading.model.table import TableSpec
 from lading.storage.store import ObjectStore
 from lading.tables.base import LakeTable, Writer, WriterSpec
-from lading.tables.kind import FoundTable, TableKind, TablePlace
+from lading.tables.kind import FoundTable, TableKind, TablePlace, refuse_purge
 from lading.tables.manifest import is_same_place
 from lading.tables.types import arrow_schema
 
@@ -57,6 +57,9 @@ class IcebergKind:
         from lading.tables.iceberg.catalog import catalog_of, drop_table
 
         drop_table(catalog_of(place), place.name)
+
+    def purge(self, place: TablePlace) -> None:
+        raise refuse_purge(self.title, place)
 
     @contextmanager
     def find(self, place: TablePlace) -> Iterator[FoundTable]:

@@ -117,6 +117,12 @@ class IcebergTable:
     def version(self) -> int | None:
         return self._version
 
+    def repair(self, job_id: JobId, seen: Head) -> str:
+        return ""
+
+    def is_watched(self) -> bool:
+        return False
+
     def discard(self, staged: Sequence[StagedFile]) -> None:
         self._storage.delete([file.path for file in staged])
 

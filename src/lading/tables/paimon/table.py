@@ -89,6 +89,12 @@ class PaimonTable:
     def version(self) -> int:
         return self._line.version
 
+    def repair(self, job_id: JobId, seen: Head) -> str:
+        return ""
+
+    def is_watched(self) -> bool:
+        return False
+
     def discard(self, staged: Sequence[StagedFile]) -> None:
         self.storage.delete([file.path for file in staged])
 
