@@ -143,7 +143,14 @@ def test_restore_during_a_batch_stops_the_job(lake: Lake) -> None:
 
 @pytest.mark.slow
 def test_log_cleanup_with_a_short_retention_leaves_the_head(lake: Lake) -> None:
-    begun(lake, **{"delta.logRetentionDuration": "interval 1 days", "delta.checkpointInterval": "1"})
+    begun(
+        lake,
+        **{
+            "delta.logRetentionDuration": "interval 1 days",
+            "delta.deletedFileRetentionDuration": "interval 1 days",
+            "delta.checkpointInterval": "1",
+        },
+    )
     old = 1_600_000_000
     for path in (Path(lake.place) / "_delta_log").glob("0*"):
         os.utime(path, (old, old))
