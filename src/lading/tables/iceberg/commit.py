@@ -107,8 +107,8 @@ def send(table: Table, prepared: PreparedAppend) -> Outcome | Conflict:
     except CommitFailedException as error:
         return Conflict(why=f"another writer was faster: {error}")
     except (*_REFUSALS, ValueError) as error:
-        if "sequence number" in str(error):
-            # A commit to another branch took the number; `main` is where it was, so the requirement held.
+        if any(number in str(error).lower() for number in ("sequence number", "row id", "row-id")):
+            # A commit to another branch took the numbers; `main` is where it was, so the requirement held.
             return Conflict(why=f"another branch's writer was faster: {error}")
         if isinstance(error, ValueError):
             return _unknown(error)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pyiceberg.catalog import Catalog
+from pyiceberg.catalog import Catalog, MetastoreCatalog
 from pyiceberg.io import FileIO, load_file_io
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
@@ -18,6 +18,7 @@ from pyiceberg.table.metadata import TableMetadata
 from lading.errors import ConfigError, TableError
 from lading.model.s3_access import S3Access
 from lading.storage.store import require_allowed
+from lading.tables.iceberg.lineage import write_metadata
 
 _PLACES = frozenset(
     ("write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path")
@@ -51,6 +52,8 @@ def guard_catalog(catalog: Catalog, options: S3Access) -> Catalog:
     # PyIceberg has no other way: these are what it calls before it uses the properties of a table.
     catalog.load_table = load_checked  # type: ignore[method-assign]
     catalog._load_file_io = load_io  # type: ignore[method-assign]  # noqa: SLF001
+    if isinstance(catalog, MetastoreCatalog):
+        catalog._write_metadata = write_metadata  # type: ignore[method-assign]  # noqa: SLF001
     return catalog
 
 

@@ -14,6 +14,8 @@ from lading.model.s3_access import S3Access
 from lading.tables.iceberg.errors import translated
 
 FORMAT_VERSION = 2
+"""What CREATE TABLE makes."""
+WRITTEN_VERSIONS = (2, 3)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,12 +37,11 @@ class Handle:
         with translated(self.what):
             table = self.catalog.load_table(self.identifier)
         version = table.metadata.format_version
-        if version != FORMAT_VERSION:
-            # Version 1 has no sequence numbers, by which a rollback is told; PyIceberg cannot write version 3 yet.
-            msg = f"The Iceberg {self.what} has format version {version}; Lading writes version {FORMAT_VERSION}"
-            raise TableError(
-                msg, left="Nothing was changed.", todo="Upgrade a table of version 1; load into a copy of a newer one."
-            )
+        if version not in WRITTEN_VERSIONS:
+            # Version 1 has no sequence numbers, by which a rollback is told.
+            msg = f"The Iceberg {self.what} has format version {version}; Lading writes versions 2 and 3"
+            todo = "Upgrade it: ALTER TABLE … SET TBLPROPERTIES ('format-version' = '2') rewrites no file."
+            raise TableError(msg, left="Nothing was changed.", todo=todo)
         return table
 
 

@@ -20,6 +20,7 @@ from pyiceberg.io.pyarrow import (
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
+from pyiceberg.typedef import TableVersion
 
 from lading.errors import RecordError
 from lading.model.batch import StagedFile
@@ -110,9 +111,12 @@ def parse_stats(file: StagedFile) -> FileFacts:
     return FileFacts(schema_id=schema_id, spec_id=spec_id, location=location, values=body)
 
 
-def data_file(file: StagedFile, facts: FileFacts, spec: PartitionSpec, schema: Schema) -> DataFile:
+def data_file(
+    file: StagedFile, facts: FileFacts, spec: PartitionSpec, schema: Schema, version: TableVersion = 2
+) -> DataFile:
     """The file as Iceberg knows it: where it was written, also when the table has another location by now."""
     made = DataFile.from_args(
+        _table_format_version=version,
         content=DataFileContent.DATA,
         file_path=f"{facts.location}/{file.path}",
         file_format=FileFormat.PARQUET,
