@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import deltalake
@@ -118,8 +119,48 @@ def test_history_that_is_not_kept_is_said(tmp_path: Path) -> None:
     for entry in log.glob("*.json"):
         entry.unlink()
     bench.desk.restart()
+    assert bench.told().startswith("cannot be told of 1 rows: their files are gone")
+    bench.desk.lading.close()
+
+
+def test_an_honest_rewrite_whose_history_expired_is_no_loss(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, "iceberg")
+    table = bench.iceberg()
+    table.overwrite(table.scan().to_arrow())
+    table = bench.iceberg()
+    old = [each.snapshot_id for each in table.snapshots() if each.snapshot_id != table.metadata.current_snapshot_id]
+    table.maintenance.expire_snapshots().by_ids(old).commit()
+    assert "others removed 3 rows (" in bench.told()
+    bench.others_append()
+    table = bench.iceberg()
+    old = [each.snapshot_id for each in table.snapshots() if each.snapshot_id != table.metadata.current_snapshot_id]
+    table.maintenance.expire_snapshots().by_ids(old).commit()
+    assert bench.told().startswith("cannot be told of 3 rows: their files are gone")
+    bench.desk.lading.close()
+
+
+def test_a_file_that_the_table_names_and_that_is_not_there_is_lost(bench: Bench) -> None:
+    folder = bench.desk.path / "home" / "warehouse" / "shop" / "orders"
+    ours = next(path for path in bench.desk.lading.catalog.open_table("shop", "orders").files() if "-0-" in path)
+    (folder / ours).unlink()
     (finding,) = bench.desk.lading.verify("j").findings
-    assert finding.startswith("GONE: 1 files with 1 rows")
+    assert finding.startswith(f"LOSS: the table names {ours} with ")
+    assert finding.endswith("rows of the job and it is not there")
+
+
+def test_a_file_of_the_job_that_was_cut_is_found(bench: Bench) -> None:
+    folder = bench.desk.path / "home" / "warehouse" / "shop" / "orders"
+    ours = next(path for path in bench.desk.lading.catalog.open_table("shop", "orders").files() if "-0-" in path)
+    (folder / ours).write_bytes(b"PAR1")
+    (finding,) = bench.desk.lading.verify("j").findings
+    assert finding.startswith(f"CORRUPT: {ours} holds no readable (")
+
+
+def test_deletion_vectors_are_told_of(tmp_path: Path) -> None:
+    """Rows that are hidden and whose file is still there."""
+    bench = Bench(tmp_path, "iceberg")
+    verdict = replace(bench.desk.lading.verify("j"), hidden=2)
+    assert verdict.told == "nothing lost by Lading; delete files of others hide 2 rows of the table"
     bench.desk.lading.close()
 
 

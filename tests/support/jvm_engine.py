@@ -86,4 +86,4 @@ def serve_engine() -> Iterator[JvmEngine]:
             yield engine
         finally:
             process.kill()
-            process.wait()
+            process.communicate()

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from lading.model.batch import StagedFile
 from lading.storage.local import sync_file
+from lading.tables.types import is_nested
 
 PartitionKey = tuple[str | None, ...]
 
@@ -92,8 +93,7 @@ class ParquetWriter:
                 self._fs.delete_file(f"{self._root}/{path}")
 
     def _routed(self, batch: pa.RecordBatch) -> Iterator[tuple[PartitionKey, pa.RecordBatch]]:
-        names = self._layout.file_schema.names
-        body = batch.select(names).cast(self._layout.file_schema)
+        body = _shaped(batch, self._layout.file_schema)
         if not self._layout.partition_names:
             yield (), body
             return
@@ -172,6 +172,15 @@ class ParquetWriter:
             sync_file(full)
             full = full.rpartition("/")[0]
         sync_file(self._root)
+
+
+def _shaped(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The columns of a file. Nested ones that no job fills are NULL; no other one may be missing."""
+    given = set(batch.schema.names)
+    left_out = [field_ for field_ in schema if field_.nullable and is_nested(field_.type) and field_.name not in given]
+    for field_ in left_out:
+        batch = batch.append_column(field_, pa.nulls(batch.num_rows, field_.type))
+    return batch.select(schema.names).cast(schema)
 
 
 def _codes(column: pa.Array) -> pa.Array:

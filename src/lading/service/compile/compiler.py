@@ -36,12 +36,14 @@ from lading.service.security.endpoints import endpoints_of
 from lading.sources.files.properties import is_s3_uri
 from lading.sources.kind import OpenContext, OpenSource, SourceKind
 from lading.sources.registry import kind_of
+from lading.sql.statements.load_specs import translate_mapping
 from lading.storage.store import open_store
 from lading.store.records import TableEntry
 from lading.tables.base import LakeTable, WriterSpec
 from lading.tables.bills import quarantine_folder, state_folder
 from lading.tables.registry import kind_of as table_kind_of
 from lading.tables.registry import open_writer
+from lading.tables.types import fillable
 
 WINDOW_BATCHES = 10
 """Bad rows are counted over so many times the rows of a batch."""
@@ -105,7 +107,14 @@ def _asked(load: LoadSpec, target: Target, kind: SourceKind) -> tuple[tuple[str,
     if load.stream_join is not None:
         return stream_columns(load, load.stream_join), ()
     reads = row_load(load) if load.join is None else joined_source_load(load, load.join)
-    return asked_columns(reads, target.table.schema(), kind.metadata)
+    return asked_columns(reads, _columns(load, target), kind.metadata)
+
+
+def _columns(load: LoadSpec, target: Target) -> pa.Schema:
+    """The columns of the table that can be filled. Raises ConfigError for others that the load fills."""
+    named = [column.name for column in translate_mapping(load).columns or () if column.name]
+    filled = load.mapping.target_columns if load.mapping.is_select else named
+    return fillable(target.table.schema(), filled)
 
 
 def open_context(record: JobRecord, load: LoadSpec, clock: Clock, addresses: AddressRules) -> OpenContext:
@@ -154,7 +163,7 @@ def _limits(load: LoadSpec, opened: OpenSource, scale: float) -> Limits:
 def _stage(load: LoadSpec, kind: SourceKind, opened: OpenSource, target: Target, job_id: JobId) -> Stage | None:
     if opened.schema is None:
         return None
-    spec, schema = target.table.writer_spec(), target.table.schema()
+    spec, schema = target.table.writer_spec(), _columns(load, target)
     open_quarantine = _quarantine(target, spec, job_id)
     mapping, rule = _rules(load, opened, opened.schema, target, open_quarantine)
     reads = load if load.join is None else joined_source_load(load, load.join)
@@ -207,7 +216,7 @@ def _rules(
     quarantine: Callable[[str], Quarantine],
 ) -> tuple[RowMapping, StateRule | None]:
     """What is done to a row when it is read, and what afterwards."""
-    spec, schema = target.table.writer_spec(), target.table.schema()
+    spec, schema = target.table.writer_spec(), _columns(load, target)
     lengths = target.entry.spec.properties if target.entry.spec else {}
     if load.stream_join is not None:
         mapping = map_stream_rows(load, load.stream_join, source, opened.knows)

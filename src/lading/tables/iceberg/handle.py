@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
@@ -11,7 +11,9 @@ from pyiceberg.table.metadata import TableMetadata
 from lading.clock import Clock
 from lading.errors import TableError
 from lading.model.s3_access import S3Access
+from lading.tables.iceberg.ancestry import OlderStates
 from lading.tables.iceberg.errors import translated
+from lading.tables.iceberg.heads import Anchor
 
 FORMAT_VERSION = 2
 """What CREATE TABLE makes."""
@@ -26,6 +28,7 @@ class Handle:
     identifier: str
     options: S3Access
     clock: Clock
+    older: OlderStates = field(default_factory=OlderStates)
 
     @property
     def what(self) -> str:
@@ -43,6 +46,11 @@ class Handle:
             todo = "Upgrade it: ALTER TABLE … SET TBLPROPERTIES ('format-version' = '2') rewrites no file."
             raise TableError(msg, left="Nothing was changed.", todo=todo)
         return table
+
+    def is_astray(self, table: Table, anchor: Anchor) -> bool:
+        """Whether the table was rolled back behind a head."""
+        with translated(self.what):
+            return self.older.is_astray(table.metadata, table.io, anchor)
 
 
 def version_of(metadata: TableMetadata) -> int:

@@ -12,11 +12,13 @@ PyIceberg 0.12 knows the fields and reads the format, but writes neither manifes
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from pyiceberg.avro.file import AvroFile, AvroOutputFile
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.io import FileIO, OutputFile
 from pyiceberg.manifest import (
+    DATA_FILE_TYPE,
     MANIFEST_ENTRY_SCHEMAS,
     MANIFEST_LIST_FILE_SCHEMAS,
     DataFile,
@@ -36,14 +38,10 @@ from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.update import AssertTableUUID
 from pyiceberg.typedef import IcebergBaseModel
 
-VERSION = 3
+VERSION: Final = 3
 _FIRST_ROW_OF_MANIFEST = 15
 """Its place in the record of a manifest list, as that of a data file below is in the record of a file."""
-_FIRST_ROW_OF_FILE = next(
-    at
-    for at, field in enumerate(MANIFEST_ENTRY_SCHEMAS[VERSION].find_field("data_file").field_type.fields)  # type: ignore[union-attr]  # it is a struct
-    if field.name == "first_row_id"
-)
+_FIRST_ROW_OF_FILE = [field.name for field in DATA_FILE_TYPE[VERSION].fields].index("first_row_id")
 
 
 class AssertNextNumbers(AssertTableUUID):
@@ -69,7 +67,7 @@ def assert_next_numbers(metadata: TableMetadata) -> AssertNextNumbers:
 
 
 def _numbers(metadata: TableMetadata) -> tuple[int, int]:
-    return metadata.last_sequence_number, next_row_id(metadata)
+    return int(getattr(metadata, "last_sequence_number", 0)), next_row_id(metadata)
 
 
 def next_row_id(metadata: TableMetadata) -> int:

@@ -109,16 +109,17 @@ class LineageAppend(TieredAppend):
         output, parent = self._io.new_output(path), self._parent_snapshot_id
         with LineageListWriter(output, self._snapshot_id, parent, number, self._compression, first) as writer:
             writer.add_manifests(manifests)
-        snapshot = Snapshot(
-            snapshot_id=self._snapshot_id,
-            parent_snapshot_id=parent,
-            manifest_list=path,
-            sequence_number=number,
-            summary=self._summary(self.snapshot_properties),
-            schema_id=metadata.current_schema_id,
-            first_row_id=first,
-            added_rows=writer.next_row_id - first,
-        )
+        body = {
+            "snapshot-id": self._snapshot_id,
+            "parent-snapshot-id": parent,
+            "manifest-list": path,
+            "sequence-number": number,
+            "summary": self._summary(self.snapshot_properties),
+            "schema-id": metadata.current_schema_id,
+            "first-row-id": first,
+            "added-rows": writer.next_row_id - first,
+        }
+        snapshot = Snapshot.model_validate(body)
         move = {"ref-name": MAIN_BRANCH, "type": SnapshotRefType.BRANCH, "snapshot-id": self._snapshot_id}
         at = metadata.refs.get(MAIN_BRANCH)
         unmoved = {"ref": MAIN_BRANCH, "snapshot-id": at.snapshot_id if at is not None else None}

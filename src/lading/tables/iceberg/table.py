@@ -27,7 +27,7 @@ from lading.tables.iceberg.ended import astray_jobs, end_job, ended_jobs
 from lading.tables.iceberg.errors import translated
 from lading.tables.iceberg.guard import check_new_properties
 from lading.tables.iceberg.handle import FORMAT_VERSION, Handle, version_of
-from lading.tables.iceberg.heads import end_of, find_anchor, has_token, is_astray, rolled_back
+from lading.tables.iceberg.heads import end_of, find_anchor, has_token, rolled_back
 from lading.tables.iceberg.kept import kept_files
 from lading.tables.iceberg.maintenance import expire_snapshots, oldest_snapshot
 from lading.tables.iceberg.moved import Place, bring_bills, location_of
@@ -86,11 +86,11 @@ class IcebergTable:
         return self._handle
 
     def read_head(self, job_id: JobId) -> Head | None:
-        metadata = self._load().metadata
-        anchor = find_anchor(metadata, job_id)
+        table = self._load()
+        anchor = find_anchor(table.metadata, job_id)
         if anchor is None:
             return None
-        if is_astray(metadata, anchor):
+        if self._handle.is_astray(table, anchor):
             raise rolled_back(job_id, anchor, self._handle.identifier)
         return anchor.head
 
@@ -195,7 +195,7 @@ class IcebergTable:
 
     def look_after(self, job_id: JobId, policy: CarePolicy, now: datetime) -> CareReport:
         """Expire Lading's own old snapshots, delete the manifests nobody names any more, and prune bills."""
-        if astray := astray_jobs(self._load().metadata):
+        if astray := astray_jobs(self._handle, self._load()):
             return CareReport(remark=told_astray(astray))
         head = self.read_head(job_id)
         round_ = expire_snapshots(self._handle, policy, now)
