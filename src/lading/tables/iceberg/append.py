@@ -15,6 +15,7 @@ from pyiceberg.table.update import AssertTableUUID, SetPropertiesUpdate, TableRe
 from lading.errors import SchemaMismatchError
 from lading.model.batch import StagedFile
 from lading.model.bill import Bill
+from lading.tables.iceberg.features import check_appendable
 from lading.tables.iceberg.heads import Anchor, head_property, render_anchor, summary_for
 from lading.tables.iceberg.lineage import VERSION as LINEAGE_VERSION
 from lading.tables.iceberg.lineage import assert_next_numbers
@@ -76,6 +77,7 @@ def prepare_append(table: Table, location: str, staged: Sequence[StagedFile], bi
     requirement on the snapshot, and a batch that was prepared before it could land after it. With the snapshot, the
     requirement "main is still at the parent" is the compare-and-set for everything.
     """
+    check_appendable(table, where=".".join(table.name()))
     data_files = _data_files(table, staged)
     # Dies from here on until the commit is sent: manifests may be left that no snapshot names.
     transaction, has_lineage = _BaseTransaction(table), table.metadata.format_version == LINEAGE_VERSION

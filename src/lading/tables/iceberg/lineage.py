@@ -87,7 +87,7 @@ def write_metadata(metadata: TableMetadata, io: FileIO, metadata_path: str) -> N
         return
     pack = Compressor.get_compressor(metadata_path).bytes_compressor()
     with io.new_output(metadata_path).create() as stream:
-        stream.write(pack(dump_metadata(metadata).encode()))
+        stream.write(pack(dump_metadata(metadata.model_copy(update={"next_row_id": next_row_id(metadata)})).encode()))
 
 
 class LineageManifestWriter(ManifestWriterV2):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import secrets
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
@@ -166,14 +167,26 @@ def partition_record(spec: PartitionSpec, schema: Schema, texts: Mapping[str, st
     return Record(*values)
 
 
-def partition_folder(spec: PartitionSpec, schema: Schema) -> Callable[[PartitionKey], str]:
-    """Where files of a partition go: `data/<name>=<value>/…`, for people only; Iceberg reads the values elsewhere."""
+def partition_folder(
+    spec: PartitionSpec, schema: Schema, *, base: str = "data", is_spread: bool = False
+) -> Callable[[PartitionKey], str]:
+    """Where a file of a partition goes: `data/<name>=<value>/…`, for people only; Iceberg reads the values elsewhere.
+
+    Spread over many prefixes, as stores of objects want it: `data/0110/1001/0011/10101010/<name>=<value>/…`. Engines
+    make these from the name of the file, of which a part is random; nobody looks for them.
+    """
     names = [field.name for field in spec.fields]
 
     def folder(key: PartitionKey) -> str:
+        place = f"{base}/{_entropy()}" if is_spread else base
         if not key:
-            return "data"
+            return place
         record = partition_record(spec, schema, dict(zip(names, key, strict=True)))
-        return f"data/{short_folders(spec.partition_to_path(record, schema).split('/'))}"
+        return f"{place}/{short_folders(spec.partition_to_path(record, schema).split('/'))}"
 
     return folder
+
+
+def _entropy() -> str:
+    bits = f"{secrets.randbits(20):020b}"
+    return "/".join((bits[:4], bits[4:8], bits[8:12], bits[12:]))

@@ -25,7 +25,9 @@ def find_removals(table: Table, location: str, paths: Collection[str]) -> Remova
             name = relative_path(location, path)
             if name in paths and name not in found:
                 found[name] = _removal(at)
-        is_complete = at.parent_snapshot_id is None or at.parent_snapshot_id in snapshots
+        # PyIceberg's expiry lets the children of what it removes have no parent: only the first commit has none.
+        is_first = at.parent_snapshot_id is None and (at.sequence_number or 0) <= 1
+        is_complete = is_first or at.parent_snapshot_id in snapshots
         at = snapshots.get(at.parent_snapshot_id) if at.parent_snapshot_id is not None else None
     if not is_complete:
         # Lading itself expires only appends. What others took out is in their own snapshots, if those are kept.

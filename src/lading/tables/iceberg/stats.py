@@ -20,6 +20,7 @@ from pyiceberg.io.pyarrow import (
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
+from pyiceberg.table.sorting import UNSORTED_SORT_ORDER_ID
 from pyiceberg.typedef import TableVersion
 
 from lading.errors import RecordError
@@ -122,7 +123,7 @@ def data_file(
         file_format=FileFormat.PARQUET,
         partition=partition_record(spec, schema, file.partition),
         file_size_in_bytes=file.size_bytes,
-        sort_order_id=None,
+        sort_order_id=UNSORTED_SORT_ORDER_ID,  # Rows come in the order of the source, whatever order the table wants.
         equality_ids=None,
         key_metadata=None,
         **facts.values,

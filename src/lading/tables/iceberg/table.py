@@ -26,7 +26,7 @@ from lading.tables.iceberg.commit import commit_append
 from lading.tables.iceberg.ended import astray_jobs, end_job, ended_jobs
 from lading.tables.iceberg.errors import translated
 from lading.tables.iceberg.guard import check_new_properties
-from lading.tables.iceberg.handle import FORMAT_VERSION, Handle, version_of
+from lading.tables.iceberg.handle import FORMAT_VERSION, WRITTEN_VERSIONS, Handle, version_of
 from lading.tables.iceberg.heads import end_of, find_anchor, has_token, rolled_back
 from lading.tables.iceberg.kept import kept_files
 from lading.tables.iceberg.maintenance import expire_snapshots, oldest_snapshot
@@ -125,7 +125,7 @@ class IcebergTable:
         return plain_arrow_schema(self._load().metadata.schema())
 
     def writer_spec(self) -> WriterSpec:
-        return iceberg_writer_spec(self._load().metadata, self._handle.options)
+        return iceberg_writer_spec(self._load(), self._handle.options)
 
     def scan(self) -> pa.Table:
         table = self._load()
@@ -165,6 +165,9 @@ class IcebergTable:
     def _snapshot(self, table: Table, number: int | None, columns: Schema) -> Snapshot:
         with translated(self._handle.what):
             tasks = list(table.scan(snapshot_id=number).plan_files())
+        if any(field.initial_default is not None for field in columns.fields):
+            msg = f"The Iceberg {self._handle.what} has defaults of columns, which Lading does not apply in reading"
+            raise TableError(msg, left="Nothing was changed.", todo="Read it with another engine.")
         if any(task.delete_files for task in tasks):
             msg = f"The Iceberg {self._handle.what} has delete files, which Lading does not apply when it reads"
             todo = "Read it with another engine, or rewrite its data files (rewrite_data_files)."
@@ -248,7 +251,7 @@ def create_iceberg_table(
     if properties.get(GC_ENABLED, "").lower() == "false":
         # Old metadata files may be another table's, too; Iceberg deletes them by this setting alone.
         properties = {**properties, _DELETES_METADATA: spec.properties.get(_DELETES_METADATA, "false")}
-    if properties["format-version"] != str(FORMAT_VERSION):
+    if properties["format-version"] not in map(str, WRITTEN_VERSIONS):
         msg = f"Lading cannot write Iceberg format version {properties['format-version']}"
         raise TableError(msg, left="Nothing was made.", todo=f"Leave it out, or ask for {FORMAT_VERSION}.")
     schema = iceberg_schema(spec)
