@@ -1,7 +1,8 @@
-"""Tables that Iceberg on the JVM made, in what they may ask of a writer: written right, or refused by name at CREATE JOB."""
+"""Tables that Iceberg on the JVM made, and what they ask of writers: written right, or refused at CREATE JOB."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,12 +19,13 @@ from pyiceberg.types import (
     UUIDType,
 )
 
-from lading.errors import LadingError
+from lading.errors import LadingError, TableError
 from lading.model.s3_access import S3Access
 from lading.tables.iceberg.catalog import open_catalog, sqlite_catalog
 from lading.tables.iceberg.features import find_lost
 from tests.support.jvm_engine import JvmEngine
-from tests.tables.engine_rig import COLUMNS, Shared
+from tests.support.other_readers import newest_metadata
+from tests.tables.engine_rig import COLUMNS, InterruptedDesk, Shared
 
 V3 = "TBLPROPERTIES ('format-version' = '3')"
 Share = Callable[..., Shared]
@@ -86,10 +88,7 @@ def test_format_3_keeps_the_id_of_every_row(share: Share) -> None:
 
 def test_a_table_of_lading_in_format_3(share: Share) -> None:
     shared = share(job=False)
-    shared.desk.sql(
-        "DROP TABLE orders; CREATE TABLE orders (id BIGINT, city STRING) USING iceberg "
-        + "PROPERTIES ('format-version' = '3')"
-    )
+    shared.desk.sql(f"DROP TABLE orders; CREATE TABLE orders ({COLUMNS}) USING iceberg {V3}")
     shared.create_job()
     shared.load(1)
     shared.spark("INSERT INTO {t} VALUES (50, 'x')")
@@ -148,8 +147,8 @@ def test_other_settings_of_writers(share: Share) -> None:
     """Metrics, folders, formats and commits as the table says; staged publishing (WAP) binds those who ask for it."""
     shared = share(
         f"({COLUMNS}) TBLPROPERTIES ('write.metadata.metrics.default' = 'none', "
-        "'write.metadata.metrics.column.id' = 'full', 'write.object-storage.enabled' = 'true', 'write.wap.enabled' = 'true', "
-        "'write.format.default' = 'orc', 'commit.manifest-merge.enabled' = 'false', 'commit.retry.num-retries' = '0')",
+        "'write.metadata.metrics.column.id' = 'full', 'write.object-storage.enabled' = 'true', "
+        "'write.wap.enabled' = 'true', 'write.format.default' = 'orc', 'commit.manifest-merge.enabled' = 'false', 'commit.retry.num-retries' = '0')",
         job=False,
     )
     shared.spark("INSERT INTO {t} VALUES (50, 'x')")
@@ -181,15 +180,20 @@ def test_a_folder_for_data_below_the_table(share: Share) -> None:
 
 
 def test_a_default_is_written(share: Share) -> None:
-    shared = share(f"({COLUMNS}, n INT DEFAULT 7, place STRING DEFAULT 'here') {V3}")
+    """Spark reads them and cannot set them: other engines do."""
+    shared = share(f"({COLUMNS}, n INT, place STRING, price DECIMAL(9,2)) {V3}", job=False)
+    path = newest_metadata(shared.home / "warehouse" / "shop" / "orders")
+    made = json.loads(path.read_text())
+    for field, value in zip(made["schemas"][0]["fields"][2:], (7, "here", "1.50"), strict=True):
+        field["initial-default"] = field["write-default"] = value
+    path.write_text(json.dumps(made))
+    shared.create_job()
     shared.load(1)
-    shared.spark("ALTER TABLE {t} ALTER COLUMN n SET DEFAULT 8")
-    shared.restart()
-    shared.load(2)
-    assert shared.spark("SELECT id, n, place FROM {t} ORDER BY id") == [
-        {"id": 1, "n": 7, "place": "here"},
-        {"id": 2, "n": 8, "place": "here"},
-    ]
+    (row,) = shared.spark("SELECT id, n, place, price FROM {t}")
+    assert row == {"id": 1, "n": 7, "place": "here", "price": 1.5}
+    assert shared.spark("SELECT value_counts FROM {t}.files")[0]["value_counts"].keys() >= {"3", "4", "5"}
+    with pytest.raises(TableError, match="has defaults of columns, which Lading does not apply"):
+        shared.table().snapshot()
 
 
 def test_nested_columns_stay_null_and_are_refused_when_filled(share: Share) -> None:
@@ -200,7 +204,8 @@ def test_nested_columns_stay_null_and_are_refused_when_filled(share: Share) -> N
     shared.create_job()
     shared.load(1)
     assert shared.spark("SELECT * FROM {t}") == [{"id": 1, "city": "c1", "more": None, "many": None, "by": None}]
-    assert [row[1] for row in shared.desk.sql("DESCRIBE orders")][2:] == [
+    shown = [row[1] for row in shared.desk.sql("DESCRIBE orders")]
+    assert shown[2:] == [
         "struct<a:int>",
         "array<string>",
         "map<string,int>",
@@ -231,8 +236,6 @@ def test_a_variant_is_refused_by_name(share: Share) -> None:
 )
 def test_types_that_are_refused_by_name(tmp_path: Path, kind: PrimitiveType) -> None:
     """Which Spark cannot make."""
-    from tests.tables.engine_rig import InterruptedDesk
-
     desk = InterruptedDesk(tmp_path)
     desk.sql(f"CREATE TABLE orders ({COLUMNS}) USING iceberg")
     catalog = open_catalog(sqlite_catalog(tmp_path / "home"), S3Access())
@@ -240,7 +243,7 @@ def test_types_that_are_refused_by_name(tmp_path: Path, kind: PrimitiveType) -> 
     columns = (NestedField(1, "id", LongType()), NestedField(2, "at", kind))
     catalog.create_table("shop.orders", Schema(*columns), properties={"format-version": "3"})
     catalog.close()
-    with pytest.raises(LadingError, match="asks for the type .* \\(column at\\), which Lading does not write"):
+    with pytest.raises(LadingError, match=r"asks for the type .* \(column at\), which Lading does not write"):
         desk.create(select="id")
     desk.lading.close()
 
