@@ -148,7 +148,8 @@ def test_other_settings_of_writers(share: Share) -> None:
     shared = share(
         f"({COLUMNS}) TBLPROPERTIES ('write.metadata.metrics.default' = 'none', "
         "'write.metadata.metrics.column.id' = 'full', 'write.object-storage.enabled' = 'true', "
-        "'write.wap.enabled' = 'true', 'write.format.default' = 'orc', 'commit.manifest-merge.enabled' = 'false', 'commit.retry.num-retries' = '0')",
+        "'write.wap.enabled' = 'true', 'write.format.default' = 'orc', "
+        "'commit.manifest-merge.enabled' = 'false', 'commit.retry.num-retries' = '0')",
         job=False,
     )
     shared.spark("INSERT INTO {t} VALUES (50, 'x')")

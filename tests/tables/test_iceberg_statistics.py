@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyiceberg.expressions import EqualTo
+from pyiceberg.expressions import BooleanExpression, EqualTo, Reference
 from pyiceberg.expressions.visitors import _InclusiveMetricsEvaluator
 
 from lading.model.table import Column, PartitionField, TableSpec
@@ -99,6 +99,10 @@ def fill(rig: IcebergRig, partition_by: Sequence[PartitionField] = ()) -> None:
     table.close()
 
 
+def wanted(name: str, value: Any) -> BooleanExpression:
+    return EqualTo(term=Reference(name), value=value)
+
+
 def test_no_file_is_passed_over_that_has_the_value(tmp_path: Path) -> None:
     """As PyIceberg's readers do it, whose rules are those of the JVM."""
     rig = iceberg_local(tmp_path, None)
@@ -111,7 +115,7 @@ def test_no_file_is_passed_over_that_has_the_value(tmp_path: Path) -> None:
             for value in values:
                 if isinstance(value, float) and (isnan(value) or (kind == "float" and isinf(value))):
                     continue  # NaN is asked for by IS NAN. PyIceberg takes an infinite float for one that cannot be.
-                may = _InclusiveMetricsEvaluator(table.schema(), EqualTo(name, value)).eval(task.file)
+                may = _InclusiveMetricsEvaluator(table.schema(), wanted(name, value)).eval(task.file)
                 has = any(found is not None and found == value for found in held[name].to_pylist())
                 assert may or not has, (name, value, task.file.file_path)
                 passed += not may
