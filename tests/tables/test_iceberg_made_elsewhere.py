@@ -21,11 +21,14 @@ from pyiceberg.types import (
 
 from lading.errors import LadingError, TableError
 from lading.model.s3_access import S3Access
+from lading.model.table import Column, TableSpec
 from lading.tables.iceberg.catalog import open_catalog, sqlite_catalog
 from lading.tables.iceberg.features import find_lost
 from tests.support.jvm_engine import JvmEngine
 from tests.support.other_readers import newest_metadata
+from tests.tables.drive import load, new_job, opening, put_and_commit
 from tests.tables.engine_rig import COLUMNS, InterruptedDesk, Shared
+from tests.tables.rig_iceberg import iceberg_local
 
 V3 = "TBLPROPERTIES ('format-version' = '3')"
 Share = Callable[..., Shared]
@@ -213,6 +216,7 @@ def test_nested_columns_stay_null_and_are_refused_when_filled(share: Share) -> N
     ]
 
 
+SPEC = (Column(name="id", type="bigint"), Column(name="city", type="string"))
 REFUSED = {
     "files at another place (write.data.path = file:///elsewhere)": "'write.data.path' = 'file:///elsewhere'",
     "encryption (encryption.key-id)": "'encryption.key-id' = 'k'",
@@ -255,3 +259,20 @@ def test_what_lading_would_leave_out_of_metadata_is_found() -> None:
     assert find_lost(theirs, {"a": 1, "list": [{"b": 2}], "type": "decimal(9,2)"}) == "/new-in-3"
     assert find_lost(theirs, {**theirs, "list": [{"b": 3}]}) == "/list/0/b"
     assert find_lost(theirs, {**theirs, "list": []}) == "/list"
+
+
+def test_metadata_that_lading_does_not_know_stop_every_commit(tmp_path: Path) -> None:
+    """In a catalog without a server: what a newer engine has said would be gone."""
+    rig = iceberg_local(tmp_path, None)
+    table, job = rig.create("t", TableSpec(columns=SPEC, properties={"format-version": "3"})), new_job()
+    first = opening(job)
+    put_and_commit(table, first)
+    path = newest_metadata(tmp_path / "home" / "warehouse" / "lake" / "t")
+    path.write_text(json.dumps({**json.loads(path.read_text()), "new-in-4": [1]}))
+    with pytest.raises(TableError, match="asks for metadata that Lading does not know: /new-in-4"):
+        table.writer_spec()
+    with pytest.raises(TableError, match="asks for metadata that Lading does not know: /new-in-4"):
+        put_and_commit(table, load(job, first, ()))
+    with pytest.raises(TableError, match="would leave out: /new-in-4"):
+        table.end_job(job.job_id)
+    assert json.loads(path.read_text())["new-in-4"] == [1]

@@ -50,12 +50,12 @@ def check_appendable(table: Table, *, where: str) -> None:
     for field in metadata.spec().fields:
         if isinstance(field.transform, UnknownTransform) or len(getattr(field, "source_ids", ())) > 1:
             raise _refused(where, f"the partition field {field.name} ({field.transform})", "Replace that field.")
-    if lost := _lost(table):
+    if lost := lost_metadata(table):
         todo = "Use a catalog with a server of its own (REST), which keeps what Lading does not know."
         raise _refused(where, f"metadata that Lading does not know: {lost}", todo)
 
 
-def _lost(table: Table) -> str:
+def lost_metadata(table: Table) -> str:
     """What a commit would leave out. A catalog without a server has the whole metadata written anew each time."""
     if table.metadata.format_version != LINEAGE_VERSION or not isinstance(table.catalog, MetastoreCatalog):
         return ""
