@@ -219,7 +219,7 @@ def age(shared: Shared) -> None:
 
 
 def test_remove_orphan_files(share: Callable[..., Shared]) -> None:
-    """It leaves what Lading keeps beside the table. Staged files are safe while young; else they are made anew."""
+    """It leaves what Lading keeps beside the table. Staged files are safe while young; else they are made again."""
     shared = share()
     shared.load(1)
     kept = sorted(path.name for path in (shared.home / "warehouse").rglob("_lading/*/*"))

@@ -46,7 +46,7 @@ class Verdict:
     untold: int = 0
     """Rows of files that are gone, of which the history of the table no longer says who removed them."""
     hidden: int = 0
-    """Rows of the whole table that others took out without writing files anew: by delete files or deletion vectors."""
+    """Rows of the whole table that others took out without writing files again: by delete files or deletion vectors."""
 
     @property
     def is_clean(self) -> bool:

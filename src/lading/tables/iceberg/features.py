@@ -56,7 +56,7 @@ def check_appendable(table: Table, *, where: str) -> None:
 
 
 def lost_metadata(table: Table) -> str:
-    """What a commit would leave out. A catalog without a server has the whole metadata written anew each time."""
+    """What a commit would leave out. A catalog without a server has the whole metadata written again each time."""
     if table.metadata.format_version != LINEAGE_VERSION or not isinstance(table.catalog, MetastoreCatalog):
         return ""
     return find_lost(_raw(table.io, table.metadata_location), json.loads(dump_metadata(table.metadata)))
