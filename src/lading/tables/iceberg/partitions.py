@@ -22,12 +22,23 @@ from pyiceberg.transforms import (
     HourTransform,
     IdentityTransform,
     MonthTransform,
+    TruncateTransform,
     UnknownTransform,
     VoidTransform,
     YearTransform,
 )
 from pyiceberg.typedef import Record
-from pyiceberg.types import BinaryType, DateType, DecimalType, FixedType, IcebergType, TimestampType, TimestamptzType
+from pyiceberg.types import (
+    BinaryType,
+    DateType,
+    DecimalType,
+    FixedType,
+    IcebergType,
+    IntegerType,
+    LongType,
+    TimestampType,
+    TimestamptzType,
+)
 
 from lading.errors import RecordError, TableError
 from lading.model.notices import PartitionField as WrittenField
@@ -93,7 +104,17 @@ def _transformed(transform: Any, source: IcebergType, values: pa.Array) -> tuple
             if isinstance(transform, YearTransform):
                 return years, _same
             return pc.add(pc.multiply(years, 12), pc.subtract(pc.month(days), 1)), _same
-    return values, transform.transform(source)
+    made = transform.transform(source)
+    if isinstance(transform, TruncateTransform) and isinstance(source, IntegerType | LongType):
+        bits = 32 if isinstance(source, IntegerType) else 64
+        return values, lambda value: _wrapped(made(value), bits)
+    return values, made
+
+
+def _wrapped(value: int, bits: int) -> int:
+    """The lowest numbers truncate to less than their type holds. They wrap around, as on the JVM."""
+    half = 1 << (bits - 1)
+    return (value + half) % (2 * half) - half
 
 
 def _same(value: Any) -> Any:
