@@ -47,6 +47,8 @@ class Removals:
     """By path, relative to the table."""
     is_complete: bool
     """Whether the history goes back far enough: then a file that is not among them was taken out by nobody."""
+    hidden_rows: int = 0
+    """Rows of the table that others took out and whose files are still there: by delete files or deletion vectors."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,7 +180,10 @@ class LakeTable(Table, Protocol):
         ...
 
     def removals(self, paths: Collection[str]) -> Removals:
-        """Who took these files out of the table, as far as its history tells. For checking: it may read much."""
+        """Who took these files out of the table, as far as its history tells. For checking: it may read much.
+
+        Without paths only the rows that others hide are counted.
+        """
         ...
 
     def kept_files(self) -> Collection[str]:

@@ -19,6 +19,7 @@ from lading.tables.types import is_nested
 
 PartitionKey = tuple[str | None, ...]
 
+_FLOATS = ("FLOAT", "DOUBLE")
 _GROUP_BYTES = 32 * 1024 * 1024
 """A row group is written when this much waits for it: small ones pack badly and are slow to read."""
 _WAITING_BYTES = 64 * 1024 * 1024
@@ -138,6 +139,7 @@ class ParquetWriter:
                 compression="zstd",
                 store_schema=False,
                 write_statistics=_bounded(self._layout.file_schema, with_nan),
+                use_dictionary=_coded(self._layout.file_schema),
             )
         file.write(rows)
 
@@ -200,17 +202,26 @@ def _bounded(schema: pa.Schema, with_nan: frozenset[str]) -> bool | list[str]:
     """Which columns get statistics in the footer, as pyarrow wants it: all of them, or the paths of some."""
     if not with_nan and not any(pa.types.is_nested(field_.type) for field_ in schema):
         return True
-    probe = pa.BufferOutputStream()
-    pq.write_metadata(schema, probe)
-    leaves = pq.read_metadata(pa.BufferReader(probe.getvalue())).schema
-    columns = [leaves.column(at) for at in range(len(leaves.names))]
+    columns = _leaves(schema)
     # Numbers inside lists and structs are not looked through: they get none.
     inside = {column.path for column in columns if column.path not in schema.names}
     return [
         column.path
         for column in columns
-        if column.path not in with_nan and not (column.path in inside and column.physical_type in ("FLOAT", "DOUBLE"))
+        if column.path not in with_nan and not (column.path in inside and column.physical_type in _FLOATS)
     ]
+
+
+def _coded(schema: pa.Schema) -> list[str]:
+    """Columns that may have dictionaries. Readers on the JVM look for 0.0 in them and pass over a file with -0.0."""
+    return [column.path for column in _leaves(schema) if column.physical_type not in _FLOATS]
+
+
+def _leaves(schema: pa.Schema) -> list[pq.ColumnSchema]:
+    probe = pa.BufferOutputStream()
+    pq.write_metadata(schema, probe)
+    leaves = pq.read_metadata(pa.BufferReader(probe.getvalue())).schema
+    return [leaves.column(at) for at in range(len(leaves.names))]
 
 
 @dataclass(slots=True, kw_only=True)

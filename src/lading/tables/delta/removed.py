@@ -16,6 +16,8 @@ _INTERESTING = (b'{"remove":', b'{"commitInfo":')
 
 def find_removals(storage: ObjectStore, version: int, paths: Collection[str]) -> Removals:
     """Read the log from its newest entry back, as far as it is kept."""
+    if not paths:
+        return Removals(is_complete=True)
     found: dict[str, Removal] = {}
     at = version
     while at >= 0 and (content := storage.get(entry_key(at))) is not None:

@@ -42,7 +42,7 @@ KEEPS_ROWS = frozenset(
     }
 )
 """Features that ask nothing of one who copies rows as they stand. Not among them: rowTracking, whose row ids would have
-to be kept, and inCommitTimestamp, which every entry would have to have."""
+to be kept, inCommitTimestamp, which every entry would have to have, and columnMapping."""
 
 
 def why_not(protocol: TableProtocol, metadata: Metadata) -> str:
@@ -52,6 +52,8 @@ def why_not(protocol: TableProtocol, metadata: Metadata) -> str:
         return f"the table has the feature {unknown[0]}; compact it with its own engine (OPTIMIZE)"
     if metadata.configuration.get("delta.enableRowTracking", "").lower() == "true":
         return "the table tracks its rows; compact it with its own engine (OPTIMIZE)"
+    if metadata.configuration.get("delta.columnMapping.mode", "none").lower() != "none":
+        return "the table maps its columns; compact it with its own engine (OPTIMIZE)"
     return ""
 
 

@@ -89,6 +89,16 @@ def _value(folder: str, kind: pa.DataType) -> object:
         return folder, kind  # Equal to no value.
 
 
+def count_hidden(storage: ObjectStore, options: S3Access) -> int:
+    """Rows of the newest version that deletion vectors take out."""
+    table = load_table(storage, options)
+    with translated(storage):
+        if "deletionVectors" not in protocol_of(table).features:
+            return 0
+        kept = pa.table(table.deletion_vectors()).column("selection_vector")
+    return sum(row.as_py().count(False) for row in kept)
+
+
 def _refuse_deletion_vectors(storage: ObjectStore, table: deltalake.DeltaTable) -> None:
     with translated(storage):
         if "deletionVectors" in protocol_of(table).features and pa.table(table.deletion_vectors()).num_rows:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 import deltalake
@@ -34,7 +35,7 @@ from lading.tables.delta.overwritten import Watch, again_app, find_lost, render_
 from lading.tables.delta.removed import find_removals
 from lading.tables.delta.replace import Replacing, rewrite_stats, why_not
 from lading.tables.delta.resume import LogFolderCopies
-from lading.tables.delta.scan import list_files, scan_rows, snapshot_of
+from lading.tables.delta.scan import count_hidden, list_files, scan_rows, snapshot_of
 from lading.tables.delta.schema_check import check_fit
 from lading.tables.delta.tags import set_property
 from lading.tables.delta.writer import column_defaults, writer_extra
@@ -224,7 +225,8 @@ class DeltaLakeTable:
 
     def removals(self, paths: Collection[str]) -> Removals:
         self._tail.refresh()
-        return find_removals(self.storage, self._tail.version, paths)
+        found = find_removals(self.storage, self._tail.version, paths)
+        return replace(found, hidden_rows=count_hidden(self.storage, self._options))
 
     def kept_files(self) -> Collection[str]:
         return kept_files(self.storage)

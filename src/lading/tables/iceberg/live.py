@@ -14,6 +14,7 @@ from pyiceberg.table.metadata import TableMetadata
 
 from lading.tables.compaction.model import OWN_NAME, LiveFile, LiveFiles
 from lading.tables.iceberg.ended import astray_jobs
+from lading.tables.iceberg.handle import Handle
 from lading.tables.iceberg.place import relative_path
 from lading.tables.iceberg.stats import collect_stats
 from lading.tables.iceberg.writer import METRICS
@@ -25,7 +26,7 @@ FORMAT_VERSION = 2
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def live_files(table: Table, location: str) -> LiveFiles:
+def live_files(handle: Handle, table: Table, location: str) -> LiveFiles:
     """Every file of the current snapshot. The place of a file: its data sequence number, then as manifests list it."""
     metadata, snapshot = table.metadata, table.metadata.current_snapshot()
     if snapshot is None:
@@ -55,7 +56,7 @@ def live_files(table: Table, location: str) -> LiveFiles:
                     has_deletes=deleted is None or file.file_path in deleted,
                 )
             )
-    return LiveFiles(files=tuple(found), why_not=_why_not(metadata, has_unread=deleted is None))
+    return LiveFiles(files=tuple(found), why_not=_why_not(handle, table, has_unread=deleted is None))
 
 
 def files_with_deletes(table: Table) -> set[str] | None:
@@ -94,11 +95,11 @@ def _partition_text(metadata: TableMetadata, file: DataFile, spec_id: int) -> st
     return str(spec.partition_to_path(file.partition, metadata.schema()))
 
 
-def _why_not(metadata: TableMetadata, *, has_unread: bool) -> str:
-    if astray := astray_jobs(metadata):
+def _why_not(handle: Handle, table: Table, *, has_unread: bool) -> str:
+    if astray := astray_jobs(handle, table):
         return told_astray(astray)
-    if metadata.format_version != FORMAT_VERSION:
-        return f"rows of format version {metadata.format_version} have ids of their own; use rewrite_data_files"
+    if table.metadata.format_version != FORMAT_VERSION:
+        return f"rows of format version {table.metadata.format_version} have ids of their own; use rewrite_data_files"
     if has_unread:
         return "the table has delete files of a kind that PyIceberg does not read; use rewrite_data_files"
     return ""

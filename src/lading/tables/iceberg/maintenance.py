@@ -48,7 +48,8 @@ def expire_snapshots(handle: Handle, policy: CarePolicy, now: datetime) -> Expir
     table = handle.load()
     if remark := why_not(table):
         return Expired(table=table, remark=remark)
-    doomed = choose_expired(table.metadata, policy, now)
+    # A hole would hide the rollback.
+    doomed = [] if astray_jobs(handle, table) else choose_expired(table.metadata, policy, now)
     if not doomed:
         return Expired(table=table)
     update = RemoveSnapshotsUpdate.model_validate({"snapshot-ids": [snapshot.snapshot_id for snapshot in doomed]})
@@ -94,9 +95,7 @@ def _unmoved(metadata: TableMetadata) -> tuple[TableRequirement, ...]:
 
 
 def choose_expired(metadata: TableMetadata, policy: CarePolicy, now: datetime) -> list[Snapshot]:
-    """Snapshots to expire, oldest first. None while the head of any job is astray: a hole would hide the rollback."""
-    if astray_jobs(metadata):
-        return []
+    """Snapshots to expire, oldest first."""
     kept = {anchor.snapshot_id for anchor in all_anchors(metadata).values()} | {
         ref.snapshot_id for ref in metadata.refs.values()
     }

@@ -26,7 +26,7 @@ from lading.tables.iceberg.commit import Conflict, send, wait_s
 from lading.tables.iceberg.ended import astray_jobs
 from lading.tables.iceberg.errors import translated
 from lading.tables.iceberg.handle import Handle
-from lading.tables.iceberg.live import files_with_deletes
+from lading.tables.iceberg.live import FORMAT_VERSION, files_with_deletes
 from lading.tables.iceberg.moved import Place, check_not_moved
 from lading.tables.iceberg.place import relative_path
 from lading.tables.iceberg.stats import data_file, parse_stats
@@ -87,8 +87,10 @@ class Replacing:
 
     def _prepared(self, table: Table) -> PreparedCommit | NotLanded:
         metadata = table.metadata
-        if astray := astray_jobs(metadata):
+        if astray := astray_jobs(self.handle, table):
             return NotLanded(why=told_astray(astray))
+        if metadata.format_version != FORMAT_VERSION:
+            return NotLanded(why="the table has got another format version meanwhile")
         wanted = {file.path for file in self.old}
         found = _entries(table, self.place.location, wanted)
         entries = {relative_path(self.place.location, e.data_file.file_path): e for _, some in found for e in some}

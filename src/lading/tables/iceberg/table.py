@@ -28,8 +28,8 @@ from lading.tables.iceberg.commit import commit_append
 from lading.tables.iceberg.ended import astray_jobs, end_job, ended_jobs
 from lading.tables.iceberg.errors import translated
 from lading.tables.iceberg.guard import check_new_properties
-from lading.tables.iceberg.handle import FORMAT_VERSION, Handle, version_of
-from lading.tables.iceberg.heads import end_of, find_anchor, has_token, is_astray, rolled_back
+from lading.tables.iceberg.handle import FORMAT_VERSION, WRITTEN_VERSIONS, Handle, version_of
+from lading.tables.iceberg.heads import end_of, find_anchor, has_token, rolled_back
 from lading.tables.iceberg.kept import kept_files
 from lading.tables.iceberg.live import live_files, rewrite_stats
 from lading.tables.iceberg.maintenance import expire_snapshots, oldest_snapshot
@@ -91,11 +91,11 @@ class IcebergTable:
         return self._handle
 
     def read_head(self, job_id: JobId) -> Head | None:
-        metadata = self._load().metadata
-        anchor = find_anchor(metadata, job_id)
+        table = self._load()
+        anchor = find_anchor(table.metadata, job_id)
         if anchor is None:
             return None
-        if is_astray(metadata, anchor):
+        if self._handle.is_astray(table, anchor):
             raise rolled_back(job_id, anchor, self._handle.identifier)
         return anchor.head
 
@@ -136,7 +136,7 @@ class IcebergTable:
         return plain_arrow_schema(self._load().metadata.schema())
 
     def writer_spec(self) -> WriterSpec:
-        return iceberg_writer_spec(self._load().metadata, self._handle.options)
+        return iceberg_writer_spec(self._load(), self._handle.options)
 
     def scan(self) -> pa.Table:
         table = self._load()
@@ -176,6 +176,9 @@ class IcebergTable:
     def _snapshot(self, table: Table, number: int | None, columns: Schema) -> Snapshot:
         with translated(self._handle.what):
             tasks = list(table.scan(snapshot_id=number).plan_files())
+        if any(field.initial_default is not None for field in columns.fields):
+            msg = f"The Iceberg {self._handle.what} has defaults of columns, which Lading does not apply in reading"
+            raise TableError(msg, left="Nothing was changed.", todo="Read it with another engine.")
         if any(task.delete_files for task in tasks):
             msg = f"The Iceberg {self._handle.what} has delete files, which Lading does not apply when it reads"
             todo = "Read it with another engine, or rewrite its data files (rewrite_data_files)."
@@ -206,7 +209,7 @@ class IcebergTable:
 
     def look_after(self, job_id: JobId, policy: CarePolicy, now: datetime) -> CareReport:
         """Expire Lading's own old snapshots, delete the manifests nobody names any more, and prune bills."""
-        if astray := astray_jobs(self._load().metadata):
+        if astray := astray_jobs(self._handle, self._load()):
             return CareReport(remark=told_astray(astray))
         head = self.read_head(job_id)
         round_ = expire_snapshots(self._handle, policy, now)
@@ -221,7 +224,7 @@ class IcebergTable:
     def live_files(self) -> LiveFiles:
         table = self._load()
         with translated(self._handle.what):
-            return live_files(table, self._location)
+            return live_files(self._handle, table, self._location)
 
     def rewrite_stats(self, file: LiveFile, schema: pa.Schema) -> Callable[[pq.FileMetaData, FileNotes], str]:
         return rewrite_stats(self._load().metadata, self._location, schema)
@@ -273,7 +276,7 @@ def create_iceberg_table(
     if properties.get(GC_ENABLED, "").lower() == "false":
         # Old metadata files may be another table's, too; Iceberg deletes them by this setting alone.
         properties = {**properties, _DELETES_METADATA: spec.properties.get(_DELETES_METADATA, "false")}
-    if properties["format-version"] != str(FORMAT_VERSION):
+    if properties["format-version"] not in map(str, WRITTEN_VERSIONS):
         msg = f"Lading cannot write Iceberg format version {properties['format-version']}"
         raise TableError(msg, left="Nothing was made.", todo=f"Leave it out, or ask for {FORMAT_VERSION}.")
     schema = iceberg_schema(spec)

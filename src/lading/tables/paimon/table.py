@@ -150,6 +150,8 @@ class PaimonTable:
         return snapshot_of(self.storage, files, schema, self._schemas)
 
     def removals(self, paths: Collection[str]) -> Removals:
+        if not paths:
+            return Removals(is_complete=True)
         self._heads.refresh()
         manifests, lowest = self._manifests(), self._line.version + 1
         found: dict[str, Removal] = {}
