@@ -310,6 +310,17 @@ class StageError(SourceError):
     retry = True
 
 
+class UnseenColumnsError(StageError):
+    """Rows of the batch have fields that the table has no column for. The table is changed, and the batch staged again.
+
+    The fields are among its facts, with the types of their columns.
+    """
+
+
+class SchemaChangedError(TableError):
+    """Somebody dropped or retyped a column that the job fills."""
+
+
 WORKER_LOST = "WorkerLost"
 """The code of a StageError whose batch ended the process that read its rows."""
 CUT_METADATA = "CutMetadata"

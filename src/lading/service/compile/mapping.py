@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from lading.errors import ConfigError, SqlError
 from lading.model.load import LoadSpec
+from lading.model.rows import REST
 from lading.pipeline.mapping import RowMapping, TargetColumn, cast_text, misfit, quoted, reserved_names
 from lading.service.compile.source_types import source_type
 from lading.sql.expressions.mapping import SparkExpression, column_expression
@@ -36,7 +37,7 @@ def asked_columns(load: LoadSpec, target: pa.Schema, metadata: pa.Schema) -> tup
     translated = translate_mapping(load)
     used = used_names(translated)
     if load.mapping.is_select:
-        filled = load.mapping.target_columns or target.names
+        filled = load.mapping.target_columns or own_columns(load, target)
         stars = filled if any(column.is_star for column in translated.columns or ()) else ()
         columns = tuple(dict.fromkeys([*stars, *used]))
     else:
@@ -45,6 +46,11 @@ def asked_columns(load: LoadSpec, target: pa.Schema, metadata: pa.Schema) -> tup
     own = set() if load.mapping.is_select else {name.lower() for name in columns}
     told = dict.fromkeys(known[name.lower()] for name in used if name.lower() in known and name.lower() not in own)
     return tuple(name for name in columns if name not in told), tuple(told)
+
+
+def own_columns(load: LoadSpec, target: pa.Schema) -> list[str]:
+    """The columns of a table that fields of the source may fill."""
+    return [name for name in target.names if name != load.evolution.rescued_column]
 
 
 def used_names(translated: TranslatedMapping) -> list[str]:
@@ -59,7 +65,7 @@ def _fields(load: LoadSpec, translated: TranslatedMapping, target: pa.Schema) ->
     given = translated.columns
     paths = len(load.records.json.jsonpaths)
     if given is None:
-        names = target.names
+        names = own_columns(load, target)
         names = names[:paths] if 0 < paths < len(names) else names
     else:
         names = [column.name or "" for column in given if column.expression is None]
@@ -119,6 +125,7 @@ class _Mapper:
             where_unread=_undecided(filters),
             where_tells_by_null=bool(filters) and all(each.tells_by_null for each in filters),
             strict=self._load.session.strict_values,
+            rescued=self._load.evolution.rescued_column,
         )
 
     def _joined(self, filters: Sequence[TypedExpression]) -> str | None:
@@ -151,6 +158,8 @@ class _SelectMapper(_Mapper):
 
     def _filled(self) -> dict[str, SparkExpression]:
         """By column of the table: what it is filled with."""
+        if self._load.evolution.is_on:
+            return self._filled_by_name()
         given: list[SparkExpression] = []
         for column in self._translated.columns or ():
             if column.is_star:
@@ -168,6 +177,13 @@ class _SelectMapper(_Mapper):
             )
             raise SqlError(msg, todo="Select one expression for each column.")
         return dict(zip(names, given, strict=True))
+
+    def _filled_by_name(self) -> dict[str, SparkExpression]:
+        """A table that grows with its source: each column takes the field of its name."""
+        found = {name: column_expression(name) for name in self._target.names if name in self._source.names}
+        if rescued := self._load.evolution.rescued_column:
+            found[rescued] = column_expression(REST)
+        return found
 
     def _exact_columns(self, filled: Mapping[str, SparkExpression]) -> dict[str, ValueType]:
         """Columns of the source that go to a decimal column as they are: WHERE compares their texts as decimals."""
@@ -251,6 +267,8 @@ class _ColumnsMapper(_Mapper):
 
     def _column(self, field: pa.Field) -> TargetColumn:
         name, column = field.name.lower(), self._bare(field)
+        if field.name == self._load.evolution.rescued_column:
+            return replace(column, expression=quoted(REST), is_text=True)
         if name in self._derived:
             typed = self._typed(self._derived[name], (name,), exact_for(source_type(field.type)))
             return replace(

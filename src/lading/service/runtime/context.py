@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -14,6 +14,7 @@ from lading.ids import Incarnation
 from lading.jobs.record import JobRecord
 from lading.model.batch import Limits
 from lading.model.bill import Bill
+from lading.model.table import ColumnChange
 from lading.plan.planner import Planner
 from lading.service.compile.compiled import Compiled
 from lading.service.runtime.unrecorded import Unrecorded
@@ -40,6 +41,7 @@ class JobObserver(Protocol):
     def fenced(self, record: JobRecord) -> None: ...
     def unrecorded(self, record: JobRecord) -> None: ...
     def auto_resumed(self, record: JobRecord) -> None: ...
+    def evolved(self, record: JobRecord, changes: Sequence[ColumnChange]) -> None: ...
     def files_behind(self, record: JobRecord, files: Mapping[str, int]) -> None: ...
     def files_left_out(self, record: JobRecord, files: Mapping[str, int], remark: str) -> None: ...
 
@@ -104,6 +106,8 @@ class RunnerContext:
     unrecorded: Unrecorded = field(default_factory=Unrecorded)
     service_id: Callable[[], str | None] = lambda: None
     """As whom runners change their jobs; None: nobody else can have them."""
+    max_columns: int = 1000
+    """So many columns a table has at most that grows with its source."""
     has_others: Callable[[], bool] = lambda: False
     """Whether other services share the store."""
 

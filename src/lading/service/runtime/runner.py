@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from lading.clock import Clock
 from lading.commit.coordinator import Coordinator, CoordinatorPorts
 from lading.commit.steps import Steps, run_steps
-from lading.errors import FencedError, LadingError, StoreError, TableError, TableNotFoundError
+from lading.errors import FencedError, LadingError, StoreError, TableError, TableNotFoundError, UnseenColumnsError
 from lading.ids import JobId, new_token
 from lading.jobs.events import Event, Halt, Rest, Retry, Run
 from lading.jobs.record import JobRecord
@@ -18,8 +18,10 @@ from lading.model.bill import Bill
 from lading.plan.planner import Planner
 from lading.service.runtime.caretaker import Caretaker
 from lading.service.runtime.context import OpenJob, RunnerContext
+from lading.service.runtime.evolving import evolve
 from lading.service.runtime.file_surveys import SurveyTeller
-from lading.service.runtime.job_loop import JobLoop, LoopStore, save_event
+from lading.service.runtime.job_loop import JobLoop, save_event
+from lading.service.runtime.loop_ports import LoopStore
 from lading.service.runtime.starting import start_steps
 from lading.service.runtime.store_health import try_write
 from lading.service.security.redaction import redact
@@ -289,6 +291,9 @@ class JobRunner:
         self.on_progress(bill)
         self._remark_due_s = 0.0
         self._caretaker.committed(job.table, bill)
+
+    def evolve(self, job: OpenJob, record: JobRecord, unseen: UnseenColumnsError) -> None:
+        evolve(self._tools, self.store, job.table, record, unseen)
 
     def remark(self, job: OpenJob) -> str:
         bill, source = job.coordinator.bill, job.compiled.source

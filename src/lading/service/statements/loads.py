@@ -39,6 +39,7 @@ from lading.service.statements.reach import allow_hosts, check_listeners, check_
 from lading.service.telemetry.recent import forget_lag
 from lading.sources.kind import OpenSource
 from lading.sources.registry import check_load, is_stream, kind_of, stream_kind
+from lading.sql.properties.evolution import read_evolution
 from lading.sql.statements.alter import (
     AlteredRoutineLoad,
     alter_routine_load,
@@ -188,7 +189,8 @@ def _located(session: Session, statement: AnyJob) -> AnyJob:
     where, properties = kind_of(source.name).located(source.properties, statement.properties)
     statement = with_source(replace(statement, properties=properties), replace(source, properties=where))
     if isinstance(statement, CreateJob):
-        return replace(statement, insert=bound_names(session, statement.insert))
+        grows = read_evolution(statement.properties).is_on
+        return replace(statement, insert=bound_names(session, statement.insert, grows=grows))
     return replace(statement, name=replace(statement.name, db=database_of(session, statement.name)))
 
 
