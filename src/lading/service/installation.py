@@ -129,6 +129,7 @@ class Installation:
             has_others=lambda: self.leases.has_others,
             max_columns=self.settings.files.evolution_max_columns,
             compile=self.compile,
+            open_target=self.open_target,
             make_stager=self._stager,
             make_listeners=self._listeners,
         )

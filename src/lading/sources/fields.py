@@ -123,6 +123,18 @@ class FieldNotes:
 _DECODER = json.JSONDecoder(parse_float=Digits, parse_int=Digits)
 
 
+def rest_fields(text: str | None) -> dict[str, Any]:
+    """What `__rest` has of a row, for people: numbers as numbers, what is nested as JSON."""
+    found = _DECODER.decode(text) if text else {}
+    return {name: _plain(value) for name, value in found.items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Digits):
+        return int(value) if value.lstrip("-").isdigit() else float(value) if _is_double(value) else str(value)
+    return render_json(value) if isinstance(value, dict | list) else value
+
+
 def _least_length(kind: str) -> int | None:
     if (found := _DECIMAL.fullmatch(kind)) is not None:
         return int(found[1]) - int(found[2])
@@ -177,11 +189,13 @@ Misfits = Mapping[str, Mapping[int, Any]]
 """By column: the values that cannot be handed on in its type, by row."""
 
 
-def folded(batch: pa.RecordBatch, schema: pa.Schema, extras: Sequence[str], misfits: Misfits = {}) -> pa.RecordBatch:
+def folded(
+    batch: pa.RecordBatch, schema: pa.Schema, extras: Sequence[str], misfits: Misfits | None = None
+) -> pa.RecordBatch:
     """A batch with columns beside those of a schema, as one of that schema: the others go into `__rest`, as JSON."""
     count = batch.num_rows
     columns = [(name, batch.column(name).to_pylist()) for name in extras]
-    columns += [(name, [found.get(at) for at in range(count)]) for name, found in misfits.items()]
+    columns += [(name, [found.get(at) for at in range(count)]) for name, found in (misfits or {}).items()]
     rest = strings(list(_rests(columns, count))) if columns else pa.nulls(count, pa.string())
     arrays = [rest if each.name == REST else batch.column(each.name) for each in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -36,7 +36,8 @@ def needed_changes(
             msg = f"The table {where} has no column {change.name}"
             raise ConfigError(msg, left="Nothing was changed.", todo=f"It has: {', '.join(schema.names)}.")
         elif (kind := spark_type(field.type)) != change.type and wider_type(change.type, kind) != change.type:
-            raise _refused(f"{kind} cannot become {change.type} without changing values", change.name, where)
+            why = f"{kind} cannot become {change.type} without changing values"
+            raise _refused(why, change.name, where)
         elif kind != change.type and family_of(kind) not in widens:
             why = f"{kind} cannot become {change.type} in a table of this format"
             raise _refused(why, change.name, where)

@@ -22,7 +22,7 @@ def watch_of(load: LoadSpec, target: pa.Schema, widens: frozenset[str]) -> Field
         return None
     check_evolution(load)
     if asked.mode == "ADD_AND_WIDEN" and not widens:
-        msg = f"schema.evolution is ADD_AND_WIDEN, and columns of {load.target} cannot be widened: its format cannot do it"
+        msg = f"schema.evolution is ADD_AND_WIDEN, and the format of {load.target} cannot widen columns"
         todo = 'Say "ADD", with a "rescued_data_column" for values that do not fit; Iceberg tables can be widened.'
         raise SqlError(msg, property="schema.evolution", todo=todo)
     rescued = asked.rescued_column
@@ -61,11 +61,11 @@ def check_evolution(load: LoadSpec) -> None:
             raise SqlError(msg, property=name, todo=f"Leave out {name}, or {word}.")
     if is_stream(load):
         options = records_of(load).options
-        form, allowed, json = options.format, _NAMED_RECORDS, options.json
-        paths = bool(json.jsonpaths)
+        form, paths = options.format, bool(options.json.jsonpaths)
     else:
-        form, allowed = load.source.properties.get("format", "").lower(), _NAMED_FILES
-        paths = bool(load.source.properties.get("jsonpaths"))
+        properties = load.source.properties
+        form, paths = properties.get("format", "").lower(), bool(properties.get("jsonpaths"))
+    allowed = _NAMED_RECORDS if is_stream(load) else _NAMED_FILES
     if form not in allowed:
         msg = f"{name} needs fields with names, and the format is {form or 'csv'}"
         raise SqlError(msg, property=name, todo=f"It works with {', '.join(allowed)}.")

@@ -99,6 +99,7 @@ class RunnerContext:
     clock: Clock
     incarnation: Incarnation
     compile: Compile
+    open_target: Callable[[JobRecord], LakeTable]
     make_stager: Callable[[Compiled], CancellableStager]
     make_listeners: Callable[[JobRecord, Compiled, LakeTable], Listeners | None] = lambda record, compiled, table: None
     care: CarePolicy = field(default_factory=CarePolicy)

@@ -9,18 +9,29 @@ from collections.abc import Callable, Iterable
 from lading.clock import Clock
 from lading.commit.coordinator import Coordinator, CoordinatorPorts
 from lading.commit.steps import Steps, run_steps
-from lading.errors import FencedError, LadingError, StoreError, TableError, TableNotFoundError, UnseenColumnsError
+from lading.errors import (
+    ConfigError,
+    FencedError,
+    LadingError,
+    SqlError,
+    StoreError,
+    TableError,
+    TableNotFoundError,
+    UnseenColumnsError,
+)
 from lading.ids import JobId, new_token
 from lading.jobs.events import Event, Halt, Rest, Retry, Run
 from lading.jobs.record import JobRecord
 from lading.jobs.tasks import TaskRecord
 from lading.model.bill import Bill
 from lading.plan.planner import Planner
+from lading.service.compile.compiled import Compiled
 from lading.service.runtime.caretaker import Caretaker
 from lading.service.runtime.context import OpenJob, RunnerContext
 from lading.service.runtime.evolving import evolve
 from lading.service.runtime.file_surveys import SurveyTeller
 from lading.service.runtime.job_loop import JobLoop, save_event
+from lading.service.runtime.kept_columns import check_columns, keep_columns
 from lading.service.runtime.loop_ports import LoopStore
 from lading.service.runtime.starting import start_steps
 from lading.service.runtime.store_health import try_write
@@ -30,6 +41,7 @@ from lading.status.outcomes import Outcome
 from lading.store.leases import is_lease_lost
 from lading.store.protocols import MetadataStore
 from lading.store.records import AuditEntry, StoredJob
+from lading.tables.base import LakeTable
 
 REMARK_EVERY_S = 60.0
 """How often an idle job looks at everything there is, to say what it passes over."""
@@ -234,7 +246,7 @@ class JobRunner:
 
     def compile(self, record: JobRecord) -> OpenJob:
         try:
-            compiled, table = self._tools.compile(record)
+            compiled, table = self._compiled(record)
         except TableNotFoundError as error:
             if not self._tools.has_others():
                 raise
@@ -266,6 +278,22 @@ class JobRunner:
             listeners=self._tools.make_listeners(record, compiled, table),
         )
         return OpenJob(Coordinator(compiled.job, ports, self._tools.incarnation), compiled, table, planner, stager)
+
+    def _compiled(self, record: JobRecord) -> tuple[Compiled, LakeTable]:
+        store = self._tools.store
+        try:
+            compiled, table = self._tools.compile(record)
+        except (ConfigError, SqlError):
+            # Perhaps because of what somebody did to the table: then that is to be told.
+            check_columns(store, record, self._tools.open_target(record).schema())
+            raise
+        try:
+            check_columns(store, record, table.schema())
+            keep_columns(store, record, compiled)
+        except BaseException:
+            compiled.close()
+            raise
+        return compiled, table
 
     def start(self, job: OpenJob, record: JobRecord) -> Steps[Bill]:
         if (service_id := self._tools.service_id()) is not None:

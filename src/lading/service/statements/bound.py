@@ -14,8 +14,10 @@ def database_of(session: Session, name: QualifiedName) -> str:
 
 
 def bound_names(session: Session, insert: InsertSelect, *, grows: bool = False) -> InsertSelect:
-    """The same with the columns that it fills by name: those that others add to the table later are not among them. A job that
-    `grows` with its source names none: it takes those, too."""
+    """The same with the columns that it fills by name: those that others add to the table later are not among them.
+
+    A job that `grows` with its source names none: it takes those, too.
+    """
     insert = replace(insert, table=replace(insert.table, db=database_of(session, insert.table)))
     if insert.join is not None:
         table = replace(insert.join.table, db=database_of(session, insert.join.table))

@@ -14,7 +14,9 @@ from lading.service.session import Session
 from lading.service.statements.clean import execute_clean
 from lading.service.statements.inspect import explain_job, show_load
 from lading.service.statements.loads import control, create, find_any, operable, prepare_alter
-from lading.service.statements.reach import allow_altered_hosts, allow_table_hosts, check_source, check_table
+from lading.service.statements.looking import look
+from lading.service.statements.made_tables import alter_table, create_table
+from lading.service.statements.reach import allow_altered_hosts, check_source
 from lading.service.statements.select import run_query
 from lading.service.statements.shows import (
     show_create_job,
@@ -51,11 +53,13 @@ from lading.sql.statements.jobs import (
 )
 from lading.sql.statements.parts import QualifiedName
 from lading.sql.statements.tables import (
+    AlterTable,
     CreateDatabase,
     CreateTable,
     DescribeTable,
     DropDatabase,
     DropTable,
+    LookAt,
     ShowDatabases,
     ShowTables,
     UseDatabase,
@@ -80,6 +84,8 @@ def execute(session: Session, statement: Statement) -> Result:
             return control(session, statement)
         case Query():
             return run_query(session, statement)
+        case LookAt():
+            return look(session, statement)
         case _ if isinstance(statement, UserStatement):
             return _change_users(session, statement)
         case _:
@@ -158,9 +164,9 @@ def _alter(session: Session, edit: Edit) -> Result:
 def _catalog(session: Session, statement: Statement) -> Result:
     match statement:
         case CreateTable():
-            check_table(session, statement)
-            allow_table_hosts(session, statement, _database(session, statement.name))
-            session.lading.catalog.create_table(statement, _database(session, statement.name))
+            create_table(session, statement)
+        case AlterTable():
+            return alter_table(session, statement)
         case DropTable():
             database = _database(session, statement.name)
             _refuse_used(session, f"{database}.{statement.name.name}")

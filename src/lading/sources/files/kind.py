@@ -98,7 +98,11 @@ class FilesKind:
         spec = _spec(load, context)
         known = infer_schema(spec, clock=context.clock) if context.reads_rows else None
         source = FilesSource(known or spec, parallel=context.parallel or cores_here, clock=context.clock)
-        schema = None if known is None else without_hidden(output_schema(known), context.watch)
+        schema = (
+            None
+            if known is None
+            else without_hidden(output_schema(known), keeps_rest=bool(load.evolution.rescued_column))
+        )
         return OpenSource(
             driver=source,
             read=partial(read_splits, known or spec),

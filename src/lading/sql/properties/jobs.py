@@ -68,7 +68,7 @@ class StreamingJobProperties:
     watermark: WatermarkSpec | None = None
     dedup: DedupSpec | None = None
     listening: ListeningSpec | None = None
-    evolution: EvolutionSpec = EvolutionSpec()
+    evolution: EvolutionSpec = field(default_factory=EvolutionSpec)
     session: SessionVariables = field(default_factory=SessionVariables)
     kept: Mapping[str, str] = field(default_factory=dict)
     """Properties that begin with two underscores."""

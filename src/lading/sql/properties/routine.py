@@ -61,7 +61,7 @@ class RoutineLoadProperties:
     watermark: WatermarkSpec | None = None
     dedup: DedupSpec | None = None
     listening: ListeningSpec | None = None
-    evolution: EvolutionSpec = EvolutionSpec()
+    evolution: EvolutionSpec = field(default_factory=EvolutionSpec)
 
 
 REGISTRY_FORMATS = ("avro", "protobuf")

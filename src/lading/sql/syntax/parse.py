@@ -35,6 +35,7 @@ from lading.sql.syntax.parse_routine import (
     parse_show_routine_load,
 )
 from lading.sql.syntax.parse_table import (
+    parse_alter_table,
     parse_create_database,
     parse_create_table,
     parse_describe,
@@ -70,6 +71,7 @@ _FORMS: tuple[tuple[str, Callable[[Cursor], Statement]], ...] = (
     ("CREATE ROLE", parse_create_role),
     ("CREATE TOKEN", parse_create_token),
     ("ALTER JOB", parse_alter_job),
+    ("ALTER TABLE", parse_alter_table),
     ("ALTER ROUTINE LOAD", parse_alter_routine_load),
     ("ALTER USER", parse_alter_user),
     ("PAUSE JOB", parse_control_job),

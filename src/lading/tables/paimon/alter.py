@@ -40,7 +40,8 @@ def alter_schema(storage: ObjectStore, changes: Sequence[ColumnChange]) -> tuple
 
 def _next(schema: dict[str, Any], changes: Sequence[ColumnChange]) -> bytes:
     fields, highest = list(schema["fields"]), int(schema["highestFieldId"])
-    for highest, change in enumerate(changes, start=highest + 1):
+    for change in changes:
+        highest += 1
         field = {"id": highest, "name": change.name, "type": _type(change)}
         if change.comment:
             field["description"] = change.comment
