@@ -14,7 +14,6 @@ import pytest
 
 from lading.errors import ConfigError, ConflictError, DeniedError
 from lading.service.facade import Lading
-from lading.service.security.identity import Identity
 from lading.testing.marked import secret
 from tests.console.local import LocalLading
 
@@ -118,8 +117,8 @@ def test_only_who_may_load_may_look(lading: Lading, tmp_path: Path) -> None:
     lading.sql(f"CREATE USER jack IDENTIFIED BY '{secret('jack')}'")
     look = f'SELECT * FROM FILE("uri"="{tmp_path}/in/*")'
     with pytest.raises(DeniedError, match="files of the machine"):
-        lading.session(identity=Identity(user="anna")).sql(look)
+        lading.session("anna").sql(look)
     with pytest.raises(DeniedError, match="LOAD command denied"):
-        lading.session(identity=Identity(user="jack")).sql(look)
+        lading.session("jack").sql(look)
     with pytest.raises(DeniedError, match="ADMIN command denied"):
-        lading.session(identity=Identity(user="anna")).sql("ALTER TABLE t ADD COLUMN x INT")
+        lading.session("anna").sql("ALTER TABLE t ADD COLUMN x INT")

@@ -111,7 +111,7 @@ def test_columns_widen_in_iceberg(desk: Desk) -> None:
 def test_parquet_brings_its_own_types(desk: Desk) -> None:
     desk.sql("CREATE TABLE t (id INT, _rescued STRING) USING delta")
     create(desk, '"schema.evolution"="ADD", "rescued_data_column"="_rescued"', "parquet")
-    day = datetime(2026, 1, 1, 12, 30)
+    day = datetime.fromisoformat("2026-01-01T12:30:00")
     first = pa.table({"id": pa.array([1, 2], pa.int64()), "at": pa.array([day, None], pa.timestamp("us"))})
     pq.write_table(first, desk.inbox / "1.parquet")
     desk.run()
