@@ -14,8 +14,12 @@ import pytest
 
 from lading.errors import SqlError
 from lading.tables.iceberg.table import IcebergTable
+from lading.testing.kinesis.server import KinesisServer
 from tests.console.local import LocalLading
 from tests.service.conftest import Desk
+from tests.service.test_routine_kafka import Topic
+from tests.service.test_routine_kinesis import Stream
+from tests.support.kafka_broker import KafkaBroker
 
 
 def put(desk: Desk, name: str, rows: list[dict[str, Any]]) -> None:
@@ -170,3 +174,24 @@ def test_what_cannot_evolve_is_refused_at_create(tmp_path: Path, table: str, job
         source = f'FILE("uri"="{tmp_path}/in/*", "format"="json")'
         with pytest.raises(SqlError, match=why):
             lading.sql("CREATE JOB j " + job.format("ON STREAMING DO INSERT INTO t", source))
+
+
+def test_records_of_kafka_bring_columns_and_can_be_looked_at(desk: Desk, broker: KafkaBroker) -> None:
+    topic = Topic(broker, desk, partitions=1)
+    desk.sql("ALTER TABLE t ADD COLUMN _rescued STRING")
+    topic.send({0: [json.dumps({"id": 1}), json.dumps({"id": 2, "note": "new", "Id": "odd"})]})
+    seen = desk.lading.sql(f"SELECT * {topic.source(format='json')} LIMIT 5")[0]
+    assert (seen.columns, seen.rows) == (("id", "note", "Id"), ((1, None, None), (2, "new", "odd")))
+    topic.create(properties='"format"="json", "schema.evolution"="ADD", "rescued_data_column"="_rescued"')
+    desk.run()
+    found = rows(desk)
+    assert [row.get("note") for row in found] == [None, "new"]
+    assert json.loads(found[1]["_rescued"]) == {"Id": "odd", "_file": f"{topic.name}/0", "_row": 1}
+
+
+def test_records_of_kinesis_bring_columns(desk: Desk, kinesis: KinesisServer) -> None:
+    stream = Stream(kinesis, desk, shards=1)
+    stream.put(json.dumps({"id": 1, "city": "essen", "note": "new"}), "k")
+    stream.create(properties='"schema.evolution"="ADD"')
+    desk.run()
+    assert rows(desk) == [{"id": 1, "city": "essen", "note": "new"}]
