@@ -80,6 +80,7 @@ FACES: dict[str, Face] = {
     "JobExists": Face(409),
     "DatabaseExists": Face(409, 1007),
     "TableExists": Face(409, 1050, "42S01"),
+    "ColumnExists": Face(409, 1060, "42S21"),
     "DatabaseInUse": Face(409),
     "HomeLocked": Face(409),
     "LeaseLost": Face(409),
@@ -88,6 +89,8 @@ FACES: dict[str, Face] = {
     "PlaceMissing": Face(502),
     "UnsortedListing": Face(502),
     "WorkerLost": Face(502),
+    "UnseenColumns": Face(502),
+    "SchemaChanged": Face(409),
     "CutMetadata": Face(503),
     "NotJson": Face(400),
     "NotHttp": Face(400),
@@ -310,17 +313,8 @@ class StageError(SourceError):
     retry = True
 
 
-class UnseenColumnsError(StageError):
-    """Rows of the batch have fields that the table has no column for. The table is changed, and the batch staged again.
-
-    The fields are among its facts, with the types of their columns.
-    """
-
-
-class SchemaChangedError(TableError):
-    """Somebody dropped or retyped a column that the job fills."""
-
-
+UNSEEN_COLUMNS = "UnseenColumns"
+"""The code of a StageError whose batch has fields that the table has no column for: they are among its facts."""
 WORKER_LOST = "WorkerLost"
 """The code of a StageError whose batch ended the process that read its rows."""
 CUT_METADATA = "CutMetadata"

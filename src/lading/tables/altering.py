@@ -48,7 +48,7 @@ def needed_changes(
 
 def _check_place(change: ColumnChange, known: dict[str, pa.Field], where: str) -> None:
     if change.after and change.after.lower() not in known:
-        msg = f"The table {where} has no column {change.after}, behind which {change.name} is to stand"
+        msg = f"The table {where} has no column {change.after}, behind which {change.name} would be"
         names = ", ".join(field.name for field in known.values())
         raise ConfigError(msg, left="Nothing was changed.", todo=f"It has: {names}.")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lading.commit.coordinator import Coordinator
 from lading.commit.steps import Steps
-from lading.errors import UnseenColumnsError
+from lading.errors import StageError
 from lading.ids import Incarnation
 from lading.jobs.record import JobRecord
 from lading.model.batch import BatchPlan, Report
@@ -140,7 +140,7 @@ class Runner:
         self.world.deaths = 0
         self.caretaker.committed(cast("Any", self.world), bill)
 
-    def evolve(self, job: SimulatedJob, record: JobRecord, unseen: UnseenColumnsError) -> None:
+    def evolve(self, job: SimulatedJob, record: JobRecord, unseen: StageError) -> None:
         """Its rows have no other fields."""
         raise unseen
 

@@ -83,7 +83,7 @@ def map_rows(
     load: LoadSpec, target: pa.Schema, lengths: Mapping[str, str], source: pa.Schema, knows: str = ""
 ) -> RowMapping:
     """Check the clauses against the table and the source, and put them together. `knows` is for who asks in vain."""
-    if reserved := reserved_names(source.names):
+    if reserved := reserved_names(name for name in source.names if name != REST):
         msg = f"The source has a column {', '.join(map(repr, reserved))}, a name that Lading itself uses"
         raise ConfigError(msg, left="Nothing was changed.", todo="Rename it in the source.")
     form = _SelectMapper if load.mapping.is_select else _ColumnsMapper

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from lading.errors import ConfigError, UnseenColumnsError
+from lading.errors import ConfigError, StageError
 from lading.failpoints import failpoint
 from lading.jobs.events import TableEvolved
 from lading.jobs.record import JobRecord
@@ -25,9 +25,7 @@ ACTION = "EVOLVE TABLE"
 _SHOWN = 20
 
 
-def evolve(
-    tools: RunnerContext, store: LoopStore, table: LakeTable, record: JobRecord, unseen: UnseenColumnsError
-) -> None:
+def evolve(tools: RunnerContext, store: LoopStore, table: LakeTable, record: JobRecord, unseen: StageError) -> None:
     """Give the table the columns that rows need. Raises ConfigError when it cannot have them: the job pauses."""
     fields: Mapping[str, str] = unseen.facts["fields"]
     known = {name.lower(): name for name in table.schema().names}

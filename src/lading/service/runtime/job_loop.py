@@ -13,12 +13,13 @@ from typing import Generic, assert_never
 
 from lading.commit.steps import Steps
 from lading.errors import (
+    UNSEEN_COLUMNS,
     FencedError,
     JobChangedError,
     JobStateError,
     RolledBackError,
+    StageError,
     TableNotFoundError,
-    UnseenColumnsError,
 )
 from lading.errors import UnknownOutcomeError as Unknown
 from lading.ids import JobId
@@ -220,7 +221,9 @@ class JobLoop(Generic[J]):
             except StopIteration as stop:
                 bill = stop.value
                 break
-            except UnseenColumnsError as unseen:
+            except StageError as unseen:
+                if unseen.code != UNSEEN_COLUMNS:
+                    raise
                 yield from self._evolve(opened, unseen)
                 return
             self._ports.tell_step(name, since_s)
@@ -247,7 +250,7 @@ class JobLoop(Generic[J]):
         else:
             yield from self._committed(opened, bill, task_id)
 
-    def _evolve(self, opened: J, unseen: UnseenColumnsError) -> Steps[None]:
+    def _evolve(self, opened: J, unseen: StageError) -> Steps[None]:
         yield "evolve.before"
         # Dies after it: the table has columns that no row fills yet. The position is unchanged: the next start reads
         # the same rows, and finds the columns there.

@@ -10,7 +10,7 @@ import json
 
 import pyarrow as pa
 
-from lading.errors import SchemaChangedError
+from lading.errors import TableError
 from lading.jobs.record import JobRecord
 from lading.model.field_types import wider_type
 from lading.service.compile.compiled import Compiled
@@ -43,7 +43,7 @@ def check_columns(store: MetadataStore, record: JobRecord, schema: pa.Schema) ->
     msg = f"Table {record.target} {CHANGED}: {'; '.join(changes)}"
     back = f"Put it back ({'; '.join(undo)}), or take" if undo else "Put it back, or take"
     todo = f"{back} the table as it is now: ALTER the job where it names the column, and RESUME it."
-    raise SchemaChangedError(msg, left="Nothing was read; the position is unchanged.", todo=todo)
+    raise TableError(msg, code="SchemaChanged", left="Nothing was read; the position is unchanged.", todo=todo)
 
 
 def accept_columns(store: MetadataStore, record: JobRecord) -> None:

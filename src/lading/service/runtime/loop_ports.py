@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 from lading.clock import Clock
 from lading.commit.coordinator import Coordinator
 from lading.commit.steps import Steps
-from lading.errors import UnseenColumnsError
+from lading.errors import StageError
 from lading.ids import JobId
 from lading.jobs.record import JobRecord
 from lading.jobs.tasks import TaskRecord
@@ -98,7 +98,7 @@ class LoopPorts(Protocol[J]):
         """After a commit is in the record: tell the source and others, look after the table."""
         ...
 
-    def evolve(self, job: J, record: JobRecord, unseen: UnseenColumnsError) -> None:
+    def evolve(self, job: J, record: JobRecord, unseen: StageError) -> None:
         """Give the table the columns that rows need: a commit of its own that moves no head."""
         ...
 

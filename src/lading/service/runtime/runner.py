@@ -14,10 +14,10 @@ from lading.errors import (
     FencedError,
     LadingError,
     SqlError,
+    StageError,
     StoreError,
     TableError,
     TableNotFoundError,
-    UnseenColumnsError,
 )
 from lading.ids import JobId, new_token
 from lading.jobs.events import Event, Halt, Rest, Retry, Run
@@ -320,7 +320,7 @@ class JobRunner:
         self._remark_due_s = 0.0
         self._caretaker.committed(job.table, bill)
 
-    def evolve(self, job: OpenJob, record: JobRecord, unseen: UnseenColumnsError) -> None:
+    def evolve(self, job: OpenJob, record: JobRecord, unseen: StageError) -> None:
         evolve(self._tools, self.store, job.table, record, unseen)
 
     def remark(self, job: OpenJob) -> str:

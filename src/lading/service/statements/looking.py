@@ -44,7 +44,10 @@ MOST_ROWS = 10_000
 _HEAD_BYTES = 64 * 1024
 _READ_S = 5
 _HIDDEN = (FILE, ROW, RAW, ERROR)
-_STARTS = {"KAFKA": {"kafka_default_offsets": "OFFSET_BEGINNING"}, "KINESIS": {}}
+_STARTS = {
+    "KAFKA": {"kafka_default_offsets": "OFFSET_BEGINNING"},
+    "KINESIS": {"property.kinesis_default_pos": "TRIM_HORIZON"},
+}
 _WATCH = FieldWatch(known={}, rescued_column=REST, adds=True)
 
 
@@ -143,8 +146,6 @@ def _sniff(spec: FilesSpec, given: Mapping[str, str]) -> dict[str, str]:
 
 def _look_at_stream(session: Session, kind: str, given: Mapping[str, str], rules: AddressRules, most: int) -> Seen:
     properties = {**_STARTS[kind], **given}
-    if kind == "KINESIS":
-        properties.setdefault("property.kinesis_default_pos", "TRIM_HORIZON")
     load = LoadSpec(
         name="look",
         target="",
