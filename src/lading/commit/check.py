@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from lading.errors import UNSEEN_COLUMNS, BudgetError, StageError
+from lading.errors import BudgetError, StageError
 from lading.model.batch import BatchPlan, Report, Split
 from lading.model.field_types import joined_type
 from lading.model.job import ErrorBudget
@@ -41,7 +41,7 @@ def check_fields(reports: Sequence[Report]) -> None:
     if found:
         msg = f"Rows have fields that the table has no column for: {', '.join(sorted(found)[:20])}"
         todo = "The table gets those columns, and the batch is staged again."
-        raise StageError(msg, code=UNSEEN_COLUMNS, left=_NOTHING, todo=todo, fields=found)
+        raise StageError(msg, code="UnseenColumns", left=_NOTHING, todo=todo, fields=found)
 
 
 def _check_one(plan: BatchPlan, report: Report) -> None:
