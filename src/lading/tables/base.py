@@ -6,9 +6,7 @@ import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Protocol
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Protocol
 
 from lading.commit.protocols import Table
 from lading.ids import JobId
@@ -19,6 +17,9 @@ from lading.model.s3_access import S3Access
 from lading.model.table import ColumnChange
 from lading.tables.bills import StoredBills
 from lading.tables.maintenance import CarePolicy, CareReport
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 TAG_PREFIX = "lading-"
 _LONGEST_TAG = 200

@@ -1,4 +1,4 @@
-"""What each statement does."""
+"""What each statement does, but for the quick ones."""
 
 from __future__ import annotations
 
@@ -54,15 +54,10 @@ from lading.sql.statements.jobs import (
 from lading.sql.statements.parts import QualifiedName
 from lading.sql.statements.tables import (
     AlterTable,
-    CreateDatabase,
     CreateTable,
     DescribeTable,
-    DropDatabase,
     DropTable,
     LookAt,
-    ShowDatabases,
-    ShowTables,
-    UseDatabase,
 )
 from lading.sql.statements.users import AlterUser, UserStatement
 from lading.tables.types import spark_type
@@ -171,22 +166,6 @@ def _catalog(session: Session, statement: Statement) -> Result:
             database = _database(session, statement.name)
             _refuse_used(session, f"{database}.{statement.name.name}")
             session.lading.catalog.drop_table(statement.name, database, if_exists=statement.if_exists)
-        case CreateDatabase():
-            session.lading.catalog.create_database(statement.name, if_not_exists=statement.if_not_exists)
-        case DropDatabase():
-            if not (statement.if_exists and not session.lading.catalog.has_database(statement.name)):
-                session.lading.store.drop_database(statement.name)
-        case UseDatabase():
-            session.lading.catalog.require_database(statement.name)
-            session.database = statement.name
-        case ShowDatabases():
-            names = [entry.name for entry in session.lading.store.list_databases()]
-            return table(("Database",), [(name,) for name in names if session.sees_database(name)])
-        case ShowTables():
-            database = statement.db or session.database
-            session.lading.catalog.require_database(database)
-            names = [entry.name for entry in session.lading.store.list_tables(database)]
-            return table((f"Tables_in_{database}",), [(name,) for name in names if session.sees_table(database, name)])
         case DescribeTable():
             schema = session.lading.catalog.open_table(_database(session, statement.name), statement.name.name).schema()
             rows = [(field.name, spark_type(field.type), "Yes" if field.nullable else "No") for field in schema]

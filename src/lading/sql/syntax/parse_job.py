@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 
-from sqlglot import exp
-
+from lading.deferred import deferred
 from lading.errors import NotSupportedError, SqlError
-from lading.sql.expressions.dialect import parse_query_tree
 from lading.sql.statements.jobs import AlterJob, ControlJob, CreateJob, ExplainJob, Query, ShowCreateJob, ShowLoad
 from lading.sql.statements.parts import InsertSelect, SourceFunction
 from lading.sql.statements.tables import CreateTable, LookAt
@@ -16,6 +14,13 @@ from lading.sql.syntax.names import check_job_name
 from lading.sql.syntax.parse_select import parse_insert, parse_source
 from lading.sql.syntax.parse_table import parse_create_table
 from lading.sql.syntax.spans import Span
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+    from lading.sql.expressions.dialect import parse_query_tree
+else:
+    parse_query_tree = deferred("lading.sql.expressions.dialect", "parse_query_tree")
 
 
 def parse_create_job(cursor: Cursor) -> CreateJob:
@@ -129,6 +134,8 @@ def parse_query(cursor: Cursor) -> Query | LookAt:
     """SELECT …, or SELECT * FROM source(…) [LIMIT n]"""
     if _is_look(cursor):
         return _parse_look(cursor)
+    from sqlglot import exp
+
     span = cursor.rest()
     text = span.text[span.start : span.end]
     tree = parse_query_tree(text, span)
@@ -140,6 +147,8 @@ def parse_query(cursor: Cursor) -> Query | LookAt:
 
 
 def _function(call: exp.Anonymous) -> SourceFunction:
+    from sqlglot import exp
+
     properties = {_content(pair.left): _content(pair.right) for pair in call.expressions if isinstance(pair, exp.EQ)}
     return SourceFunction(name=call.name.upper(), properties=properties)
 
