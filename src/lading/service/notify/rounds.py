@@ -108,7 +108,7 @@ class NotifyRounds:
     def unrecorded(self, record: JobRecord) -> None: ...
     def files_behind(self, record: JobRecord, files: Mapping[str, int]) -> None: ...
     def evolved(self, record: JobRecord, changes: Sequence[ColumnChange]) -> None:
-        """The columns of tables are compared in the rounds, whoever changed them."""
+        """The rounds compare the columns of tables: others may change them, too."""
 
     def _noted(self, record: JobRecord) -> None:
         with self._lock:
