@@ -81,6 +81,7 @@ FACES: dict[str, Face] = {
     "JobExists": Face(409),
     "DatabaseExists": Face(409, 1007),
     "TableExists": Face(409, 1050, "42S01"),
+    "ColumnExists": Face(409, 1060, "42S21"),
     "DatabaseInUse": Face(409),
     "HomeLocked": Face(409),
     "LeaseLost": Face(409),
@@ -89,6 +90,8 @@ FACES: dict[str, Face] = {
     "PlaceMissing": Face(502),
     "UnsortedListing": Face(502),
     "WorkerLost": Face(502),
+    "UnseenColumns": Face(502),
+    "SchemaChanged": Face(409),
     "CutMetadata": Face(503),
     "NotJson": Face(400),
     "NotHttp": Face(400),
@@ -311,6 +314,8 @@ class StageError(SourceError):
     retry = True
 
 
+UNSEEN_COLUMNS = "UnseenColumns"
+"""The code of a StageError whose batch has fields that the table has no column for: they are among its facts."""
 WORKER_LOST = "WorkerLost"
 """The code of a StageError whose batch ended the process that read its rows."""
 CUT_METADATA = "CutMetadata"

@@ -153,6 +153,9 @@ class FileSettings:
     file_settle_seconds: int = _setting(
         5, "For how long a file on a disk must not have been modified before it is loaded; 0: not at all."
     )
+    evolution_max_columns: int = _setting(
+        1000, "A table that gets the columns its source has (`schema.evolution`) has so many at most.", least=1
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -90,6 +90,7 @@ class LocalStager:
             source_files=end.source_files,
             source_bytes=end.source_bytes,
             marks=end.marks,
+            fields=end.fields,
             quarantine=quarantine,
             first_error=f"{bad[0][0]}, row {bad[0][1]}: {bad[0][2]}" if bad else "",
         )

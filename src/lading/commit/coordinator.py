@@ -22,7 +22,7 @@ from datetime import datetime
 from typing import Any
 
 from lading.clock import Clock
-from lading.commit.check import advance, budget_for, check_budget, check_reports
+from lading.commit.check import advance, budget_for, check_budget, check_fields, check_reports
 from lading.commit.joins import newer_tables
 from lading.commit.next_bill import (
     Stamp,
@@ -239,6 +239,7 @@ class Coordinator:
     def _checked(self, plan: BatchPlan, reports: Sequence[Report]) -> tuple[Report, ...]:
         try:
             ordered = check_reports(plan, reports)
+            check_fields(ordered)
             first = next((report.first_error for report in ordered if report.first_error), "")
             check_budget(budget_for(self.job.budget, plan), rows_of(ordered, None), first)
             advance(plan, ordered)

@@ -41,6 +41,7 @@ from lading.jobs.events import (
     RolledBack,
     Run,
     Stopped,
+    TableEvolved,
     TargetGone,
     Tick,
     TurnBegun,
@@ -100,6 +101,8 @@ def transition(record: JobRecord, event: Event) -> Change:
             return batches.on_batch_cancelled(record, event)
         case NothingToDo():
             return batches.on_nothing_to_do(record, event)
+        case TableEvolved():
+            return replace(record, runtime_message=event.message), ()
         case ListenersTold():
             return replace(record, listening=event.listening), ()
         case CaughtUp():

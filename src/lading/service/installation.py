@@ -134,7 +134,9 @@ class Installation:
             incarnation=incarnation,
             service_id=lambda: self.leases.service_id,
             has_others=lambda: self.leases.has_others,
+            max_columns=self.settings.files.evolution_max_columns,
             compile=self.compile,
+            open_target=self.open_target,
             make_stager=self._stager,
             make_listeners=self._listeners,
         )

@@ -15,6 +15,7 @@ from lading.model.bill import Head
 from lading.model.notices import PartitionField
 from lading.model.outcome import Outcome
 from lading.model.s3_access import S3Access
+from lading.model.table import ColumnChange
 from lading.tables.bills import StoredBills
 from lading.tables.compaction.model import LiveFile, LiveFiles
 from lading.tables.maintenance import CarePolicy, CareReport
@@ -207,6 +208,18 @@ class LakeTable(Table, Protocol):
 
     def ended_jobs(self) -> Collection[JobId]:
         """The jobs that were dropped, as far as the table was told. Nobody starts them again."""
+        ...
+
+    def alter(self, changes: Sequence[ColumnChange]) -> Sequence[ColumnChange]:
+        """Change columns in a commit of its own, which moves no head and has no rows. Those changes that were made.
+
+        A column that is there already stays as it is. All of them or none. Raises ConfigError for what the format, or
+        this table, cannot do.
+        """
+        ...
+
+    def widens(self) -> frozenset[str]:
+        """The kinds of widening that `alter` can do: see `tables.altering`."""
         ...
 
     def look_after(self, job_id: JobId, policy: CarePolicy, now: datetime) -> CareReport:

@@ -26,6 +26,7 @@ from lading.pipeline.tasks import Quarantine, TaskTools
 from lading.service.compile.column_defaults import with_defaults
 from lading.service.compile.compiled import Compiled
 from lading.service.compile.event_time import check_names, state_rule, watermark_rule, with_event_time, with_state
+from lading.service.compile.evolution import watch_of
 from lading.service.compile.joins import JoinSource, join_columns, join_rule, joined_source_load, map_joined_rows
 from lading.service.compile.listening import listen_rule
 from lading.service.compile.mapping import asked_columns, map_rows
@@ -68,9 +69,11 @@ def compile_load(record: JobRecord, load: LoadSpec, target: Target, context: Ope
     """Check a load, with its secrets, against its table and its source, and put its parts together."""
     kind = kind_of(load.source.kind)
     kind.check(load)
+    watch = watch_of(load, target.table.schema(), target.table.widens())
     columns, metadata = _asked(load, target, kind)
     rule = listen_rule(load, target.table.writer_spec().partition_fields) if load.listening is not None else None
-    opened = kind.open(load, replace(context, reads_rows=True, columns=columns, metadata=metadata))
+    asked = replace(context, reads_rows=True, columns=columns, metadata=metadata, watch=watch)
+    opened = kind.open(load, asked)
     try:
         stage = _stage(load, kind, opened, target, record.job_id)
     except BaseException:
@@ -177,6 +180,7 @@ def _stage(load: LoadSpec, kind: SourceKind, opened: OpenSource, target: Target,
             open_quarantine=open_quarantine,
             batch_id="",
             splits=(),
+            rescued=load.evolution.rescued_column,
             columns=join_columns(mapping) if is_joined else tuple(column.name for column in mapping.columns),
         ),
         most_tasks=load.limits.tasks,

@@ -10,17 +10,31 @@ from contextlib import suppress
 from lading.clock import Clock
 from lading.commit.coordinator import Coordinator, CoordinatorPorts
 from lading.commit.steps import Steps, run_steps
-from lading.errors import FencedError, JobChangedError, LadingError, StoreError, TableError, TableNotFoundError
+from lading.errors import (
+    ConfigError,
+    FencedError,
+    JobChangedError,
+    LadingError,
+    SqlError,
+    StageError,
+    StoreError,
+    TableError,
+    TableNotFoundError,
+)
 from lading.ids import JobId, new_token
 from lading.jobs.events import Event, Halt, Rest, Retry, Run
 from lading.jobs.record import JobRecord
 from lading.jobs.tasks import TaskRecord
 from lading.model.bill import Bill
 from lading.plan.planner import Planner
+from lading.service.compile.compiled import Compiled
 from lading.service.runtime.caretaker import Caretaker
 from lading.service.runtime.context import OpenJob, RunnerContext
+from lading.service.runtime.evolving import evolve
 from lading.service.runtime.file_surveys import SurveyTeller
-from lading.service.runtime.job_loop import JobLoop, LoopStore, save_event
+from lading.service.runtime.job_loop import JobLoop, save_event
+from lading.service.runtime.kept_columns import check_columns, keep_columns
+from lading.service.runtime.loop_ports import LoopStore
 from lading.service.runtime.starting import start_steps
 from lading.service.runtime.store_health import try_write
 from lading.service.security.redaction import redact
@@ -29,6 +43,7 @@ from lading.status.outcomes import Outcome
 from lading.store.leases import is_lease_lost
 from lading.store.protocols import MetadataStore
 from lading.store.records import AuditEntry, StoredJob
+from lading.tables.base import LakeTable
 
 MAX_SAVES = 5
 REMARK_EVERY_S = 60.0
@@ -258,7 +273,7 @@ class JobRunner:
 
     def compile(self, record: JobRecord) -> OpenJob:
         try:
-            compiled, table = self._tools.compile(record)
+            compiled, table = self._compiled(record)
         except TableNotFoundError as error:
             if not self._tools.has_others():
                 raise
@@ -291,6 +306,22 @@ class JobRunner:
         )
         return OpenJob(Coordinator(compiled.job, ports, self._tools.incarnation), compiled, table, planner, stager)
 
+    def _compiled(self, record: JobRecord) -> tuple[Compiled, LakeTable]:
+        store = self._tools.store
+        try:
+            compiled, table = self._tools.compile(record)
+        except (ConfigError, SqlError):
+            # Perhaps because of what somebody did to the table: then that is to be told.
+            check_columns(store, record, self._tools.open_target(record).schema())
+            raise
+        try:
+            check_columns(store, record, table.schema())
+            keep_columns(store, record, compiled)
+        except BaseException:
+            compiled.close()
+            raise
+        return compiled, table
+
     def start(self, job: OpenJob, record: JobRecord) -> Steps[Bill]:
         if (service_id := self._tools.service_id()) is not None:
             # To open a job commits to its table, which would fence the service that has it.
@@ -315,6 +346,9 @@ class JobRunner:
         self.on_progress(bill)
         self._remark_due_s = 0.0
         self._caretaker.committed(job.table, bill)
+
+    def evolve(self, job: OpenJob, record: JobRecord, unseen: StageError) -> None:
+        evolve(self._tools, self.store, job.table, record, unseen)
 
     def remark(self, job: OpenJob) -> str:
         bill, source = job.coordinator.bill, job.compiled.source

@@ -29,11 +29,13 @@ from lading.sql.statements.jobs import (
 )
 from lading.sql.statements.parts import InsertSelect, QualifiedName, SourceFunction
 from lading.sql.statements.tables import (
+    AlterTable,
     CreateDatabase,
     CreateTable,
     DescribeTable,
     DropDatabase,
     DropTable,
+    LookAt,
     ShowDatabases,
     ShowTables,
     UseDatabase,
@@ -70,6 +72,8 @@ def check_allowed(database: str, rights: Rights, statement: Statement) -> None:
         rights.require(Privilege.ADMIN, why="env:… and file:… name what the machine of the service keeps")
     match statement:
         case CreateJob():
+            if statement.creates is not None:
+                _check_catalog(database, rights, statement.creates)
             rights.require(Privilege.LOAD, *_target(database, statement.insert.table))
             _check_source(rights, statement.insert)
             _check_joined(database, rights, statement.insert)
@@ -93,7 +97,7 @@ def _only_reads(statement: Statement) -> bool:
             return True
         case ShowCreateJob() | ShowLoad() | ShowRoutineLoad() | ShowRoutineLoadTask() | ShowCreateRoutineLoad():
             return True
-        case ShowServices() | ShowCompaction():
+        case ShowServices() | ShowCompaction() | LookAt():
             return True
         case ExplainJob() | ExplainRoutineLoad() | ExplainAlter() | ShowRollback() | ShowUsers() | ShowRoles():
             return True
@@ -107,7 +111,11 @@ def _check_catalog(database: str, rights: Rights, statement: Statement) -> None:
             rights.require(Privilege.ADMIN, *_target(database, statement.name))
             if statement.location is not None and not is_s3_uri(statement.location):
                 rights.require(Privilege.ADMIN, why="the table would lie on the disk of the service")
-        case DropTable():
+            if statement.schema_of is not None:
+                _check_look(rights, statement.schema_of)
+        case LookAt():
+            _check_look(rights, statement.source)
+        case DropTable() | AlterTable():
             rights.require(Privilege.ADMIN, *_target(database, statement.name))
         case CreateDatabase() | ShowServices():
             rights.require(Privilege.ADMIN)
@@ -126,6 +134,14 @@ def _check_catalog(database: str, rights: Rights, statement: Statement) -> None:
             database, table = _target(database, name)
             if not rights.see_table(database, table):
                 raise denied(rights.identity.user, Privilege.SELECT, database, table)
+
+
+def _check_look(rights: Rights, source: SourceFunction) -> None:
+    """Who could load from a source may look at it: LOAD on anything, and ADMIN for files of the machine."""
+    if not rights.allow_anywhere(Privilege.LOAD):
+        raise _not_read(rights, Privilege.LOAD)
+    if is_local(source):
+        rights.require(Privilege.ADMIN, why="the statement would read files of the machine of the service")
 
 
 def _check_database(rights: Rights, database: str) -> None:
@@ -185,7 +201,7 @@ def _target(database: str, name: QualifiedName) -> tuple[str, str]:
 
 _NEEDS = {
     Privilege.LOAD: ("CREATE JOB", "CREATE ROUTINE LOAD", "ALTER JOB", "ALTER ROUTINE LOAD", "EXPLAIN ALTER"),
-    Privilege.ADMIN: ("CREATE TABLE",),
+    Privilege.ADMIN: ("CREATE TABLE", "ALTER TABLE"),
     Privilege.SELECT: ("SELECT", "WITH"),
 }
 """Statements that hold expressions or long lists, and what all of them need for something."""

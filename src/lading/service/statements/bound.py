@@ -13,13 +13,16 @@ def database_of(session: Session, name: QualifiedName) -> str:
     return name.db if name.db is not None else session.database
 
 
-def bound_names(session: Session, insert: InsertSelect) -> InsertSelect:
-    """The same with the columns that it fills by name: those that others add to the table later are not among them."""
+def bound_names(session: Session, insert: InsertSelect, *, grows: bool = False) -> InsertSelect:
+    """The same with the columns that it fills by name: those that others add to the table later are not among them.
+
+    A job that `grows` with its source names none: it takes those, too.
+    """
     insert = replace(insert, table=replace(insert.table, db=database_of(session, insert.table)))
     if insert.join is not None:
         table = replace(insert.join.table, db=database_of(session, insert.join.table))
         insert = replace(insert, join=replace(insert.join, table=table))
-    if insert.columns:
+    if insert.columns or grows:
         return insert
     target = session.lading.catalog.open_table(insert.table.db or "", insert.table.name)
     return replace(insert, columns=tuple(target.schema().names))

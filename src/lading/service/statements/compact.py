@@ -127,7 +127,7 @@ def _partition_rows(found: TableFigures) -> list[tuple[object, ...]]:
     ]
 
 
-def alter_table(session: Session, statement: AlterTableSet) -> Result:
+def set_properties(session: Session, statement: AlterTableSet) -> Result:
     """ALTER TABLE … SET ("compaction" = "AUTO" | "OFF"). It is in force from the next round on."""
     entry = _entry(session, statement.table)
     for name, value in statement.properties.items():

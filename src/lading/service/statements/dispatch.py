@@ -12,10 +12,12 @@ from lading.service.edits.undo import prepare_undo
 from lading.service.result import Result, done, table
 from lading.service.session import Session
 from lading.service.statements.clean import execute_clean
-from lading.service.statements.compact import alter_table, check_property, execute_compact, show_compaction
+from lading.service.statements.compact import execute_compact, set_properties, show_compaction
 from lading.service.statements.inspect import explain_job, show_load
 from lading.service.statements.loads import control, create, find_any, operable, prepare_alter
-from lading.service.statements.reach import allow_altered_hosts, allow_table_hosts, check_source, check_table
+from lading.service.statements.looking import look
+from lading.service.statements.made_tables import alter_table, create_table
+from lading.service.statements.reach import allow_altered_hosts, check_source
 from lading.service.statements.select import run_query
 from lading.service.statements.shows import (
     show_create_job,
@@ -53,9 +55,11 @@ from lading.sql.statements.jobs import (
 )
 from lading.sql.statements.parts import QualifiedName
 from lading.sql.statements.tables import (
+    AlterTable,
     CreateTable,
     DescribeTable,
     DropTable,
+    LookAt,
 )
 from lading.sql.statements.users import AlterUser, UserStatement
 from lading.tables.types import spark_type
@@ -76,11 +80,13 @@ def execute(session: Session, statement: Statement) -> Result:
         case CompactTable():
             return execute_compact(session, statement)
         case AlterTableSet():
-            return alter_table(session, statement)
+            return set_properties(session, statement)
         case ControlJob() | ControlRoutineLoad():
             return control(session, statement)
         case Query():
             return run_query(session, statement)
+        case LookAt():
+            return look(session, statement)
         case _ if isinstance(statement, UserStatement):
             return _change_users(session, statement)
         case _:
@@ -161,10 +167,9 @@ def _alter(session: Session, edit: Edit) -> Result:
 def _catalog(session: Session, statement: Statement) -> Result:
     match statement:
         case CreateTable():
-            check_property(statement)
-            check_table(session, statement)
-            allow_table_hosts(session, statement, _database(session, statement.name))
-            session.lading.catalog.create_table(statement, _database(session, statement.name))
+            create_table(session, statement)
+        case AlterTable():
+            return alter_table(session, statement)
         case DropTable():
             database = _database(session, statement.name)
             _refuse_used(session, f"{database}.{statement.name.name}")

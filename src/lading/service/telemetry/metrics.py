@@ -6,7 +6,7 @@ know (how long steps take, how commits end, who was fenced) is counted in memory
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, Summary, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -17,6 +17,7 @@ from lading.clock import Clock
 from lading.errors import LadingError
 from lading.jobs.record import JobRecord
 from lading.model.bill import Bill
+from lading.model.table import ColumnChange
 from lading.model.tally import Tally
 from lading.service.runtime.store_health import StoreHealth
 from lading.service.security.audit_log import AuditLog
@@ -116,6 +117,10 @@ class Metrics:
         """A paused job goes on without a person."""
         self._of_job.resumes.labels(*self._labels.of(record)).inc()
 
+    def evolved(self, record: JobRecord, changes: Sequence[ColumnChange]) -> None:
+        """The table of a job got columns, or wider ones."""
+        self._of_job.evolved.labels(*self._labels.of(record)).inc(len(changes))
+
     def lag_seen(
         self,
         record: JobRecord,
@@ -170,11 +175,13 @@ class _OfJob:
         self.resumes = Counter("lading_auto_resumes", resumed, JOB_LABELS, registry=None)
         unwritten = "Batches whose end could not be written to the metadata store."
         self.unrecorded = Counter("lading_unrecorded_batches", unwritten, JOB_LABELS, registry=None)
+        grown = "Columns that the table of a job got, or got wider, because its rows needed them."
+        self.evolved = Counter("lading_schema_changes", grown, JOB_LABELS, registry=None)
         batches = "How long the batches of a job take."
         self.batch = Summary("lading_job_batch_seconds", batches, JOB_LABELS, registry=None)
         steps = "How long the steps of a job take."
         self.step = Summary("lading_job_step_seconds", steps, (*JOB_LABELS, "step"), registry=None)
-        self.all = (self.commits, self.fenced, self.resumes, self.unrecorded, self.batch, self.step)
+        self.all = (self.commits, self.fenced, self.resumes, self.unrecorded, self.evolved, self.batch, self.step)
 
     def begin(self, labels: Labels) -> None:
         """Show the counters of a job from now on."""
@@ -183,6 +190,7 @@ class _OfJob:
         self.fenced.labels(*labels)
         self.resumes.labels(*labels)
         self.unrecorded.labels(*labels)
+        self.evolved.labels(*labels)
 
     def forget(self, gone: list[Labels]) -> None:
         """Jobs that are there no more."""

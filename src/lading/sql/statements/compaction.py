@@ -54,12 +54,3 @@ def parse_show_compaction(cursor: Cursor) -> ShowCompaction:
     cursor.expect("SHOW", "COMPACTION")
     has_table = cursor.accept("FROM") or cursor.accept("IN")
     return ShowCompaction(table=cursor.qualified(_TABLE) if has_table else None)
-
-
-def parse_alter_table(cursor: Cursor) -> AlterTableSet:
-    """ALTER TABLE [db.]table SET [TBLPROPERTIES] ("name" = "value", …)"""
-    cursor.expect("ALTER", "TABLE")
-    table = cursor.qualified(_TABLE)
-    cursor.expect("SET")
-    cursor.accept("TBLPROPERTIES")
-    return AlterTableSet(table=table, properties=cursor.properties())

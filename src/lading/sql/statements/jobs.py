@@ -11,11 +11,13 @@ from lading.sql.statements.audit import ShowAudit
 from lading.sql.statements.compaction import AlterTableSet, CompactTable, ShowCompaction
 from lading.sql.statements.parts import NO_CLAUSES, InsertSelect, LoadClauses, MergeType, QualifiedName, SourceFunction
 from lading.sql.statements.tables import (
+    AlterTable,
     CreateDatabase,
     CreateTable,
     DescribeTable,
     DropDatabase,
     DropTable,
+    LookAt,
     ShowDatabases,
     ShowTables,
     UseDatabase,
@@ -31,6 +33,8 @@ class CreateJob:
     properties: Mapping[str, str] = field(default_factory=dict)
     comment: str | None = None
     insert: InsertSelect
+    creates: CreateTable | None = None
+    """The table that is made first, when it is not there: `INSERT INTO t CREATE TABLE IF NOT EXISTS USING …`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,6 +213,8 @@ Statement = (
     | ShowRollback
     | AcceptRollback
     | CreateTable
+    | AlterTable
+    | LookAt
     | DropTable
     | CreateDatabase
     | DropDatabase

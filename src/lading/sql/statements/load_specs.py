@@ -109,6 +109,7 @@ def _job_load(statement: CreateJob) -> LoadSpec:
         join=None if insert.join is None else join_spec(insert.join),
         stream_join=stream_join_spec(insert, properties.watermark, properties.dedup),
         on_poison_record=properties.on_poison_record,
+        evolution=properties.evolution,
     )
 
 
@@ -158,6 +159,7 @@ def _stream_load(statement: CreateRoutineLoad) -> LoadSpec:
         dedup=properties.dedup,
         listening=properties.listening,
         on_poison_record=properties.on_poison_record,
+        evolution=properties.evolution,
     )
 
 

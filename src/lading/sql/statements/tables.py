@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from lading.model.table import Column, PartitionField, TableSpec
-from lading.sql.statements.parts import QualifiedName
+from lading.model.table import Column, ColumnChange, PartitionField, TableSpec
+from lading.sql.statements.parts import QualifiedName, SourceFunction
 from lading.sql.syntax.spans import NOWHERE, Span
 
 LENGTH_PROPERTY = "lading.length."
@@ -44,6 +44,8 @@ class CreateTable:
     properties: Mapping[str, str] = field(default_factory=dict)
     """What TBLPROPERTIES says, and no more."""
     if_not_exists: bool = False
+    schema_of: SourceFunction | None = None
+    """AS SCHEMA OF: the columns are those of this source; `columns` is empty then."""
 
     @property
     def spec(self) -> TableSpec:
@@ -58,6 +60,23 @@ class CreateTable:
                 said[COMMENT_PROPERTY + column.name] = column.comment
         columns = tuple(Column(name=c.name, type=c.type, nullable=c.nullable) for c in self.columns)
         return TableSpec(columns=columns, partition_by=self.partition_by, properties={**self.properties, **said})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterTable:
+    """ALTER TABLE … ADD COLUMN …, ALTER TABLE … MODIFY COLUMN …"""
+
+    name: QualifiedName
+    changes: tuple[ColumnChange, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookAt:
+    """SELECT * FROM S3(…) [LIMIT n], DESCRIBE FROM S3(…): what a source has, before anything is loaded."""
+
+    source: SourceFunction
+    limit: int | None = 10
+    """None: its columns are told, and not its rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

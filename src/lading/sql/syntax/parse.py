@@ -10,7 +10,6 @@ from lading.errors import SqlError
 from lading.sql.statements.admin import parse_clean_orphans, parse_show_services
 from lading.sql.statements.audit import parse_show_audit
 from lading.sql.statements.compaction import (
-    parse_alter_table,
     parse_compact_table,
     parse_optimize,
     parse_show_compaction,
@@ -42,6 +41,7 @@ from lading.sql.syntax.parse_routine import (
     parse_show_routine_load,
 )
 from lading.sql.syntax.parse_table import (
+    parse_alter_table,
     parse_create_database,
     parse_create_table,
     parse_describe,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from functools import singledispatch
 
-from lading.model.table import PartitionField
+from lading.model.table import ColumnChange, PartitionField
 from lading.sql.statements.admin import CleanOrphans, ShowServices
 from lading.sql.statements.audit import ShowAudit, audit_text
 from lading.sql.statements.compaction import AlterTableSet, CompactTable, ShowCompaction
@@ -32,12 +32,14 @@ from lading.sql.statements.jobs import (
 )
 from lading.sql.statements.parts import MergeType
 from lading.sql.statements.tables import (
+    AlterTable,
     ColumnDefinition,
     CreateDatabase,
     CreateTable,
     DescribeTable,
     DropDatabase,
     DropTable,
+    LookAt,
     ShowDatabases,
     ShowTables,
     UseDatabase,
@@ -74,7 +76,8 @@ def _(it: CreateJob) -> str:
     lines.append("ON STREAMING")
     if it.comment is not None:
         lines.append(comment_text(it.comment))
-    return "\n".join([*lines, "DO", insert_text(it.insert)])
+    made = [_text(it.creates)] if it.creates is not None else []
+    return "\n".join([*lines, "DO", *made, insert_text(it.insert)])
 
 
 @_text.register
@@ -202,9 +205,16 @@ def _(it: ShowCreateRoutineLoad) -> str:
 def _(it: CreateTable) -> str:
     exists = "IF NOT EXISTS " if it.if_not_exists else ""
     columns = ",\n".join(f"    {_column(column)}" for column in it.columns)
-    lines = [f"CREATE TABLE {exists}{name_text(it.name)} (", columns, f") USING {it.format}"]
-    if not it.columns:
-        lines = [f"CREATE TABLE {exists}{name_text(it.name)} USING {it.format}"]
+    head = f"CREATE TABLE {exists}{name_text(it.name)}"
+    lines = [f"{head} (", columns, f") USING {it.format}"] if it.columns else [f"{head} USING {it.format}"]
+    lines += _table_options(it)
+    if it.schema_of is not None:
+        lines.append(f"AS SCHEMA OF {function_text(it.schema_of)}")
+    return "\n".join(lines)
+
+
+def _table_options(it: CreateTable) -> list[str]:
+    lines = []
     if it.partition_by:
         lines.append(f"PARTITIONED BY ({', '.join(_partition(field) for field in it.partition_by)})")
     if it.location is not None:
@@ -213,7 +223,27 @@ def _(it: CreateTable) -> str:
         lines.append(comment_text(it.comment))
     if it.properties:
         lines.append(f"TBLPROPERTIES {properties_text(it.properties)}")
-    return "\n".join(lines)
+    return lines
+
+
+@_text.register
+def _(it: AlterTable) -> str:
+    return f"ALTER TABLE {name_text(it.name)} " + ", ".join(map(_change, it.changes))
+
+
+def _change(change: ColumnChange) -> str:
+    words = ["ADD" if change.is_new else "MODIFY", "COLUMN", quoted_name(change.name), change.type]
+    words += [comment_text(change.comment)] if change.comment else []
+    if change.after is not None:
+        words.append(f"AFTER {quoted_name(change.after)}" if change.after else "FIRST")
+    return " ".join(words)
+
+
+@_text.register
+def _(it: LookAt) -> str:
+    if it.limit is None:
+        return f"DESCRIBE FROM {function_text(it.source)}"
+    return f"SELECT * FROM {function_text(it.source)} LIMIT {it.limit}"  # noqa: S608 - quoted by function_text
 
 
 def _column(column: ColumnDefinition) -> str:

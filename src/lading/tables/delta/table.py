@@ -16,11 +16,13 @@ from lading.model.batch import StagedFile
 from lading.model.bill import Bill, Head
 from lading.model.outcome import Landed, NotLanded, Outcome, Unknown
 from lading.model.s3_access import S3Access
+from lading.model.table import ColumnChange
 from lading.storage.store import ObjectStore
 from lading.tables.base import DoneTag, Removals, Snapshot, WriterSpec
 from lading.tables.bills import StoredBills
 from lading.tables.compaction.model import LiveFile, LiveFiles
 from lading.tables.delta.actions import entry_key
+from lading.tables.delta.alter import WIDENS, alter_schema
 from lading.tables.delta.columns import columns_of
 from lading.tables.delta.domains import clustering_columns
 from lading.tables.delta.entry import TXN_RETENTION, render_entry
@@ -240,6 +242,14 @@ class DeltaLakeTable:
 
     def ended_jobs(self) -> set[JobId]:
         return self._copies.ended()
+
+    def alter(self, changes: Sequence[ColumnChange]) -> Sequence[ColumnChange]:
+        made = alter_schema(self.storage, self._options, changes)
+        self._tail.refresh()
+        return made
+
+    def widens(self) -> frozenset[str]:
+        return WIDENS
 
     def look_after(self, job_id: JobId, policy: CarePolicy, now: datetime) -> CareReport:
         astray = self._astray()

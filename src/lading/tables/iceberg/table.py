@@ -18,11 +18,12 @@ from lading.model.batch import StagedFile
 from lading.model.bill import Bill, Head
 from lading.model.outcome import Outcome
 from lading.model.s3_access import S3Access
-from lading.model.table import TableSpec
+from lading.model.table import ColumnChange, TableSpec
 from lading.storage.store import require_allowed
 from lading.tables.base import DoneTag, Removals, Snapshot, WriterSpec
 from lading.tables.bills import StoredBills
 from lading.tables.compaction.model import LiveFile, LiveFiles
+from lading.tables.iceberg.alter import WIDENS, alter_schema
 from lading.tables.iceberg.catalog import ensure_namespace, make_home, open_catalog
 from lading.tables.iceberg.commit import commit_append
 from lading.tables.iceberg.ended import astray_jobs, end_job, ended_jobs
@@ -206,6 +207,12 @@ class IcebergTable:
 
     def ended_jobs(self) -> set[JobId]:
         return ended_jobs(self._handle.load().metadata)
+
+    def alter(self, changes: Sequence[ColumnChange]) -> Sequence[ColumnChange]:
+        return alter_schema(self._handle, changes)
+
+    def widens(self) -> frozenset[str]:
+        return WIDENS
 
     def look_after(self, job_id: JobId, policy: CarePolicy, now: datetime) -> CareReport:
         """Expire Lading's own old snapshots, delete the manifests nobody names any more, and prune bills."""

@@ -15,12 +15,14 @@ from lading.model.batch import StagedFile
 from lading.model.bill import Bill, Head
 from lading.model.outcome import Outcome
 from lading.model.s3_access import S3Access
+from lading.model.table import ColumnChange
 from lading.storage.store import ObjectStore
 from lading.tables.base import DoneTag, Removal, Removals, Snapshot, WriterSpec
 from lading.tables.bills import StoredBills
 from lading.tables.compaction.model import LiveFile, LiveFiles
 from lading.tables.folders import column_fields
 from lading.tables.maintenance import CarePolicy, CareReport, told_astray
+from lading.tables.paimon.alter import WIDENS, alter_schema
 from lading.tables.paimon.commit import Committer
 from lading.tables.paimon.heads import Heads
 from lading.tables.paimon.kept import kept_files
@@ -176,6 +178,12 @@ class PaimonTable:
 
     def ended_jobs(self) -> set[JobId]:
         return self._copies.ended()
+
+    def alter(self, changes: Sequence[ColumnChange]) -> Sequence[ColumnChange]:
+        return alter_schema(self.storage, changes)
+
+    def widens(self) -> frozenset[str]:
+        return WIDENS
 
     def look_after(self, job_id: JobId, policy: CarePolicy, now: datetime) -> CareReport:
         if astray := self._astray():
