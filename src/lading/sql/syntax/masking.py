@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
+from lading.sql.statements.catalogs import AlterCatalog, CreateCatalog
 from lading.sql.statements.jobs import (
     AlterJob,
     AlterRoutineLoad,
@@ -73,7 +74,9 @@ def _changed(statement: AnyStatement, change: Change) -> AnyStatement:
             return replace(statement, properties=change(statement.properties), source=given)
         case ExplainAlter():
             return replace(statement, alter=_changed(statement.alter, change))
-        case CreateTable():
+        case CreateTable() | CreateCatalog():
+            return replace(statement, properties=change(statement.properties))
+        case AlterCatalog() if statement.properties is not None:
             return replace(statement, properties=change(statement.properties))
         case Query():
             functions = tuple(_source(function, change) for function in statement.functions)

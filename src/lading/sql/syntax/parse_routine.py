@@ -39,11 +39,11 @@ _STOPS = ("PROPERTIES", "FROM", "COMMENT")
 
 
 def parse_create_routine_load(cursor: Cursor) -> CreateRoutineLoad:
-    """CREATE ROUTINE LOAD [db.]job [ON table] [WITH …] [clauses] [PROPERTIES (…)] FROM source(…) [COMMENT '…']"""
+    """CREATE ROUTINE LOAD [db.]job [ON [[catalog.]db.]table] [WITH …] [clauses] [PROPERTIES (…)] FROM source(…) [COMMENT '…']"""
     cursor.expect("CREATE", "ROUTINE", "LOAD")
     name = cursor.qualified_label(_JOB)
     check_routine_load_name(name.name, name.span)
-    table = cursor.identifier("the name of a table") if cursor.accept("ON") else None
+    table = cursor.qualified("the name of a table") if cursor.accept("ON") else None
     merge = MergeType(cursor.choose("APPEND", "MERGE", "DELETE")) if cursor.accept("WITH") else MergeType.APPEND
     clauses = _clauses(cursor)
     properties = cursor.properties() if cursor.accept("PROPERTIES") else {}
@@ -53,7 +53,8 @@ def parse_create_routine_load(cursor: Cursor) -> CreateRoutineLoad:
     comment = cursor.string("a comment in quotes") if cursor.accept("COMMENT") else None
     return CreateRoutineLoad(
         name=name,
-        table=table,
+        table=table.name if table is not None else None,
+        table_in=table if table is not None and table.db is not None else None,
         merge_type=merge,
         clauses=clauses,
         properties=properties,

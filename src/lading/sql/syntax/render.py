@@ -8,6 +8,7 @@ from functools import singledispatch
 from lading.model.table import PartitionField
 from lading.sql.statements.admin import CleanOrphans, ShowServices
 from lading.sql.statements.audit import ShowAudit, audit_text
+from lading.sql.statements.catalogs import CatalogStatement
 from lading.sql.statements.jobs import (
     AcceptRollback,
     AlterJob,
@@ -29,7 +30,7 @@ from lading.sql.statements.jobs import (
     Statement,
     UndoAlter,
 )
-from lading.sql.statements.parts import MergeType
+from lading.sql.statements.parts import MergeType, QualifiedName
 from lading.sql.statements.tables import (
     ColumnDefinition,
     CreateDatabase,
@@ -42,6 +43,7 @@ from lading.sql.statements.tables import (
     UseDatabase,
 )
 from lading.sql.statements.users import UserStatement
+from lading.sql.syntax.render_catalog import catalog_text
 from lading.sql.syntax.render_parts import (
     comment_text,
     function_text,
@@ -117,7 +119,7 @@ def _(it: Query) -> str:
 
 @_text.register
 def _(it: CreateRoutineLoad) -> str:
-    table = f" ON {quoted_name(it.table)}" if it.table is not None else ""
+    table = f" ON {name_text(it.table_in) if it.table_in else quoted_name(it.table)}" if it.table is not None else ""
     merge = f" WITH {it.merge_type.value}" if it.merge_type is not MergeType.APPEND else ""
     lines = [f"CREATE ROUTINE LOAD {name_text(it.name)}{table}{merge}"]
     lines += routine_clauses(it.clauses)
@@ -235,32 +237,36 @@ def _partition(field: PartitionField) -> str:
 
 @_text.register
 def _(it: DropTable) -> str:
-    return f"DROP TABLE {'IF EXISTS ' if it.if_exists else ''}{name_text(it.name)}"
+    return f"DROP TABLE {'IF EXISTS ' if it.if_exists else ''}{name_text(it.name)}{' PURGE' if it.is_purged else ''}"
 
 
 @_text.register
 def _(it: CreateDatabase) -> str:
-    return f"CREATE DATABASE {'IF NOT EXISTS ' if it.if_not_exists else ''}{quoted_name(it.name)}"
+    return f"CREATE DATABASE {'IF NOT EXISTS ' if it.if_not_exists else ''}{_database(it.catalog, it.name)}"
 
 
 @_text.register
 def _(it: DropDatabase) -> str:
-    return f"DROP DATABASE {'IF EXISTS ' if it.if_exists else ''}{quoted_name(it.name)}"
+    return f"DROP DATABASE {'IF EXISTS ' if it.if_exists else ''}{_database(it.catalog, it.name)}"
 
 
 @_text.register
 def _(it: UseDatabase) -> str:
-    return f"USE {quoted_name(it.name)}"
+    return f"USE {_database(it.catalog, it.name)}"
 
 
 @_text.register
 def _(it: ShowDatabases) -> str:
-    return "SHOW DATABASES"
+    return f"SHOW DATABASES FROM {quoted_name(it.catalog)}" if it.catalog is not None else "SHOW DATABASES"
 
 
 @_text.register
 def _(it: ShowTables) -> str:
-    return f"SHOW TABLES FROM {quoted_name(it.db)}" if it.db is not None else "SHOW TABLES"
+    return f"SHOW TABLES FROM {_database(it.catalog, it.db)}" if it.db is not None else "SHOW TABLES"
+
+
+def _database(catalog: str | None, name: str) -> str:
+    return name_text(QualifiedName(name=name, db=catalog))
 
 
 @_text.register
@@ -291,3 +297,8 @@ def _(it: CleanOrphans) -> str:
 @_text.register
 def _(it: UserStatement) -> str:
     return user_text(it)
+
+
+@_text.register
+def _(it: CatalogStatement) -> str:
+    return catalog_text(it)
