@@ -21,6 +21,7 @@ from lading.jobs.events import Interrupted
 from lading.jobs.record import JobName, JobRecord, JobState, parse_job_name
 from lading.model.bill import Bill
 from lading.model.load import LoadSpec
+from lading.model.names import split_table
 from lading.net.addresses import AddressRules
 from lading.net.resolve import Resolver
 from lading.pipeline.environment import cloud_identity
@@ -283,7 +284,7 @@ class Installation:
 
     def open_target(self, record: JobRecord) -> LakeTable:
         """The table a job loads into."""
-        database, _, name = record.target.partition(".")
+        database, name = split_table(record.target)
         return self.catalog.open_table(database, name)
 
     def _state_copies(self) -> StateCopies | None:
@@ -294,7 +295,7 @@ class Installation:
     def compile(self, record: JobRecord, *, is_trial: bool = False) -> tuple[Compiled, LakeTable]:
         """A job's parts, from its record. A trial only shows whether they fit."""
         table = self.open_target(record)
-        database, _, name = record.target.partition(".")
+        database, name = split_table(record.target)
         target = Target(
             table=table,
             entry=self.catalog.entry(database, name),

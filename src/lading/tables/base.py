@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -101,6 +101,8 @@ class WriterSpec:
     target_bytes: int = 128 * 1024 * 1024
     defaults: Mapping[str, str] = field(default_factory=dict)
     """Column → default in Spark SQL, for columns that have one in the table."""
+    renew: Callable[[], S3Access] | None = field(default=None, compare=False, repr=False)
+    """Where the keys of `options` end: gives good ones. Only in the process that opened the table."""
 
 
 class Writer(Protocol):
@@ -200,4 +202,13 @@ class LakeTable(Table, Protocol):
 
     def look_after(self, job_id: JobId, policy: CarePolicy, now: datetime) -> CareReport:
         """Remove what Lading made and nobody needs any more. Never a head, never other writers' snapshots."""
+        ...
+
+
+@runtime_checkable
+class NamedElsewhere(Protocol):
+    """A table that a catalog of others names: nobody here knows when it was made."""
+
+    def incarnation(self) -> str:
+        """Tells this table from another one that had its name before."""
         ...

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from lading.ids import JobId
 from lading.model.bill import Head
+from lading.model.catalog import CatalogAccess
 from lading.model.s3_access import S3Access
 from lading.model.table import TableSpec
 from lading.storage.store import ObjectStore
@@ -31,9 +32,11 @@ class TablePlace:
     home: Path
     """The home folder of the service, where a catalog of its own may be."""
     name: str
-    """database.table."""
+    """database.table, or catalog.database.table."""
     location: str
     options: S3Access = S3Access()
+    catalog: CatalogAccess | None = None
+    """The catalog of others that has the table; then the first part of the name is the name of the catalog."""
     catalog_url: str = field(default="", repr=False)
     """A database that several services share, for formats that need a catalog. Empty: it is in the home."""
 

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from lading.errors import DeniedError, JobNotFoundError
 from lading.jobs.record import JobRecord
+from lading.model.names import ALL, database_key, is_external, split_key, split_table
 from lading.service.limits.statement_size import SHORT
 from lading.service.security.privileges import Rights, denied
 from lading.sources.files.properties import is_s3_uri
 from lading.sources.registry import kind_of
 from lading.sql.expressions.queries import is_about_jobs, literal_row, read_query
 from lading.sql.statements.admin import CleanOrphans, ShowServices
+from lading.sql.statements.catalogs import (
+    AlterCatalog,
+    CreateCatalog,
+    DropCatalog,
+    RefreshCatalog,
+    ShowCatalogs,
+    ShowCreateCatalog,
+    SwitchCatalog,
+)
 from lading.sql.statements.jobs import (
     AlterJob,
     CreateJob,
@@ -43,7 +53,7 @@ from lading.sql.syntax.masking import has_references
 
 def sees(rights: Rights | None, record: JobRecord) -> bool:
     """Whether a job is there for somebody: not without LOAD on its table."""
-    database, _, table = record.target.partition(".")
+    database, table = split_table(record.target)
     return rights is None or rights.allow(Privilege.LOAD, database, table)
 
 
@@ -62,8 +72,8 @@ def check_allowed(database: str, rights: Rights, statement: Statement) -> None:
             _check_source(rights, statement.insert)
             _check_joined(database, rights, statement.insert)
         case CreateRoutineLoad():
-            database = statement.name.db if statement.name.db is not None else database
-            rights.require(Privilege.LOAD, database, statement.table)
+            place = (statement.table_in or statement.name).within(database)
+            rights.require(Privilege.LOAD, place, statement.table)
         case AlterJob():
             _check_alter(database, rights, statement)
         case ExplainAlter() if isinstance(statement.alter, AlterJob):
@@ -81,7 +91,7 @@ def _only_reads(statement: Statement) -> bool:
             return True
         case ShowCreateJob() | ShowLoad() | ShowRoutineLoad() | ShowRoutineLoadTask() | ShowCreateRoutineLoad():
             return True
-        case ShowServices():
+        case ShowServices() | ShowCatalogs() | ShowCreateCatalog() | SwitchCatalog():
             return True
         case ExplainJob() | ExplainRoutineLoad() | ExplainAlter() | ShowRollback() | ShowUsers() | ShowRoles():
             return True
@@ -97,17 +107,23 @@ def _check_catalog(database: str, rights: Rights, statement: Statement) -> None:
                 rights.require(Privilege.ADMIN, why="the table would lie on the disk of the service")
         case DropTable():
             rights.require(Privilege.ADMIN, *_target(database, statement.name))
-        case CreateDatabase() | ShowServices():
+        case CreateDatabase():
+            place = _within(database, statement.catalog, ALL)
+            rights.require(Privilege.ADMIN, *((place,) if is_external(place) else ()))
+        case ShowServices():
             rights.require(Privilege.ADMIN)
         case CleanOrphans():
             # Paths and sizes of all tables are told, and files deleted.
             rights.require(Privilege.ADMIN, *(_target(database, statement.table) if statement.table else ()))
         case DropDatabase():
-            rights.require(Privilege.ADMIN, statement.name)
+            rights.require(Privilege.ADMIN, _within(database, statement.catalog, statement.name))
         case UseDatabase():
-            _check_database(rights, statement.name)
+            _check_database(rights, _within(database, statement.catalog, statement.name))
         case ShowTables():
-            _check_database(rights, statement.db or database)
+            _check_database(rights, _within(database, statement.catalog, statement.db) if statement.db else database)
+        case CreateCatalog() | AlterCatalog() | DropCatalog() | RefreshCatalog():
+            # Its hosts are reached with keys that everybody who loads there uses.
+            rights.require(Privilege.ADMIN)
         case DescribeTable():
             database, table = _target(database, statement.name)
             if not rights.see_table(database, table):
@@ -163,8 +179,12 @@ def _check_query(database: str, rights: Rights, query: Query) -> None:
         rights.require(Privilege.ADMIN, why="an expression without a table runs on Spark; select it from a table")
 
 
+def _within(database: str, catalog: str | None, name: str) -> str:
+    return database_key(catalog or split_key(database)[0], name)
+
+
 def _target(database: str, name: QualifiedName) -> tuple[str, str]:
-    return (name.db if name.db is not None else database, name.name)
+    return (name.within(database), name.name)
 
 
 # Before a statement is read as a whole, which can take long.

@@ -5,12 +5,14 @@ from __future__ import annotations
 from lading.errors import ConfigError, NotSupportedError
 from lading.jobs.dialects import DIALECTS, ROUTINE
 from lading.jobs.record import JobRecord
+from lading.model.names import database_key, split_key
 from lading.service.compile.sourced import source_of
 from lading.service.edits import rollbacks
 from lading.service.edits.edit import Edit, commit_edit, plan_of, show_plan
 from lading.service.edits.undo import prepare_undo
 from lading.service.result import Result, done, table
 from lading.service.session import Session
+from lading.service.statements.catalogs import execute_catalog_statement
 from lading.service.statements.clean import execute_clean
 from lading.service.statements.inspect import explain_job, show_load
 from lading.service.statements.loads import control, create, find_any, operable, prepare_alter
@@ -28,6 +30,7 @@ from lading.service.views.audit_log import show_audit
 from lading.service.views.loads import after_change
 from lading.sql.statements.admin import CleanOrphans, ShowServices
 from lading.sql.statements.audit import ShowAudit
+from lading.sql.statements.catalogs import CatalogStatement
 from lading.sql.statements.jobs import (
     AcceptRollback,
     AlterJob,
@@ -82,6 +85,8 @@ def execute(session: Session, statement: Statement) -> Result:
             return run_query(session, statement)
         case _ if isinstance(statement, UserStatement):
             return _change_users(session, statement)
+        case _ if isinstance(statement, CatalogStatement):
+            return execute_catalog_statement(session, statement)
         case _:
             return _show(session, statement)
 
@@ -156,6 +161,7 @@ def _alter(session: Session, edit: Edit) -> Result:
 
 
 def _catalog(session: Session, statement: Statement) -> Result:
+    catalog = session.lading.catalog
     match statement:
         case CreateTable():
             check_table(session, statement)
@@ -164,23 +170,24 @@ def _catalog(session: Session, statement: Statement) -> Result:
         case DropTable():
             database = _database(session, statement.name)
             _refuse_used(session, f"{database}.{statement.name.name}")
-            session.lading.catalog.drop_table(statement.name, database, if_exists=statement.if_exists)
+            catalog.drop_table(statement.name, database, if_exists=statement.if_exists, purge=statement.is_purged)
         case CreateDatabase():
-            session.lading.catalog.create_database(statement.name, if_not_exists=statement.if_not_exists)
+            catalog.create_database(_named(session, statement), if_not_exists=statement.if_not_exists)
         case DropDatabase():
-            if not (statement.if_exists and not session.lading.catalog.has_database(statement.name)):
-                session.lading.store.drop_database(statement.name)
+            database = _named(session, statement)
+            if not (statement.if_exists and not catalog.has_database(database)):
+                catalog.drop_database(database)
         case UseDatabase():
-            session.lading.catalog.require_database(statement.name)
-            session.database = statement.name
+            catalog.require_database(_named(session, statement))
+            session.database = _named(session, statement)
         case ShowDatabases():
-            names = [entry.name for entry in session.lading.store.list_databases()]
-            return table(("Database",), [(name,) for name in names if session.sees_database(name)])
+            keys = catalog.databases(statement.catalog or split_key(session.database)[0])
+            return table(("Database",), [(split_key(key)[1],) for key in keys if session.sees_database(key)])
         case ShowTables():
-            database = statement.db or session.database
-            session.lading.catalog.require_database(database)
-            names = [entry.name for entry in session.lading.store.list_tables(database)]
-            return table((f"Tables_in_{database}",), [(name,) for name in names if session.sees_table(database, name)])
+            database = _named(session, statement)
+            catalog.require_database(database)
+            names = [name for name in catalog.tables(database) if session.sees_table(database, name)]
+            return table((f"Tables_in_{split_key(database)[1]}",), [(name,) for name in names])
         case DescribeTable():
             schema = session.lading.catalog.open_table(_database(session, statement.name), statement.name.name).schema()
             rows = [(field.name, spark_type(field.type), "Yes" if field.nullable else "No") for field in schema]
@@ -192,7 +199,15 @@ def _catalog(session: Session, statement: Statement) -> Result:
 
 
 def _database(session: Session, name: QualifiedName) -> str:
-    return name.db if name.db is not None else session.database
+    return name.within(session.database)
+
+
+def _named(session: Session, statement: CreateDatabase | DropDatabase | UseDatabase | ShowTables) -> str:
+    """The database that a statement means, with its catalog."""
+    name = statement.db if isinstance(statement, ShowTables) else statement.name
+    if name is None:
+        return session.database
+    return database_key(statement.catalog or split_key(session.database)[0], name)
 
 
 def _refuse_used(session: Session, target: str) -> None:

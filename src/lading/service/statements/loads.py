@@ -189,7 +189,8 @@ def _located(session: Session, statement: AnyJob) -> AnyJob:
     statement = with_source(replace(statement, properties=properties), replace(source, properties=where))
     if isinstance(statement, CreateJob):
         return replace(statement, insert=bound_names(session, statement.insert))
-    return replace(statement, name=replace(statement.name, db=database_of(session, statement.name)))
+    place = statement.table_in.bound(session.database) if statement.table_in is not None else None
+    return replace(statement, name=statement.name.bound(session.database), table_in=place)
 
 
 # Controlling.

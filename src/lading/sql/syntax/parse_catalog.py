@@ -35,9 +35,9 @@ def parse_alter_catalog(cursor: Cursor) -> AlterCatalog:
         return AlterCatalog(name=name, properties=cursor.properties())
     if cursor.accept("RENAME"):
         return AlterCatalog(name=name, new_name=_new_name(cursor))
-    if cursor.accept("MODIFY", "COMMENT"):
-        return AlterCatalog(name=name, comment=cursor.string("a comment in quotes"))
-    cursor.fail("SET PROPERTIES", "RENAME", "MODIFY COMMENT")
+    if not cursor.accept("MODIFY", "COMMENT"):
+        cursor.fail("SET PROPERTIES", "RENAME", "MODIFY COMMENT")
+    return AlterCatalog(name=name, comment=cursor.string("a comment in quotes"))
 
 
 def parse_drop_catalog(cursor: Cursor) -> DropCatalog:

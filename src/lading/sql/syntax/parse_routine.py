@@ -39,7 +39,7 @@ _STOPS = ("PROPERTIES", "FROM", "COMMENT")
 
 
 def parse_create_routine_load(cursor: Cursor) -> CreateRoutineLoad:
-    """CREATE ROUTINE LOAD [db.]job [ON [[catalog.]db.]table] [WITH …] [clauses] [PROPERTIES (…)] FROM source(…) [COMMENT '…']"""
+    """CREATE ROUTINE LOAD [db.]job [ON table] [WITH …] [clauses] [PROPERTIES (…)] FROM source(…) [COMMENT '…']"""
     cursor.expect("CREATE", "ROUTINE", "LOAD")
     name = cursor.qualified_label(_JOB)
     check_routine_load_name(name.name, name.span)

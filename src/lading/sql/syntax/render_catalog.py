@@ -43,4 +43,6 @@ def catalog_text(it: CatalogStatement) -> str:
 def _change(it: AlterCatalog) -> str:
     if it.properties is not None:
         return f"SET PROPERTIES {properties_text(it.properties)}"
-    return f"RENAME {quoted_name(it.new_name)}" if it.new_name is not None else f"MODIFY {comment_text(it.comment or '')}"
+    if it.new_name is not None:
+        return f"RENAME {quoted_name(it.new_name)}"
+    return f"MODIFY {comment_text(it.comment or '')}"
