@@ -270,8 +270,8 @@ CREATE JOB x ON STREAMING DO INSERT INTO t (a, A) SELECT a, b FROM S3("uri"="a")
 --- ! SqlError 1:48 Column A is named twice
 
 --- too many parts
-CREATE ROUTINE LOAD a.b.c ON t FROM KAFKA("a"="b")
---- ! SqlError 1:21 labelParts in load should be [db.]label
+CREATE ROUTINE LOAD a.b.c.d ON t FROM KAFKA("a"="b")
+--- ! SqlError 1:21 labelParts in load should be [[catalog.]db.]label
 
 --- a name that begins with a digit
 CREATE ROUTINE LOAD 1x ON t FROM KAFKA("a"="b")

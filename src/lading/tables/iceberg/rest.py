@@ -108,7 +108,6 @@ class GuardedRest(RestCatalog):
         place = response.metadata.location
         best = self._resolve_storage_credentials(response.storage_credentials, place)
         said = {**self._server, **storage_of(config), **storage_of(best)}
-        response.config = {name: value for name, value in response.config.items() if name == "token"}
         self.lent = with_lent_keys(self._access, said, response.metadata.location)
         self._until_s = self._clock.monotonic_s() + self._lasts_s(said)
 
