@@ -51,14 +51,15 @@ def uri(postgres: PostgresServer) -> str:
 
 
 @pytest.fixture
-def theirs(uri: str, tmp_path: Path) -> SqlCatalog:
+def theirs(uri: str, tmp_path: Path) -> Iterator[SqlCatalog]:
     """The catalog as others use it."""
     catalog = SqlCatalog(
         "lake", uri=uri.replace("postgresql://", "postgresql+psycopg://"), warehouse=f"file://{tmp_path}/lake"
     )
     catalog.create_namespace("sales")
     catalog.create_table("sales.orders", SCHEMA, properties={"owner": "them"})
-    return catalog
+    yield catalog
+    catalog.close()
 
 
 def properties(uri: str, tmp_path: Path) -> str:
@@ -189,7 +190,8 @@ def test_a_job_opens_in_a_table_that_was_there(desk: Desk, theirs: SqlCatalog, u
         ('"type" = "iceberg", "iceberg.catalog.type" = "glue", "uri" = "http://h"', "no property uri"),
         ('"type" = "iceberg", "iceberg.catalog.type" = "jdbc", "uri" = "jdbc:mysql://h/d"', "in PostgreSQL"),
         (
-            '"type" = "iceberg", "iceberg.catalog.type" = "rest", "uri" = "http://h", "iceberg.rest.security.type" = "oauth2"',
+            '"type" = "iceberg", "iceberg.catalog.type" = "rest", "uri" = "http://h", '
+            '"iceberg.rest.security.type" = "oauth2"',
             "no token is written",
         ),
         ('"type" = "iceberg", "iceberg.catalog.type" = "rest", "uri" = "http://169.254.169.254"', "always refused"),

@@ -14,7 +14,8 @@ from lading.sql.syntax.parse import parse_statements
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 PAGE = "".join(
-    (DOCS / f"{name}.md").read_text() for name in ("sql", "users", "audit", "state", "clean", "several-services", "catalogs")
+    (DOCS / f"{name}.md").read_text()
+    for name in ("sql", "users", "audit", "state", "clean", "several-services", "catalogs")
 )
 STATEMENTS = [
     statement for block in re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL) for statement in parse_statements(block)

@@ -30,7 +30,7 @@ FROBNICATE
 
 --- half a statement
 SHOW CREATE
---- ! SqlError 1:12 expected ROUTINE or JOB
+--- ! SqlError 1:12 expected ROUTINE, JOB or CATALOG
 
 --- too much
 PAUSE JOB WHERE jobName='x' NOW

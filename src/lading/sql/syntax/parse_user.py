@@ -302,6 +302,9 @@ def _scope(cursor: Cursor) -> Scope:
     if database is None:
         _without_star(parts, place)
         return EVERYWHERE if catalog is None else Scope(database=database_key(catalog, ALL))
+    if catalog is not None and database == ALL:
+        msg = f"'{ALL}' cannot be the name of a database"
+        raise SqlError(msg, place=place, hint="not a name", todo="Without quotes it means all databases.")
     return Scope(database=database_key(catalog, database), table=table)
 
 

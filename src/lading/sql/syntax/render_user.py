@@ -90,9 +90,10 @@ def scope_text(scope: Scope) -> str:
     if scope.database is None:
         return "*.*"
     catalog, database = split_key(scope.database)
-    parts = [catalog] if catalog != INTERNAL else []
-    parts += [database, scope.table if scope.table is not None else ALL]
-    return ".".join(ALL if part == ALL else quoted_name(part) for part in parts)
+    table = quoted_name(scope.table) if scope.table is not None else ALL
+    if catalog == INTERNAL:
+        return f"{quoted_name(database)}.{table}"
+    return f"{quoted_name(catalog)}.{ALL if database == ALL else quoted_name(database)}.{table}"
 
 
 def token_scope_text(scope: TokenScope | None) -> str:
