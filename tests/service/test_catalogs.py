@@ -11,9 +11,8 @@ import pytest
 from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.table import Table
 
-from lading.errors import (
-    ConfigError,
-)
+from lading.errors import ConfigError, LadingError, StorageError, TableError
+from lading.testing.marked import secret
 from tests.service.conftest import Desk
 from tests.support.maven import JarsMissingError
 from tests.support.rest_catalog import Front, RestServer, serve_rest
@@ -45,7 +44,7 @@ class Lake:
     """A catalog as others use it: with PyIceberg alone."""
 
     def __init__(self, rest: RestServer, namespace: str) -> None:
-        self.catalog = RestCatalog("theirs", uri=rest.url)
+        self.catalog = RestCatalog("theirs", uri=rest.url, **{"header.Connection": "close"})
         self.namespace = namespace
         self.catalog.create_namespace(namespace)
 
@@ -104,3 +103,80 @@ def test_a_job_loads_a_table_that_was_there(desk: Desk, rest: RestServer, front:
         desk.sql("DROP CATALOG lake")
     with pytest.raises(ConfigError, match="is loaded by j"):
         desk.sql("DROP TABLE lake.sales.orders")
+
+
+@pytest.mark.java
+def test_a_job_goes_on_after_lost_answers_and_a_kill_of_the_catalog(desk: Desk, rest: RestServer, front: Front) -> None:
+    lake = Lake(rest, "faults")
+    lake.make("orders")
+    create(desk, front)
+    desk.create(target="lake.faults.orders")
+    desk.put_orders("a.csv", 0, 20)
+    front.lose_commits = 1
+    desk.run()
+    assert front.lost == 1
+    assert lake.ids("orders") == [-1, *range(20)]
+    rest.kill()
+    desk.put_orders("b.csv", 20, 20)
+    try:
+        desk.lading.run(timeout=3)
+        assert desk.show("Status") in ("RUNNING", "PENDING", "PAUSED")
+        with pytest.raises(LadingError, match="catalog"):
+            desk.sql("SHOW DATABASES FROM lake")
+    finally:
+        rest.start()
+    desk.sql("RESUME JOB WHERE jobName = 'j'")
+    desk.run()
+    assert lake.ids("orders") == [-1, *range(40)]
+    assert desk.lading.verify("j").is_clean
+
+
+@pytest.mark.java
+def test_a_token_is_asked_for_and_a_table_that_is_gone_pauses_the_job(
+    desk: Desk, rest: RestServer, front: Front
+) -> None:
+    lake = Lake(rest, "guarded")
+    lake.make("orders")
+    front.token = secret("token")
+    more = ', "iceberg.rest.security.type" = "oauth2", "iceberg.rest.oauth2.token" = "{}"'
+    with pytest.raises(TableError, match="catalog lake may not be read") as caught:
+        create(desk, front, more=more.format(secret("wrong")))
+    assert secret("wrong") not in str(caught.value)
+    assert len(desk.sql("SHOW CATALOGS")) == 1
+    create(desk, front, more=more.format(front.token))
+    desk.create(target="lake.guarded.orders")
+    front.token = secret("another")
+    desk.put_orders("a.csv", 0, 5)
+    desk.run()
+    assert desk.show("Status") == "PAUSED"
+    desk.sql(f'ALTER CATALOG lake SET PROPERTIES ("iceberg.rest.oauth2.token" = "{front.token}")')
+    desk.sql("RESUME JOB WHERE jobName = 'j'")
+    desk.run()
+    assert lake.ids("orders") == [-1, *range(5)]
+    lake.catalog.drop_table("guarded.orders")
+    desk.put_orders("b.csv", 5, 5)
+    desk.run()
+    assert desk.show("Status") == "PAUSED"
+    assert "lake.guarded.orders" in desk.show("ErrorMsg")
+
+
+@pytest.mark.java
+def test_what_a_server_says_leads_nowhere_that_nobody_named(desk: Desk, rest: RestServer, front: Front) -> None:
+    lake = Lake(rest, "hostile")
+    lake.make("orders")
+    front.overrides = {"py-io-impl": "os.system", "oauth2-server-uri": "http://127.0.0.1:1", "auth.impl": "os.system"}
+    front.config = {"py-io-impl": "os.system", "s3.endpoint": "http://169.254.169.254"}
+    create(desk, front)
+    assert len(desk.sql("DESCRIBE lake.hostile.orders")) == 3
+    front.overrides = {}
+    front.redirect = rest.url
+    with pytest.raises(LadingError, match="did not answer as it should"):
+        desk.sql("SHOW DATABASES FROM lake")
+    front.redirect = ""
+    # Files of this machine are the catalog's only where its warehouse is a folder, and only in it.
+    desk.sql('ALTER CATALOG lake SET PROPERTIES ("warehouse" = "elsewhere")')
+    with pytest.raises(StorageError, match="not a place that it may name"):
+        desk.sql("DESCRIBE lake.hostile.orders")
+    with pytest.raises(StorageError):
+        desk.create(target="lake.hostile.orders")
+    assert desk.sql('SELECT Name FROM jobs("type"="insert")') == []

@@ -141,6 +141,8 @@ class _Passing(BaseHTTPRequestHandler):
         except OSError:
             self._say(502, b'{"error": {"message": "away", "type": "Gateway", "code": 502}}')
             return
+        finally:
+            connection.close()
         is_commit = self.command == "POST" and "/tables/" in self.path and not self.path.endswith("/metrics")
         front.commits += is_commit and status == 200
         if is_commit and status == 200 and front.lose_commits:

@@ -67,6 +67,8 @@ class GuardedRest(RestCatalog):
 
     def _config_headers(self, session: Session) -> None:
         super()._config_headers(session)
+        # Every open table has a catalog of its own. None keeps a connection: a thousand tables would need as many.
+        session.headers["Connection"] = "close"
         if not self._access.lends_keys:
             session.headers.pop(_DELEGATION, None)
 
