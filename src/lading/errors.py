@@ -74,6 +74,7 @@ FACES: dict[str, Face] = {
     "QueryTimeout": Face(400, 3024),
     "QueryMemory": Face(400, 1041),
     "NoNode": Face(400),
+    "NoHome": Face(400),
     "UserNotFound": Face(404, 1396),
     "DatabaseNotFound": Face(404, 1049, "42000"),
     "UserExists": Face(409, 1396),

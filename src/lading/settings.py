@@ -11,43 +11,23 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import Field, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from lading.errors import ConfigError
+from lading.setting_fields import ABOUT, About
+from lading.setting_fields import option as _option
+from lading.setting_fields import setting as _setting
+from lading.settings_around import LineageVariables, NotifyVariables
 
 PREFIX = "LADING_"
-LARGEST = 1_000_000
 _MONTH_MINUTES = 60 * 24 * 31
 _LEFT = "Nothing was started."
 _MOST_BYTES = 65_536
-_ABOUT = "about"
 _OF_TESTS = ("LADING_TEST_", "LADING_BENCH_")
 _OF_KUBERNETES = re.compile(r"LADING(_\w+)?_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT|PORT_\d+_(TCP|UDP|SCTP)(_\w+)?)")
 """What Kubernetes gives every container when a Service is called lading or lading-something."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class About:
-    """What the page and the command line say of a setting."""
-
-    what: str
-    option: str = ""
-    """As `lading serve` calls it."""
-    has_variable: bool = True
-    shown: str = ""
-    """What the page shows as default, where the value does not speak for itself."""
-    least: int = 0
-    most: int = LARGEST
-
-
-def _setting(default: Any, what: str, *, is_secret: bool = False, **more: Any) -> Any:
-    return field(default=default, repr=not is_secret, metadata={_ABOUT: About(what=what, **more)})
-
-
-def _option(default: Any, option: str, what: str, **more: Any) -> Any:
-    return _setting(default, what, option=option, has_variable=False, **more)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,6 +217,8 @@ class Settings:
     files: FileSettings = FileSettings()
     ldap: LdapVariables = LdapVariables()
     oidc: OidcVariables = OidcVariables()
+    notify: NotifyVariables = NotifyVariables()
+    lineage: LineageVariables = LineageVariables()
 
 
 def environment() -> Mapping[str, str]:
@@ -271,7 +253,7 @@ def groups() -> dict[str, type[Any]]:
 
 def about(each: Field[Any]) -> About:
     """What is said of a setting."""
-    found: About = each.metadata[_ABOUT]
+    found: About = each.metadata[ABOUT]
     return found
 
 

@@ -54,6 +54,7 @@ def make_job(tmp_path: Path, form: str) -> tuple[Path, Path]:
     for number in range(FILES):
         lines = [f"{number * ROWS + row if row else 'bad'},essen,1.50" for row in range(ROWS)]
         (inbox / f"{number}.csv").write_text("\n".join(["id,city,amount", *lines]) + "\n")
+    assert lading(home, "init").returncode == 0
     assert lading(home, "sql", "-e", JOB.format(form=form, inbox=inbox)).returncode == 0
     return inbox, home
 

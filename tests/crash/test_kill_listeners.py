@@ -33,6 +33,7 @@ def check_kill(tmp_path: Path, form: str, *failpoints: str, files: int = FILES) 
     for number in range(files):
         (inbox / f"{number}.csv").write_text(f"id,city\n{2 * number},c{number}\n{2 * number + 1},c{number}\n")
     with hook_server() as hooks:
+        assert lading(home, "init").returncode == 0
         made = lading(home, "sql", "-e", JOB.format(form=form, inbox=inbox, url=hooks.url))
         assert made.returncode == 0, made.stderr
         for failpoint in failpoints:

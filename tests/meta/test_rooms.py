@@ -15,7 +15,17 @@ from tests.meta.trees import nodes_of
 SRC = Path(__file__).parent.parent.parent / "src" / "lading"
 
 FLOORS: list[set[str]] = [
-    {"errors", "ids", "clock", "settings", "failpoints"},
+    {
+        "errors",
+        "ids",
+        "clock",
+        "settings",
+        "settings_around",
+        "setting_fields",
+        "failpoints",
+        "deferred",
+        "suggest",
+    },
     {"net"},
     {"model"},
     {"sql", "jobs", "plan", "commit", "status"},
@@ -37,6 +47,8 @@ SERVICE: list[set[str]] = [
     {"telemetry"},
     {"edits"},
     {"views"},
+    {"notify"},
+    {"lineage"},
     {"statements"},
     {"scheduling", "operations"},
     {"facade"},

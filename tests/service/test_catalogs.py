@@ -49,12 +49,13 @@ class Lake:
         self.catalog.create_namespace(namespace)
 
     def make(self, name: str, **properties: str) -> Table:
-        table = self.catalog.create_table(f"{self.namespace}.{name}", SCHEMA, properties=properties)
+        table: Table = self.catalog.create_table(f"{self.namespace}.{name}", SCHEMA, properties=properties)
         table.append(THEIRS)
         return table
 
     def load(self, name: str) -> Table:
-        return self.catalog.load_table(f"{self.namespace}.{name}")
+        table: Table = self.catalog.load_table(f"{self.namespace}.{name}")
+        return table
 
     def ids(self, name: str) -> list[int]:
         """As Polars reads it, from the metadata that the catalog names."""

@@ -46,6 +46,7 @@ def test_the_page_about_a_lost_store_runs(tmp_path: Path, monkeypatch: pytest.Mo
         "CREATE JOB orders_from_inbox ON STREAMING DO INSERT INTO orders "
         "SELECT * FROM FILE('uri'='inbox/*.csv', 'format'='csv_with_names', 'column_separator'=',')"
     )
+    assert CliRunner().invoke(app, ["init"]).exit_code == 0
     assert CliRunner().invoke(app, ["sql", "-e", made]).exit_code == 0
     assert CliRunner().invoke(app, ["run"]).exit_code == 0
     (tmp_path / "lading-home" / "lading.db").unlink()

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from lading.errors import JobStateError, LadingError, SecretError, SqlError
-from lading.service.installation import secret_key
-from lading.service.security.vault import Vault
+from lading.service.security.vault import Vault, secret_key
 from lading.testing.marked import secret
 from tests.service.edit_rig import (
     ALTER,

@@ -117,7 +117,7 @@ def read_only(tmp_path: Path) -> Iterator[Path]:
     place.mkdir(mode=0o700)
     mount = ["mount", "-t", "tmpfs", "-o", "size=1m,mode=0700", "tmpfs", str(place)]
     is_mounted = os.geteuid() == 0 and subprocess.run(mount, capture_output=True, check=False).returncode == 0
-    (place / "home").mkdir(mode=0o700)
+    (place / "home" / "warehouse").mkdir(mode=0o700, parents=True)
     if is_mounted:
         subprocess.run(["mount", "-o", "remount,ro", str(place)], check=True)
     elif os.geteuid() != 0:
@@ -151,4 +151,6 @@ def test_a_file_in_the_place_of_the_home_is_an_error(tmp_path: Path) -> None:
     file.write_text("")
     for home in (file, file / "home"):
         result = CliRunner().invoke(app, ["sql", "-e", "SHOW DATABASES", "--home", str(home)])
+        assert isinstance(result.exception, ConfigError), result.exception
+        result = CliRunner().invoke(app, ["init", "--home", str(home)])
         assert isinstance(result.exception, StoreError), result.exception

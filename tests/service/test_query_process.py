@@ -59,7 +59,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession, process:
     """Ten rows; loads run in the Spark of the tests, and queries in the process."""
     desk = Desk(tmp_path_factory.mktemp("shop"), spark)
     own = desk.lading.queries
-    desk.lading.queries = Queries(process, QueryLimits(), SystemClock())
+    desk.lading._queries = Queries(process, QueryLimits(), SystemClock())
     desk.table()
     desk.put_orders("a.csv", 0, 10)
     desk.create()
@@ -67,7 +67,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession, process:
     desk.sql(f"CREATE USER bob IDENTIFIED BY '{BOB}'; CREATE USER carl IDENTIFIED BY '{BOB}'")
     desk.sql("GRANT SELECT ON shop.orders TO bob")
     yield desk
-    desk.lading.queries = own  # The process outlives this home.
+    desk.lading._queries = own  # The process outlives this home.
     desk.lading.close()
 
 
@@ -183,11 +183,11 @@ def test_answers_are_bounded(shop: Desk, process: QueryProcess) -> None:
         (QueryLimits(rows=9_999), "more than 9,999 rows"),
         (QueryLimits(size_bytes=50_000), "more than 50,000 bytes"),
     ):
-        shop.lading.queries = Queries(process, limits, SystemClock())
+        shop.lading._queries = Queries(process, limits, SystemClock())
         answer = client.post("/api/sql", json={"sql": many, "database": "shop"})
         assert (answer.status_code, answer.json()["error"]["code"]) == (400, "QueryLimit")
         assert said in answer.json()["error"]["message"]
-    shop.lading.queries = Queries(process, QueryLimits(), SystemClock())
+    shop.lading._queries = Queries(process, QueryLimits(), SystemClock())
     long = "SELECT repeat('x', 70000000) FROM orders LIMIT 1"
     answer = client.post("/api/sql", json={"sql": long, "database": "shop"})
     assert "A row of the answer takes" in answer.json()["error"]["message"]

@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
+from lading.cli.homes import HOME, STORE
 from lading.cli.options import DEFAULTS
-from lading.cli.sql import HOME, STORE, opened
+from lading.cli.sql import opened
 from lading.errors import ConfigError
 
 

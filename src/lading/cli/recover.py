@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lading.cli.homes import HOME, STORE
 from lading.cli.options import DEFAULTS
-from lading.cli.sql import HOME, STORE
 from lading.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import ssl
 import urllib.error
 import urllib.request
@@ -11,11 +12,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from lading.errors import LadingError, RequestError
+from lading import errors
+from lading.errors import ConfigError, LadingError, NotSupportedError, RequestError, SqlError
 from lading.service.result import Result
 from lading.service.runtime.address_file import ServiceAddress, find_address
 
 MOST_ROWS = 100_000
+_CARETS = re.compile(r"( *)(\^+) ?(.*)")
 
 
 class RemoteLading:
@@ -59,6 +62,22 @@ class RemoteLading:
             if not after:
                 return found
 
+    def job(self, name: str) -> dict[str, Any]:
+        """One job, with its positions."""
+        found: dict[str, Any] = self._ask("GET", f"/api/jobs/{quote(name, safe='')}")
+        return found
+
+    def batches(self, name: str, limit: int) -> list[dict[str, Any]]:
+        """The newest batches of a job, newest first."""
+        found: list[dict[str, Any]] = self._ask("GET", f"/api/jobs/{quote(name, safe='')}/batches?limit={limit}")[
+            "batches"
+        ]
+        return found
+
+    def control(self, name: str, verb: str) -> None:
+        """PAUSE or RESUME a job."""
+        self._ask("POST", f"/api/jobs/{quote(name, safe='')}/{verb}", {})
+
     def _ask(self, method: str, path: str, body: object = None) -> Any:
         request = urllib.request.Request(  # noqa: S310 - the address is that of our own service
             self._address.http + path,
@@ -92,15 +111,61 @@ class RemoteVerdict:
 
 
 def _told(body: bytes) -> LadingError:
-    """The error that the service answered with."""
+    """The error that the service answered with: of the same class, code, exit status and place as without a service."""
     try:
         error = json.loads(body)["error"]
-        return RequestError(
-            error["message"], code=str(error["code"]), left=error.get("left", ""), todo=error.get("todo", "")
-        )
-    except (ValueError, KeyError, TypeError):
+        code, facts = str(error["code"]), error.get("facts") or {}
+        said = {"code": code, "left": error.get("left", ""), "todo": error.get("todo", "")}
+        kind = _class_of(code)
+        if issubclass(kind, SqlError):
+            place, hint = _place(facts)
+            return kind(error["message"], place=place, hint=hint, **said)
+        return kind(error["message"], **said)
+    except (ValueError, KeyError, TypeError, AttributeError):
         msg = f"The service answered something that is not an error of Lading: {body[:200]!r}"
         return RequestError(msg, left="Whether anything was done is not known.", todo="Check what listens on its port.")
+
+
+_FINER: dict[str, type[LadingError]] = {
+    "Alter": SqlError,
+    "RefusedPlan": NotSupportedError,
+    "QueryLimit": ConfigError,
+    "QueryTimeout": ConfigError,
+    "QueryMemory": ConfigError,
+    "NoHome": ConfigError,
+    "NoNode": ConfigError,
+}
+"""Codes that are not the name of a class, where the class has an exit status of its own."""
+
+
+def _class_of(code: str) -> type[LadingError]:
+    found = _FINER.get(code) or getattr(errors, f"{code}Error", None)
+    return found if isinstance(found, type) and issubclass(found, LadingError) else RequestError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _AnsweredPlace:
+    """Where a statement is wrong, as the service said."""
+
+    line: int
+    column: int
+    slice: str
+    excerpt: tuple[str, str, str]
+
+
+def _place(facts: dict[str, Any]) -> tuple[_AnsweredPlace | None, str]:
+    """The place and what stands behind the carets."""
+    lines = str(facts.get("excerpt") or "").split("\n")
+    carets = _CARETS.fullmatch(lines[-1])
+    if len(lines) != 2 or carets is None:
+        return None, ""
+    shown, start = lines[0][4:], len(carets[1]) - 4
+    wrong = shown[start : start + len(carets[2])]
+    excerpt = (shown[:start], wrong, shown[start + len(wrong) :])
+    place = _AnsweredPlace(
+        line=int(facts["line"]), column=int(facts["column"]), slice=str(facts["offending"]), excerpt=excerpt
+    )
+    return place, carets[3]
 
 
 def find_remote(home: Path) -> RemoteLading | None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
@@ -13,9 +16,9 @@ import typer
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from lading.cli.homes import HOME, STORE, require_home
 from lading.cli.options import DEFAULTS
 from lading.cli.remote import RemoteLading, RemoteVerdict
-from lading.cli.sql import HOME, STORE
 from lading.clock import SystemClock
 from lading.errors import JobNotFoundError
 from lading.jobs.batches import NOT_LOADED, NOTHING_NEW
@@ -51,7 +54,7 @@ def run(
     from lading.service.facade import Lading
 
     console = Console(highlight=False)
-    remote = find_remote(home)
+    remote = find_remote(require_home(home))
     if remote is not None:
         raise typer.Exit(_watch(remote, jobs, timeout, console))
     with Lading(home, store_url=store) as lading:
@@ -64,7 +67,7 @@ def run(
             SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=console
         ) as progress:
             board = _Board(progress, names, lambda record: lading.runner(record.job_id).behind())
-            with _Interrupts(console) as interrupts:
+            with _Interrupts(console) as interrupts, logs_above():
                 records = lading.run(names, timeout=timeout, on_progress=board.note, stop=interrupts.stop)
             board.finish(records)
         has_left_out = _tell_surveys(lading, records, console)
@@ -76,6 +79,21 @@ def run(
         raise typer.Exit(128 + interrupts.number)
     if paused or has_left_out or is_cut_off:
         raise typer.Exit(PAUSED_EXIT if paused else CUT_OFF_EXIT if is_cut_off else LEFT_OUT_EXIT)
+
+
+@contextmanager
+def logs_above() -> Iterator[None]:
+    """While a display moves, lines of the log, those of Spark among them, are written above it: rich has put its own
+    stream in the place of standard error, and the handlers still have the one from before.
+    """
+    handlers = [each for each in logging.getLogger().handlers if isinstance(each, logging.StreamHandler)]
+    before = {handler: handler.setStream(sys.stderr) for handler in handlers if handler.stream is sys.__stderr__}
+    try:
+        yield
+    finally:
+        for handler, stream in before.items():
+            if stream is not None:
+                handler.setStream(stream)
 
 
 class _Interrupts:
@@ -176,7 +194,7 @@ def verify(job: Annotated[str, typer.Argument(help="The job.")], home: HOME = DE
     from lading.cli.remote import find_remote
     from lading.service.facade import Lading
 
-    remote = find_remote(home)
+    remote = find_remote(require_home(home))
     verdict: Verdict | RemoteVerdict
     if remote is not None:
         verdict = remote.verify(job)

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lading.cli.homes import HOME, STORE
 from lading.cli.options import DEFAULTS, option
-from lading.cli.sql import HOME, STORE
 from lading.errors import ConfigError
 from lading.service.scheduling.supervisor import Life
 from lading.service.scheduling.supervisor import supervise as supervise_process
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from lading.http.middleware import DoorRules
     from lading.mysql.protocol.options import MysqlOptions
     from lading.service.facade import Lading
+    from lading.service.lineage.config import LineageSettings
+    from lading.service.notify.config import NotifySettings
     from lading.service.scheduling.scheduler import Scheduler
     from lading.service.security.certificates import CertificateFiles
     from lading.service.security.root_password import RootPassword
@@ -106,6 +108,7 @@ def serve(
             query_limits=limits,
         )
         lading = stack.enter_context(opened)
+        others = _others(lading)
         keep_crashes(lading.home.path)
         access = lading.access
         root = ensure_root_password(access, home, root_password_file)
@@ -128,6 +131,7 @@ def serve(
         stack.callback(cleaning.close)
         console = f"{'https' if tls else 'http'}://{_shown(host)}:{http}"
         _light(stack, home, access, console, mysql)
+        _tell(stack, lading, others, console)
         log.info("ready: mysql -h %s -P %d -u root -p; console %s", _shown(host), mysql, console)
         _show_password(root, log)
         typer.echo(f"Lading is ready: MySQL on {host}:{mysql}, HTTP on {host}:{http} (pid {os.getpid()})")
@@ -197,6 +201,31 @@ def _mysql(stack: ExitStack, lading: Lading, access: Access, options: MysqlOptio
     server.start()
     stack.callback(server.close)
     return server.port
+
+
+def _others(lading: Lading) -> tuple[NotifySettings | None, LineageSettings | None]:
+    """Who else is to be told of what jobs do. Raises ConfigError, before anybody can connect."""
+    from lading.service.lineage.config import load_lineage_settings
+    from lading.service.notify.config import load_notify_settings
+
+    return load_notify_settings(lading.settings.notify), load_lineage_settings(lading.settings.lineage)
+
+
+def _tell(
+    stack: ExitStack, lading: Lading, others: tuple[NotifySettings | None, LineageSettings | None], console: str
+) -> None:
+    from lading.service.lineage.rounds import LineageRounds
+    from lading.service.notify.rounds import NotifyRounds
+
+    people, lineage = others
+    rounds: list[NotifyRounds | LineageRounds] = []
+    if people is not None:
+        rounds.append(NotifyRounds(lading, people, console_url=console))
+    if lineage is not None:
+        rounds.append(LineageRounds(lading, lineage))
+    for each in rounds:
+        each.start()
+        stack.callback(each.close)
 
 
 def _light(stack: ExitStack, home: Path, access: Access, http: str, mysql_port: int) -> None:

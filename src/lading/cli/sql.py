@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Protocol
 
 import typer
-from rich.console import Console
 
-from lading.cli.options import DEFAULTS, option
-from lading.cli.output import OutputFormat, show
-from lading.errors import LadingError
+from lading.cli.homes import HOME, STORE, require_home
+from lading.cli.options import DEFAULTS
+from lading.cli.output import OutputFormat, new_console, show
+from lading.cli.statement_ends import read_ends
+from lading.errors import ConfigError
 
 if TYPE_CHECKING:
     from lading.service.result import Result
-
-HOME = Annotated[Path, option("home")]
-STORE = Annotated[str, option("store")]
 
 
 class Answers(Protocol):
@@ -33,7 +31,7 @@ def opened(home: Path, store: str) -> Iterator[Answers]:
     """The home itself, or the service that runs for it."""
     from lading.cli.remote import find_remote
 
-    remote = find_remote(home)
+    remote = find_remote(require_home(home))
     if remote is not None:
         yield remote
         return
@@ -51,39 +49,27 @@ def sql(
     store: STORE = "",
 ) -> None:
     """Run SQL statements; without any, read them from the terminal."""
-    console = Console(highlight=False)
+    console = new_console()
     with opened(home, store) as lading:
+
+        def run(text: str) -> None:
+            read = read_ends(text)
+            for number, result in enumerate(lading.sql(read.text)):
+                show(result, OutputFormat.VERTICAL if number in read.vertical else form, console)
+
         if execute or file is not None or not sys.stdin.isatty():
-            text = execute or (sys.stdin.read() if file is None or str(file) == "-" else file.read_text())
-            for result in lading.sql(text):
-                show(result, form, console)
+            run(execute or _read(file))
             return
-        _talk(lading, home / "history", form, console)
+        from lading.cli.shell import talk
+
+        talk(run, home / "history", console)
 
 
-def _talk(lading: Answers, history: Path, form: OutputFormat, console: Console) -> None:
-    import readline
-
-    with suppress(OSError):
-        readline.read_history_file(history)
-    console.print("Statements end with ; — leave with exit or Ctrl-D.")
-    text = ""
-    while True:
-        try:
-            line = input("   ...> " if text else "lading> ")
-        except (EOFError, KeyboardInterrupt):
-            break
-        if not text and line.strip().lower().rstrip(";") in ("exit", "quit"):
-            break
-        text += line + "\n"
-        if not text.strip().endswith(";"):
-            continue
-        try:
-            for result in lading.sql(text):
-                show(result, form, console)
-        except LadingError as error:
-            from lading.service.security.redaction import redact
-
-            console.print(redact(str(error)), style="red", markup=False)
-        text = ""
-    readline.write_history_file(history)
+def _read(file: Path | None) -> str:
+    if file is None or str(file) == "-":
+        return sys.stdin.read()
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        msg = f"The file of statements cannot be read: {error}"
+        raise ConfigError(msg, left="Nothing was run.", todo="Name a text file in UTF-8.") from error

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from lading.errors import ConfigError
 from lading.net.addresses import EVERY_PRIVATE, AddressRules
+from lading.suggest import did_you_mean
 
 S3_SCHEMES = ("s3", "s3a", "s3n")
 _KEYS = ("s3.access_key", "s3.secret_key")
@@ -50,8 +51,9 @@ class S3Access:
         unknown = sorted(key for key in properties if key not in _TABLE_PROPERTIES)
         if unknown:
             msg = f"Unknown storage properties: {', '.join(unknown)}"
+            near = "".join(did_you_mean(name, _TABLE_PROPERTIES) for name in unknown)
             raise ConfigError(
-                msg, left="Nothing was changed.", todo=f"Known are: {', '.join(sorted(_TABLE_PROPERTIES))}."
+                msg, left="Nothing was changed.", todo=f"{near}Known are: {', '.join(sorted(_TABLE_PROPERTIES))}."
             )
         if not _REGION.fullmatch(properties.get("s3.region", "")):
             # It becomes part of the name of a host.

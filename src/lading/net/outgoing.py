@@ -45,7 +45,7 @@ class Outgoing:
         overdue, until_s = threading.Event(), self.clock.monotonic_s() + self.timeout_s
         connection = http.client.HTTPConnection(host, port, timeout=self.timeout_s)
         try:
-            sock = connection.sock = self._connect(host, port, until_s)
+            sock = connection.sock = self.connect(host, port, until_s)
         except OSError as error:
             raise _unavailable(host, self._reason(error, is_late=False)) from error
         # Each read has a time limit of its own: somebody who sends a byte now and then could hold the job up. A second
@@ -71,7 +71,8 @@ class Outgoing:
             handle.close()
             connection.close()
 
-    def _connect(self, host: str, port: int, until_s: float) -> socket.socket:
+    def connect(self, host: str, port: int, until_s: float) -> socket.socket:
+        """A connection to an address of this host that was checked. Raises OSError or UnavailableError."""
         literal = literal_address_or_none(host)
         addresses = (literal,) if literal is not None else self.resolver(host)
         if self.rules.refusal(host, addresses) is not None:

@@ -11,22 +11,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lading.clock import Clock
+from lading.deferred import deferred
 from lading.jobs.record import JobRecord
 from lading.net.resolve import Resolver
 from lading.service.catalog.lost_home import Opening
-from lading.service.edits.begun import finish_all
 from lading.service.installation import Installation
 from lading.service.result import Result
-from lading.service.runtime.draining import Progress, Until, drain
+from lading.service.runtime.interrupted import BEGUN_PREFIX
 from lading.service.security.origin import LOCAL, Origin
 from lading.service.security.privileges import ROOT, Identity
 from lading.service.session import Session
 from lading.service.spark_queries.limits import QueryLimits
-from lading.service.statements.dispatch import execute
-from lading.service.views.verify import Verdict, verify_job
+from lading.service.statements.quick import execute
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from lading.service.edits.begun import finish_all
+    from lading.service.runtime.draining import Progress, Until, drain
+    from lading.service.views.verify import Verdict, verify_job
+else:
+    finish_all = deferred("lading.service.edits.begun", "finish_all")
+    Until = deferred("lading.service.runtime.draining", "Until")
+    drain = deferred("lading.service.runtime.draining", "drain")
+    verify_job = deferred("lading.service.views.verify", "verify_job")
 
 
 class Lading(Installation):
@@ -58,7 +66,8 @@ class Lading(Installation):
             query_limits=query_limits,
         )
         self._own = Session(self, execute, user=user or getpass.getuser())
-        finish_all(self)
+        if any(name.startswith(BEGUN_PREFIX) for name in self.store.list_settings()):
+            finish_all(self)
 
     def sql(self, text: str) -> list[Result]:
         """Run statements, one after the other; the first that fails ends it."""

@@ -12,35 +12,25 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from lading.clock import Clock, SystemClock
-from lading.commit.coordinator import Coordinator
 from lading.commit.steps import run_steps
-from lading.errors import HeadLostError, LadingError
+from lading.deferred import deferred
+from lading.errors import LadingError
 from lading.ids import JobId, new_incarnation
 from lading.jobs.dialects import STREAMING
 from lading.jobs.events import Interrupted
 from lading.jobs.record import JobName, JobRecord, JobState, parse_job_name
-from lading.model.bill import Bill
-from lading.model.load import LoadSpec
 from lading.model.names import split_table
 from lading.net.addresses import AddressRules
 from lading.net.resolve import Resolver
 from lading.pipeline.environment import cloud_identity
 from lading.pipeline.pools import pool_of
-from lading.pipeline.state.copies import StateCopies
-from lading.service.catalog.joined import CatalogJoin
 from lading.service.catalog.lost_home import Opening, open_kept
 from lading.service.catalog.tables import TableCatalog
-from lading.service.compile.compiled import Compiled
-from lading.service.compile.compiler import Target, compile_load, open_context
 from lading.service.home import Home
 from lading.service.runtime.caretaker import forget_ended
 from lading.service.runtime.context import CancellableStager, JobObserver, RunnerContext
 from lading.service.runtime.job_locks import JobLocks
 from lading.service.runtime.lease_keeper import LeaseKeeper
-from lading.service.runtime.listener_types import ListenerTools, make_listener
-from lading.service.runtime.listeners import JobListeners
-from lading.service.runtime.opening import new_coordinator
-from lading.service.runtime.runner import JobRunner
 from lading.service.runtime.spark import Engine
 from lading.service.runtime.stagers import LazyStager, NoStager
 from lading.service.runtime.starting import created_positions
@@ -49,25 +39,43 @@ from lading.service.security.audit_log import AuditLog
 from lading.service.security.authorization import no_such_job
 from lading.service.security.endpoints import Endpoints, installation_rules
 from lading.service.security.job_owner import owner_rights
-from lading.service.security.ldap_directory import open_ldap
 from lading.service.security.listener_commands import parse_commands, run_command
 from lading.service.security.listeners import listener_route, listener_token
 from lading.service.security.private_home import secure_home
-from lading.service.security.privileges import Rights
 from lading.service.security.reach import job_rules
 from lading.service.security.root_password import forget_root_password
-from lading.service.security.users import Access
-from lading.service.security.vault import open_secrets, resolve_properties, seal_secrets
-from lading.service.spark_queries.asking import Queries
+from lading.service.security.vault import open_secrets, resolve_properties, seal_secrets, secret_key
 from lading.service.spark_queries.limits import QueryLimits
-from lading.service.spark_queries.process import OwnSession, QueryProcess
 from lading.settings import environment, load_settings, read_spark_settings
-from lading.sql.statements.load_specs import read_load
 from lading.store.home import HomeLock
-from lading.tables.base import LakeTable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from lading.commit.coordinator import Coordinator
+    from lading.model.bill import Bill
+    from lading.model.load import LoadSpec
+    from lading.pipeline.state.copies import StateCopies
+    from lading.service.catalog.joined import CatalogJoin
+    from lading.service.compile.compiled import Compiled
+    from lading.service.runtime.listener_types import open_listeners
+    from lading.service.runtime.listeners import JobListeners
+    from lading.service.runtime.opening import new_coordinator, newest_bills
+    from lading.service.runtime.runner import JobRunner
+    from lading.service.security.privileges import Rights
+    from lading.service.security.users import Access
+    from lading.service.spark_queries.asking import Queries, open_queries
+    from lading.sql.statements.load_specs import read_load
+    from lading.tables.base import LakeTable
+else:
+    StateCopies = deferred("lading.pipeline.state.copies", "StateCopies")
+    CatalogJoin = deferred("lading.service.catalog.joined", "CatalogJoin")
+    open_listeners = deferred("lading.service.runtime.listener_types", "open_listeners")
+    new_coordinator = deferred("lading.service.runtime.opening", "new_coordinator")
+    newest_bills = deferred("lading.service.runtime.opening", "newest_bills")
+    JobRunner = deferred("lading.service.runtime.runner", "JobRunner")
+    open_queries = deferred("lading.service.spark_queries.asking", "open_queries")
+    read_load = deferred("lading.sql.statements.load_specs", "read_load")
 
 
 class Installation:
@@ -109,9 +117,8 @@ class Installation:
         self._settle_s = float(self.settings.files.file_settle_seconds)
         settings = read_spark_settings(self.settings.service.spark_settings) if spark is None else spark
         self.engine = Engine(self.home, settings, session)
-        limits = query_limits or QueryLimits()
-        answerer = OwnSession(session) if session else QueryProcess(self.home, settings, limits)
-        self.queries = Queries(answerer, limits, self.clock)
+        self._queries: Queries | None = None
+        self._open_queries = partial(open_queries, self.home, settings, session, query_limits, self.clock)
         self.job_locks = JobLocks()
         self._runners: dict[JobId, JobRunner] = {}
         self._runners_lock = threading.Lock()
@@ -141,6 +148,9 @@ class Installation:
         """Users and what they may do."""
         with self._access_lock:
             if self._access is None:
+                from lading.service.security.ldap_directory import open_ldap
+                from lading.service.security.users import Access
+
                 self._access = Access(
                     self.store,
                     self.clock,
@@ -151,6 +161,14 @@ class Installation:
                     audit=self.audit,
                 )
             return self._access
+
+    @property
+    def queries(self) -> Queries:
+        """What answers queries on tables."""
+        with self._access_lock:
+            if self._queries is None:
+                self._queries = self._open_queries()
+            return self._queries
 
     def close(self) -> None:
         """Say goodbye to the jobs and let go of everything."""
@@ -163,7 +181,8 @@ class Installation:
                 # The next start takes the job over; the others are still to be told.
                 logging.getLogger("lading.jobs").warning("a job could not say goodbye: %s", error)
         self.leases.close()
-        self.queries.close()
+        if self._queries is not None:
+            self._queries.close()
         self.engine.close()
         self.audit.close()
         self.store.close()
@@ -294,6 +313,8 @@ class Installation:
 
     def compile(self, record: JobRecord, *, is_trial: bool = False) -> tuple[Compiled, LakeTable]:
         """A job's parts, from its record. A trial only shows whether they fit."""
+        from lading.service.compile.compiler import Target, compile_load, open_context
+
         table = self.open_target(record)
         database, name = split_table(record.target)
         target = Target(
@@ -330,16 +351,7 @@ class Installation:
 
     def bills(self, record: JobRecord, limit: int) -> list[Bill]:
         """The newest bills of a job, newest first."""
-        table = self.open_target(record)
-        found: list[Bill] = []
-        head = table.read_head_unchecked(record.job_id)
-        while head is not None and len(found) < limit:
-            try:
-                found.append(table.bills.read(record.job_id, head))
-            except HeadLostError:
-                break
-            head = found[-1].continues
-        return found
+        return newest_bills(self.open_target(record), record.job_id, limit)
 
     def spark(self) -> SparkSession:
         """The Spark session, started when it is first needed."""
@@ -374,15 +386,12 @@ class Installation:
     def _listeners(self, record: JobRecord, compiled: Compiled, table: LakeTable) -> JobListeners | None:
         if not compiled.listeners:
             return None
-        tools = ListenerTools(
+        return open_listeners(
+            compiled.listeners,
+            record.target,
+            table,
+            self.clock,
             run=partial(run_command, self.commands),
             outgoing=partial(listener_route, self.endpoints, record.job_id),
             secret=partial(listener_token, home=self.home.path),
         )
-        made = {each.name: make_listener(each, record.target, table, tools) for each in compiled.listeners}
-        return JobListeners(made, self.clock)
-
-
-def secret_key(job_id: JobId, slot: str = "") -> str:
-    """Where the store keeps a job's secrets: one slot for each set of them, the first without a name."""
-    return f"secrets/{job_id}/{slot}" if slot else f"secrets/{job_id}"

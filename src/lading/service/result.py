@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow as pa
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +23,27 @@ class Result:
     def dicts(self) -> list[dict[str, Any]]:
         """The rows, each by the names of its columns."""
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+
+    def to_arrow(self) -> pa.Table:
+        """The rows as an Arrow table. A column whose values have no common type is one of texts."""
+        import pyarrow as pa
+
+        columns = zip(*self.rows, strict=True) if len(self.rows) else ((),) * len(self.columns)
+        return pa.Table.from_arrays([_array(values) for values in columns], names=list(self.columns))
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The rows as a data frame of pandas."""
+        frame: pandas.DataFrame = self.to_arrow().to_pandas()
+        return frame
+
+
+def _array(values: Sequence[Any]) -> pa.Array:
+    import pyarrow as pa
+
+    try:
+        return pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+        return pa.array([None if value is None else str(value) for value in values], pa.string())
 
 
 def done(message: str = "OK") -> Result:

@@ -7,11 +7,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from lading.deferred import deferred
 from lading.errors import RecordError
 from lading.model.codec import decode, encode, with_all_fates
-from lading.sql.statements.load_specs import spec_of_text
+
+if TYPE_CHECKING:
+    from lading.sql.statements.load_specs import spec_of_text
+else:
+    spec_of_text = deferred("lading.sql.statements.load_specs", "spec_of_text")
 
 T = TypeVar("T")
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, Table, create_engine, event, make_url
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from lading.errors import ConfigError, LadingError, RecordError, StoreError
@@ -29,6 +29,7 @@ class Database:
         """The whole of it, for a database that is not a file. Empty for SQLite."""
         self._engine = _open_engine(parsed)
         self._writer = self._engine.execution_options(lading_writes=True)
+        self._insert = _insert_of(self._engine)
 
     @contextmanager
     def read(self, what: str) -> Iterator[Connection]:
@@ -44,13 +45,13 @@ class Database:
 
     def insert_new(self, connection: Connection, table: Table, values: Mapping[str, Any]) -> bool:
         """Insert a row unless its key, or another unique value of it, is taken. Says whether it was inserted."""
-        make = sqlite.insert if self._engine.dialect.name == "sqlite" else postgresql.insert
+        make = self._insert
         statement = make(table).values(dict(values)).on_conflict_do_nothing().returning(*table.primary_key)
         return connection.execute(statement).first() is not None
 
     def put(self, connection: Connection, table: Table, values: Mapping[str, Any]) -> None:
         """Insert a row, or replace the one with the same primary key."""
-        make = sqlite.insert if self._engine.dialect.name == "sqlite" else postgresql.insert
+        make = self._insert
         keys = [column.name for column in table.primary_key]
         rest = {name: value for name, value in values.items() if name not in keys}
         statement = make(table).values(dict(values))
@@ -79,6 +80,15 @@ class Database:
             left="Progress is in the tables and is not touched.",
             todo="Look whether the store can be reached and has room; then try again.",
         )
+
+
+def _insert_of(engine: Engine) -> Callable[[Table], Any]:
+    """INSERT with what its dialect says of rows that are there."""
+    if engine.dialect.name == "sqlite":
+        return sqlite.insert
+    from sqlalchemy.dialects import postgresql
+
+    return postgresql.insert
 
 
 def parse_url(url: str) -> URL:

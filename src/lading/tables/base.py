@@ -6,9 +6,7 @@ import hashlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Protocol, runtime_checkable
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from lading.commit.protocols import Table
 from lading.ids import JobId
@@ -18,6 +16,9 @@ from lading.model.notices import PartitionField
 from lading.model.s3_access import S3Access
 from lading.tables.bills import StoredBills
 from lading.tables.maintenance import CarePolicy, CareReport
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 TAG_PREFIX = "lading-"
 _LONGEST_TAG = 200

@@ -7,6 +7,7 @@ from importlib import import_module
 
 from lading.errors import ConfigError, SqlError
 from lading.sql.statements.tables import CreateTable
+from lading.suggest import did_you_mean
 from lading.tables.base import Writer, WriterSpec
 from lading.tables.kind import TableKind
 
@@ -35,7 +36,8 @@ def kind_of_statement(statement: CreateTable) -> TableKind:
     words = [name.upper() for name in NAMES]
     wanted = f"expected {', '.join(words[:-1])} or {words[-1]}"
     msg = f"mismatched input '{statement.format}', {wanted}"
-    raise SqlError(msg, place=statement.format_span, hint=wanted, expected=tuple(words))
+    todo = did_you_mean(statement.format, words).strip() or "Correct the statement."
+    raise SqlError(msg, place=statement.format_span, hint=wanted, todo=todo, expected=tuple(words))
 
 
 def all_kinds() -> Sequence[TableKind]:

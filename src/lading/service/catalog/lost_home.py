@@ -18,8 +18,10 @@ import base64
 import secrets
 from enum import Enum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lading.clock import Clock
+from lading.deferred import deferred
 from lading.errors import ConfigError, SecretError
 from lading.service.home import Home
 from lading.service.security.key_file import KEY_BYTES, KEY_FILE, KEY_VARIABLE
@@ -29,7 +31,11 @@ from lading.settings import load_settings
 from lading.store.protocols import MetadataStore
 from lading.store.store import Store, open_store
 from lading.tables.bills import FOLDER
-from lading.tables.registry import all_kinds
+
+if TYPE_CHECKING:
+    from lading.tables.registry import all_kinds
+else:
+    all_kinds = deferred("lading.tables.registry", "all_kinds")
 
 BEGUN = "begun"
 _SEALED = "sealed"

@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lading.clock import Clock
+from lading.deferred import deferred
 from lading.errors import ConfigError, ConflictError, TableNotFoundError
 from lading.model.names import INTERNAL, database_key, is_external, split_key, split_table
 from lading.model.s3_access import S3Access
@@ -26,7 +28,12 @@ from lading.store.records import DatabaseEntry, TableEntry
 from lading.tables.base import LakeTable, NamedElsewhere
 from lading.tables.kind import FoundTable, TablePlace
 from lading.tables.manifest import TableCard, is_same_place, leave_card, local_path, settle_place
-from lading.tables.registry import kind_of, kind_of_statement
+
+if TYPE_CHECKING:
+    from lading.tables.registry import kind_of, kind_of_statement
+else:
+    kind_of = deferred("lading.tables.registry", "kind_of")
+    kind_of_statement = deferred("lading.tables.registry", "kind_of_statement")
 
 _EXTERNAL = "iceberg"
 """What tables of other catalogs are."""

@@ -23,6 +23,7 @@ from lading.sql.expressions.typed import Scope, ScopeColumn, TypedExpression, ty
 from lading.sql.expressions.value_types import TEXT, ValueType, exact_for
 from lading.sql.statements.load_specs import TranslatedMapping, translate_mapping
 from lading.sql.statements.tables import LENGTH_PROPERTY
+from lading.suggest import did_you_mean
 from lading.tables.types import spark_type
 
 _STORED = frozenset(("TEXT", "BOOLEAN", "INTEGER", "DECIMAL", "DOUBLE", "DATE", "DATETIME", "MOMENT"))
@@ -126,7 +127,8 @@ class _Mapper:
 
     def _unknown(self, names: Sequence[str]) -> SqlError:
         msg = f"Unknown column {', '.join(repr(name) for name in names)} in the source"
-        return SqlError(msg, todo=self._knows)
+        near = "".join(did_you_mean(name, self._source.names) for name in names)
+        return SqlError(msg, todo=f"{near}{self._knows}")
 
 
 class _SelectMapper(_Mapper):
@@ -160,7 +162,8 @@ class _SelectMapper(_Mapper):
         names = list(self._load.mapping.target_columns or self._target.names)
         if unknown := [name for name in names if name not in self._target.names]:
             msg = f"Unknown column {', '.join(repr(name) for name in unknown)} in the target table"
-            raise ConfigError(msg, left="Nothing was changed.", todo=f"It has: {', '.join(self._target.names)}.")
+            near = "".join(did_you_mean(name, self._target.names) for name in unknown)
+            raise ConfigError(msg, left="Nothing was changed.", todo=f"{near}It has: {', '.join(self._target.names)}.")
         if len(names) != len(given):
             msg = (
                 f"insert into cols should be corresponding to the query output: {len(names)} columns are to be filled "

@@ -5,22 +5,24 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from lading.clock import Clock
-from lading.commit.coordinator import Coordinator
 from lading.commit.protocols import Listeners, Merger, Stager
 from lading.ids import Incarnation
 from lading.jobs.record import JobRecord
 from lading.model.batch import Limits
 from lading.model.bill import Bill
-from lading.plan.planner import Planner
-from lading.service.compile.compiled import Compiled
 from lading.service.runtime.unrecorded import Unrecorded
-from lading.status.outcomes import Outcome
 from lading.store.protocols import MetadataStore
-from lading.tables.base import LakeTable
 from lading.tables.maintenance import CarePolicy
+
+if TYPE_CHECKING:
+    from lading.commit.coordinator import Coordinator
+    from lading.plan.planner import Planner
+    from lading.service.compile.compiled import Compiled
+    from lading.status.outcomes import Outcome
+    from lading.tables.base import LakeTable
 
 _LOG = logging.getLogger("lading.jobs")
 
@@ -86,7 +88,7 @@ class OpenJob:
             _LOG.exception("a source could not be closed", extra={"job": self.compiled.job.name})
 
 
-Compile = Callable[[JobRecord], tuple[Compiled, LakeTable]]
+Compile: TypeAlias = "Callable[[JobRecord], tuple[Compiled, LakeTable]]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,16 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from lading.clock import Clock
 from lading.errors import UnavailableError
 from lading.model.bill import Bill
 from lading.model.load import ListenerSpec
 from lading.model.notices import Notice
 from lading.net.outgoing import Outgoing
-from lading.service.runtime.listeners import Listener
+from lading.service.runtime.listeners import JobListeners, Listener
 from lading.tables.base import DoneTag, LakeTable
 
 SUCCESS = "_SUCCESS"
@@ -49,6 +50,21 @@ def make_listener(spec: ListenerSpec, target: str, table: LakeTable, tools: List
         case "http":
             return HttpHook(spec, target, tools)
     raise AssertionError(spec.type)  # `sql` knows the same types.
+
+
+def open_listeners(
+    specs: Sequence[ListenerSpec],
+    target: str,
+    table: LakeTable,
+    clock: Clock,
+    *,
+    run: Callable[[str, bytes, float], None],
+    outgoing: Callable[[ListenerSpec], Outgoing],
+    secret: Callable[[ListenerSpec], str],
+) -> JobListeners:
+    """All listeners of a job, by their names."""
+    tools = ListenerTools(run=run, outgoing=outgoing, secret=secret)
+    return JobListeners({each.name: make_listener(each, target, table, tools) for each in specs}, clock)
 
 
 def idempotency_key(bill: Bill, notice: Notice) -> str:

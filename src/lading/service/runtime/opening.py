@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from lading.commit.coordinator import Coordinator, CoordinatorPorts
-from lading.ids import new_token
+from lading.errors import HeadLostError
+from lading.ids import JobId, new_token
+from lading.model.bill import Bill
 from lading.plan.planner import Planner
 from lading.service.compile.compiled import Compiled
 from lading.service.runtime.context import RunnerContext
@@ -23,3 +25,16 @@ def new_coordinator(tools: RunnerContext, compiled: Compiled, target: LakeTable)
         followers=(tools.store,),
     )
     return Coordinator(compiled.job, world, tools.incarnation)
+
+
+def newest_bills(table: LakeTable, job_id: JobId, limit: int) -> list[Bill]:
+    """The newest bills of a job, newest first."""
+    found: list[Bill] = []
+    head = table.read_head_unchecked(job_id)
+    while head is not None and len(found) < limit:
+        try:
+            found.append(table.bills.read(job_id, head))
+        except HeadLostError:
+            break
+        head = found[-1].continues
+    return found

@@ -80,11 +80,11 @@ class Engine:
 
     def close(self) -> None:
         """End Spark, if it is ours."""
-        from lading.pipeline.process import end_process, is_alive
-
         with self._lock:  # It may be starting.
             if self._session is None or not self._is_ours:
                 return
+            from lading.pipeline.process import end_process, is_alive
+
             if is_alive(self._session):
                 self._session.stop()
             else:

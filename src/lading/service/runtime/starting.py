@@ -6,9 +6,8 @@ Kept apart from statements and Spark: the simulator starts jobs with it too.
 from __future__ import annotations
 
 import json
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from lading.commit.coordinator import Coordinator
 from lading.commit.protocols import Bills
 from lading.commit.steps import Steps
 from lading.ids import JobId
@@ -17,6 +16,9 @@ from lading.model.bill import Bill
 from lading.model.codec import decode
 from lading.model.positions import Positions
 from lading.service.runtime.interrupted import BEGUN_PREFIX, check_not_cut_off
+
+if TYPE_CHECKING:
+    from lading.commit.coordinator import Coordinator
 
 
 class SmallValues(Protocol):

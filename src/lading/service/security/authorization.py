@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from lading.deferred import deferred
 from lading.errors import DeniedError, JobNotFoundError
 from lading.jobs.record import JobRecord
 from lading.model.names import ALL, database_key, is_external, split_key, split_table
 from lading.service.limits.statement_size import SHORT
 from lading.service.security.privileges import Rights, denied
-from lading.sources.files.properties import is_s3_uri
-from lading.sources.registry import kind_of
-from lading.sql.expressions.queries import is_about_jobs, literal_row, read_query
 from lading.sql.statements.admin import CleanOrphans, ShowServices
 from lading.sql.statements.catalogs import (
     AlterCatalog,
@@ -49,6 +49,17 @@ from lading.sql.statements.tables import (
 )
 from lading.sql.statements.users import Privilege, ShowGrants, ShowRoles, ShowTokens, ShowUsers
 from lading.sql.syntax.masking import has_references
+
+if TYPE_CHECKING:
+    from lading.sources.files.properties import is_s3_uri
+    from lading.sources.registry import kind_of
+    from lading.sql.expressions.queries import is_about_jobs, literal_row, read_query
+else:
+    is_s3_uri = deferred("lading.sources.files.properties", "is_s3_uri")
+    kind_of = deferred("lading.sources.registry", "kind_of")
+    is_about_jobs = deferred("lading.sql.expressions.queries", "is_about_jobs")
+    literal_row = deferred("lading.sql.expressions.queries", "literal_row")
+    read_query = deferred("lading.sql.expressions.queries", "read_query")
 
 
 def sees(rights: Rights | None, record: JobRecord) -> bool:

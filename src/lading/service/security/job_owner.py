@@ -6,13 +6,15 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lading.errors import DeniedError, UnknownOutcomeError
 from lading.ids import JobId
 from lading.service.security.privileges import Identity, Rights
-from lading.service.security.users import Access
 from lading.store.protocols import MetadataStore
+
+if TYPE_CHECKING:
+    from lading.service.security.users import Access
 
 _PREFIX = "owner/"
 _LEFT = "Nothing was read or committed."

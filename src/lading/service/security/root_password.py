@@ -21,13 +21,16 @@ import secrets
 import string
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lading.errors import ConfigError
 from lading.failpoints import failpoint
 from lading.service.security.private_files import read_private, remove_private, write_private
 from lading.service.security.privileges import ROOT_NAME
 from lading.service.security.redaction import HIDDEN
-from lading.service.security.users import Access
+
+if TYPE_CHECKING:
+    from lading.service.security.users import Access
 
 FILE_NAME = "root.password"
 _LETTERS = "".join(sorted(set(string.ascii_letters + string.digits) - set("0O1lI")))

@@ -14,6 +14,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from lading.errors import ConfigError, SecretError, SqlError
+from lading.ids import JobId
 from lading.pipeline.environment import is_for_spark
 from lading.service.security.key_file import KEY_BYTES, KEY_FILE, KEY_VARIABLE, load_keys
 from lading.service.security.redaction import HIDDEN
@@ -194,3 +195,8 @@ def _from_file(path: Path, whose: str, home: Path | None) -> str:
         msg = f"The file {path}{whose} {problem}"
         raise SecretError(msg, left=_LEFT, todo="Put the secret there, readable for the service.", path=str(path))
     return found
+
+
+def secret_key(job_id: JobId, slot: str = "") -> str:
+    """Where the store keeps a job's secrets: one slot for each set of them, the first without a name."""
+    return f"secrets/{job_id}/{slot}" if slot else f"secrets/{job_id}"

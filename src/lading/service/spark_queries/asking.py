@@ -6,20 +6,21 @@ import logging
 import select
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from lading.clock import Clock
 from lading.errors import ConfigError, LadingError, NotSupportedError, UnavailableError
 from lading.pipeline.plan_check import REFUSED_LEFT, REFUSED_TODO
+from lading.service.home import Home
 from lading.service.limits.cancellation import CancelToken, stopped
 from lading.service.limits.spooled_rows import Portion, keep_portions
 from lading.service.result import Result
 from lading.service.spark_queries.limits import QueryLimits
-from lading.service.spark_queries.process import Answerer, Line
+from lading.service.spark_queries.process import Answerer, Line, OwnSession, QueryProcess
 from lading.service.spark_queries.rows import rows_of
 from lading.service.spark_queries.turns import QueryTurns
 from lading.service.spark_queries.wire import (
@@ -32,6 +33,9 @@ from lading.service.spark_queries.wire import (
     read_frame,
     send_frame,
 )
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _log = logging.getLogger("lading.queries")
 LET_GO_WITHIN_S = 5.0
@@ -200,6 +204,15 @@ class _Asked:
             return ConfigError(msg, code="QueryLimit", left=_LEFT, todo="Ask for less at a time.")
         msg = f"Spark cannot answer the query: {failure.text or 'it gives no reason'}"
         return ConfigError(msg, left=_LEFT, todo="Check the names of its columns.")
+
+
+def open_queries(
+    home: Home, settings: Mapping[str, str], session: SparkSession | None, limits: QueryLimits | None, clock: Clock
+) -> Queries:
+    """Queries of one home, in a process of their own unless somebody lends a session."""
+    asked = limits or QueryLimits()
+    answerer = OwnSession(session) if session else QueryProcess(home, settings, asked)
+    return Queries(answerer, asked, clock)
 
 
 def _too_large(what: str, limit: str) -> ConfigError:

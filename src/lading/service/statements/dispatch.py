@@ -1,11 +1,10 @@
-"""What each statement does."""
+"""What each statement does, but for the quick ones."""
 
 from __future__ import annotations
 
 from lading.errors import ConfigError, NotSupportedError
 from lading.jobs.dialects import DIALECTS, ROUTINE
 from lading.jobs.record import JobRecord
-from lading.model.names import database_key, split_key
 from lading.service.compile.sourced import source_of
 from lading.service.edits import rollbacks
 from lading.service.edits.edit import Edit, commit_edit, plan_of, show_plan
@@ -54,14 +53,9 @@ from lading.sql.statements.jobs import (
 )
 from lading.sql.statements.parts import QualifiedName
 from lading.sql.statements.tables import (
-    CreateDatabase,
     CreateTable,
     DescribeTable,
-    DropDatabase,
     DropTable,
-    ShowDatabases,
-    ShowTables,
-    UseDatabase,
 )
 from lading.sql.statements.users import AlterUser, UserStatement
 from lading.tables.types import spark_type
@@ -171,23 +165,6 @@ def _catalog(session: Session, statement: Statement) -> Result:
             database = _database(session, statement.name)
             _refuse_used(session, f"{database}.{statement.name.name}")
             catalog.drop_table(statement.name, database, if_exists=statement.if_exists, purge=statement.is_purged)
-        case CreateDatabase():
-            catalog.create_database(_named(session, statement), if_not_exists=statement.if_not_exists)
-        case DropDatabase():
-            database = _named(session, statement)
-            if not (statement.if_exists and not catalog.has_database(database)):
-                catalog.drop_database(database)
-        case UseDatabase():
-            catalog.require_database(_named(session, statement))
-            session.database = _named(session, statement)
-        case ShowDatabases():
-            keys = catalog.databases(statement.catalog or split_key(session.database)[0])
-            return table(("Database",), [(split_key(key)[1],) for key in keys if session.sees_database(key)])
-        case ShowTables():
-            database = _named(session, statement)
-            catalog.require_database(database)
-            names = [name for name in catalog.tables(database) if session.sees_table(database, name)]
-            return table((f"Tables_in_{split_key(database)[1]}",), [(name,) for name in names])
         case DescribeTable():
             schema = session.lading.catalog.open_table(_database(session, statement.name), statement.name.name).schema()
             rows = [(field.name, spark_type(field.type), "Yes" if field.nullable else "No") for field in schema]
@@ -200,14 +177,6 @@ def _catalog(session: Session, statement: Statement) -> Result:
 
 def _database(session: Session, name: QualifiedName) -> str:
     return name.within(session.database)
-
-
-def _named(session: Session, statement: CreateDatabase | DropDatabase | UseDatabase | ShowTables) -> str:
-    """The database that a statement means, with its catalog."""
-    name = statement.db if isinstance(statement, ShowTables) else statement.name
-    if name is None:
-        return session.database
-    return database_key(statement.catalog or split_key(session.database)[0], name)
 
 
 def _refuse_used(session: Session, target: str) -> None:

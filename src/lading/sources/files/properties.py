@@ -17,6 +17,7 @@ from lading.sql.properties.row_formats import (
 from lading.sql.properties.values import (
     Rule,
     boolean,
+    known_names,
     names,
     needed,
     never,
@@ -162,7 +163,7 @@ def _check_names(function: str, properties: Mapping[str, str], known: frozenset[
         if name in S3_NAMES:
             msg = f"{msg} for files on a disk"
             raise refuse(msg, property=name, todo="It goes with a uri that begins with s3://.")
-        raise refuse(msg, property=name, todo=f"Known are: {', '.join(sorted(known))}.")
+        raise refuse(msg, property=name, todo=known_names(name, known))
 
 
 def _uri(properties: Mapping[str, str], form: re.Pattern[str], example: str) -> str:

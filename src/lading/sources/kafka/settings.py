@@ -7,9 +7,9 @@ write what it does to a log. A list of what is refused would have a hole with ea
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 
 from lading.sql.properties.values import refuse
+from lading.suggest import nearest
 
 PREFIX = "property."
 _READING = (
@@ -91,7 +91,7 @@ def _is_for_admins(name: str, value: str) -> bool:
 
 def _unknown(name: str, setting: str) -> Exception:
     allowed = sorted(FOR_EVERYBODY | FOR_ADMINS)
-    close = get_close_matches(setting.lower(), allowed, n=1, cutoff=0.75)
-    hint = f"Did you mean {PREFIX}{close[0]}? " if close else ""
+    close = nearest(setting, allowed)
+    hint = f"Did you mean {PREFIX}{close}? " if close else ""
     msg = f"{name} is invalid kafka property or can not be set"
     return refuse(msg, property=name, todo=f"{hint}Allowed behind {PREFIX} are: {', '.join(allowed)}.")

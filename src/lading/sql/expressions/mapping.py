@@ -33,6 +33,7 @@ from lading.sql.expressions.spark_writing import write_spark
 from lading.sql.expressions.type_names import parse_type
 from lading.sql.statements.parts import Expression
 from lading.sql.syntax.spans import Span
+from lading.suggest import did_you_mean
 
 _ALONE = "A streaming job maps every row by itself; do this when you read the table."
 _OPERATORS: tuple[type[exp.Expr], ...] = (
@@ -296,4 +297,6 @@ def _unknown_function(name: str, place: Span) -> SqlError:
         msg = f"Function {name} cannot be used: {reason}"
         return NotSupportedError(msg, place=place, hint="refused", function=name)
     msg = f"Function {name} is not known, neither as one of Doris that can be translated nor as one of Spark"
-    return NotSupportedError(msg, place=place, hint="unknown function", function=name)
+    near = did_you_mean(name, SPARK_FUNCTIONS | RENAMED.keys() | REWRITTEN.keys())
+    todo = f"{near}Write it in another way; see docs/sql.md."
+    return NotSupportedError(msg, place=place, hint="unknown function", todo=todo, function=name)

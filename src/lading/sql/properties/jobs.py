@@ -12,7 +12,7 @@ from lading.model.file_offset import file_name_or_none
 from lading.model.load import DedupSpec, ListeningSpec, WatermarkSpec
 from lading.sql.properties.listeners import LISTENER_PROPERTY_NAMES, PREFIX, read_listening
 from lading.sql.properties.state import STATE_PROPERTY_NAMES, read_dedup, read_watermark
-from lading.sql.properties.values import Rule, boolean, ratio, read_fields, refuse, timezone, whole, word
+from lading.sql.properties.values import Rule, boolean, known_names, ratio, read_fields, refuse, timezone, whole, word
 
 MIN_BATCH_BYTES = 100 * 1024 * 1024
 MAX_BATCH_BYTES = 10 * 1024 * 1024 * 1024
@@ -186,7 +186,7 @@ def read_job_properties(properties: Mapping[str, str]) -> StreamingJobProperties
             raise refuse(msg, property=name)
         if name not in known and not name.startswith((_SESSION, _KEPT, PREFIX)):
             msg = f"Invalid properties: [{name}]"
-            raise refuse(msg, property=name, todo=f"Known are: {', '.join(sorted(JOB_PROPERTY_NAMES))}.")
+            raise refuse(msg, property=name, todo=known_names(name, JOB_PROPERTY_NAMES))
     kept = {name: value for name, value in properties.items() if name.startswith(_KEPT)}
     watermark = read_watermark(properties)
     return StreamingJobProperties(

@@ -20,6 +20,7 @@ from lading.sql.properties.values import (
     Read,
     Rule,
     boolean,
+    known_names,
     never,
     only,
     ratio,
@@ -181,7 +182,7 @@ def check_names(properties: Mapping[str, str], known: frozenset[str]) -> None:
     for name in properties:
         if name not in known and not name.startswith(PREFIX):
             msg = f"{name} is invalid property"
-            raise refuse(msg, property=name, todo=f"Known are: {', '.join(sorted(known))}.")
+            raise refuse(msg, property=name, todo=known_names(name, known))
 
 
 def _check_update_mode(record: RoutineLoadProperties) -> None:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 from zoneinfo import available_timezones
 
 from lading.errors import SqlError
+from lading.suggest import did_you_mean
 
 Read = Callable[[str, str], Any]
 """Name and text to the value; raises SqlError."""
@@ -33,6 +34,12 @@ class Rule:
 def refuse(message: str, *, todo: str = "Correct the property.", **facts: Any) -> SqlError:
     """The error for a property that cannot be used."""
     return SqlError(message, todo=todo, **facts)
+
+
+def known_names(name: str, known: Iterable[str]) -> str:
+    """What to do about a property of another name."""
+    names = sorted(known)
+    return f"{did_you_mean(name, names)}Known are: {', '.join(names)}."
 
 
 def read_fields(rules: Sequence[Rule], properties: Mapping[str, str]) -> dict[str, Any]:
@@ -117,7 +124,8 @@ def word(*allowed: str, message: str = "") -> Read:
                 return candidate
         told = message.format(text) if message else f"{name} should be one of {', '.join(allowed)}"
         msg = f"{told} ({name} is {text!r})"
-        raise refuse(msg, property=name, value=text)
+        todo = f"{did_you_mean(text.strip(), allowed)}Correct the property."
+        raise refuse(msg, property=name, value=text, todo=todo)
 
     return read
 

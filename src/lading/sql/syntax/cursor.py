@@ -10,6 +10,7 @@ from lading.errors import SqlError
 from lading.sql.statements.parts import Expression, QualifiedName
 from lading.sql.syntax.spans import Span
 from lading.sql.syntax.tokens import Kind, Token, tokenize
+from lading.suggest import did_you_mean
 
 _MANY = 8
 _NEVER_A_COLUMN = ("FROM", "WHERE")
@@ -105,7 +106,9 @@ class Cursor:
             return SqlError(msg, place=Span(self.text, end, end), hint=f"expected {wanted}", expected=expected)
         span = self.token.span
         msg = f"mismatched input '{span.slice}', expected {wanted}"
-        return SqlError(msg, place=span, hint=f"expected {wanted}", expected=expected)
+        near = did_you_mean(self.token.value, expected) if self.token.kind is Kind.WORD else ""
+        todo = near.strip() or "Correct the statement."
+        return SqlError(msg, place=span, hint=f"expected {wanted}", todo=todo, expected=expected)
 
     def identifier(self, what: str) -> str:
         """Take a name, quoted or not."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
+from lading.deferred import deferred
 from lading.errors import SqlError
-from lading.sql.expressions.dialect import too_deep
 from lading.sql.statements.admin import parse_clean_orphans, parse_show_services
 from lading.sql.statements.audit import parse_show_audit
 from lading.sql.statements.jobs import Statement
@@ -69,6 +70,11 @@ from lading.sql.syntax.parse_user import (
     parse_show_users,
 )
 from lading.sql.syntax.tokens import Kind
+
+if TYPE_CHECKING:
+    from lading.sql.expressions.dialect import too_deep
+else:
+    too_deep = deferred("lading.sql.expressions.dialect", "too_deep")
 
 _FORMS: tuple[tuple[str, Callable[[Cursor], Statement]], ...] = (
     ("CREATE JOB", parse_create_job),

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 
-from sqlglot import exp
-
+from lading.deferred import deferred
 from lading.errors import NotSupportedError, SqlError
-from lading.sql.expressions.dialect import parse_query_tree
 from lading.sql.statements.jobs import AlterJob, ControlJob, CreateJob, ExplainJob, Query, ShowCreateJob, ShowLoad
 from lading.sql.statements.parts import SourceFunction
 from lading.sql.syntax.cursor import Cursor
 from lading.sql.syntax.names import check_job_name
 from lading.sql.syntax.parse_select import parse_insert
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+    from lading.sql.expressions.dialect import parse_query_tree
+else:
+    parse_query_tree = deferred("lading.sql.expressions.dialect", "parse_query_tree")
 
 
 def parse_create_job(cursor: Cursor) -> CreateJob:
@@ -93,6 +98,8 @@ def parse_show_load(cursor: Cursor) -> ShowLoad:
 
 def parse_query(cursor: Cursor) -> Query:
     """SELECT …"""
+    from sqlglot import exp
+
     span = cursor.rest()
     text = span.text[span.start : span.end]
     tree = parse_query_tree(text, span)
@@ -104,6 +111,8 @@ def parse_query(cursor: Cursor) -> Query:
 
 
 def _function(call: exp.Anonymous) -> SourceFunction:
+    from sqlglot import exp
+
     properties = {_content(pair.left): _content(pair.right) for pair in call.expressions if isinstance(pair, exp.EQ)}
     return SourceFunction(name=call.name.upper(), properties=properties)
 

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from lading.deferred import deferred
 from lading.errors import NotSupportedError, SqlError
 from lading.model.pairs import is_pair
-from lading.sql.expressions.dialect import parse_expression_tree
-from lading.sql.expressions.mapping import check_rowwise
 from lading.sql.statements.parts import QualifiedName, SourceFunction, StreamJoin, TableJoin
 from lading.sql.syntax.cursor import Cursor
 from lading.sql.syntax.spans import Span
 from lading.sql.syntax.tokens import Kind
+
+if TYPE_CHECKING:
+    from lading.sql.expressions.dialect import parse_expression_tree
+    from lading.sql.expressions.mapping import check_rowwise
+else:
+    parse_expression_tree = deferred("lading.sql.expressions.dialect", "parse_expression_tree")
+    check_rowwise = deferred("lading.sql.expressions.mapping", "check_rowwise")
 
 _STOPS = (
     "WHERE", "GROUP", "HAVING", "QUALIFY", "WINDOW", "ORDER", "SORT", "LIMIT", "OFFSET", "UNION", "INTERSECT", "EXCEPT",

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
-from sqlglot import exp
-
+from lading.deferred import deferred
 from lading.errors import SqlError
-from lading.sql.expressions.dialect import parse_expression_tree
-from lading.sql.expressions.mapping import check_rowwise
 from lading.sql.statements.jobs import (
     AlterRoutineLoad,
     ControlRoutineLoad,
@@ -32,6 +29,13 @@ from lading.sql.statements.parts import (
 from lading.sql.syntax.cursor import Cursor
 from lading.sql.syntax.names import check_routine_load_name
 from lading.sql.syntax.spans import Span
+
+if TYPE_CHECKING:
+    from lading.sql.expressions.dialect import parse_expression_tree
+    from lading.sql.expressions.mapping import check_rowwise
+else:
+    parse_expression_tree = deferred("lading.sql.expressions.dialect", "parse_expression_tree")
+    check_rowwise = deferred("lading.sql.expressions.mapping", "check_rowwise")
 
 _JOB = "the name of a job"
 _CLAUSES = ("COLUMNS", "PRECEDING", "WHERE", "DELETE", "ORDER", "TEMPORARY", "PARTITION", "PARTITIONS")
@@ -138,6 +142,8 @@ def _condition(cursor: Cursor) -> Expression:
 
 
 def _checked(written: Expression) -> Expression:
+    from sqlglot import exp
+
     tree = parse_expression_tree(written.text, written.span)
     if isinstance(tree, exp.Alias):
         msg = f"mismatched input: {written.text} is not an expression"

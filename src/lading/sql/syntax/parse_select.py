@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from sqlglot import exp
-
+from lading.deferred import deferred
 from lading.errors import NotSupportedError, SqlError
 from lading.model.load import SourceSpec
 from lading.model.pairs import is_pair, paired
-from lading.sql.expressions.dialect import parse_expression_tree
-from lading.sql.expressions.mapping import check_rowwise
 from lading.sql.statements.parts import (
     Expression,
     InsertSelect,
@@ -23,6 +21,13 @@ from lading.sql.syntax.cursor import Cursor
 from lading.sql.syntax.parse_join import parse_join
 from lading.sql.syntax.spans import Span
 from lading.sql.syntax.tokens import Kind, tokenize
+
+if TYPE_CHECKING:
+    from lading.sql.expressions.dialect import parse_expression_tree
+    from lading.sql.expressions.mapping import check_rowwise
+else:
+    parse_expression_tree = deferred("lading.sql.expressions.dialect", "parse_expression_tree")
+    check_rowwise = deferred("lading.sql.expressions.mapping", "check_rowwise")
 
 ONE_SOURCE = "Only support one source in insert streaming job"
 _REFUSED = {
@@ -130,6 +135,8 @@ def _target_columns(cursor: Cursor) -> tuple[str, ...]:
 
 
 def _item(cursor: Cursor) -> SelectItem:
+    from sqlglot import exp
+
     written = cursor.expression(("FROM", "WHERE"), "a column")
     tree = parse_expression_tree(written.text, written.span)
     if isinstance(tree, exp.Alias):

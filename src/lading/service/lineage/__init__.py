@@ -1,0 +1,1 @@
+"""Telling others which data went where: OpenLineage events, from bills."""

@@ -1,0 +1,1 @@
+"""Telling people what became of a job: who is told, of what, and that it was told."""

@@ -1,0 +1,80 @@
+"""What a light command imports: neither Spark nor Arrow nor a face, so that it answers in a blink."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lading.cli.main import COMMANDS, command_of
+from lading.cli.shell import TOPICS
+from lading.sql.syntax.parse import _FORMS
+
+HEAVY = frozenset(
+    [
+        "pyspark",
+        "py4j",
+        "pyarrow",
+        "numpy",
+        "pandas",
+        "sqlglot",
+        "deltalake",
+        "pyiceberg",
+        "confluent_kafka",
+        "boto3",
+        "botocore",
+        "nicegui",
+        "fastapi",
+        "uvicorn",
+        "pydantic",
+        "argon2",
+        "prompt_toolkit",
+        "prometheus_client",
+    ]
+)
+ASK = """
+import sys
+from lading.cli.main import main
+try:
+    main()
+finally:
+    print(*{name.partition(".")[0] for name in sys.modules})
+"""
+
+
+def imported_by(*words: str) -> set[str]:
+    said = subprocess.run([sys.executable, "-c", ASK, *words], capture_output=True, text=True, check=True)
+    return set(said.stdout.splitlines()[-1].split())
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("light") / "home"
+    imported_by("init", "--home", str(home))
+    return home
+
+
+@pytest.mark.parametrize(
+    "statement", ["SHOW DATABASES", "USE default; SHOW TABLES", "CREATE DATABASE a; DROP DATABASE a"]
+)
+def test_a_statement_about_names_imports_nothing_heavy(home: Path, statement: str) -> None:
+    found = imported_by("sql", "--home", str(home), "-e", statement)
+    assert "sqlalchemy" in found
+    assert found & HEAVY == set()
+
+
+def test_the_version_and_help_need_not_even_the_store() -> None:
+    for word in ("--version", "--help"):
+        assert imported_by(word) & (HEAVY | {"sqlalchemy"}) == set()
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_says_of_each_command_what_the_command_says(name: str) -> None:
+    said = str(command_of(name).help).split("\n\n")[0].replace("\n", " ")
+    assert said == COMMANDS[name][1]
+
+
+def test_help_of_the_shell_lists_every_statement() -> None:
+    assert sorted(form for topic in TOPICS.values() for form in topic) == sorted(words for words, _ in _FORMS)

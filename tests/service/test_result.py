@@ -1,0 +1,43 @@
+"""Results as Arrow and pandas have them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+
+import polars
+import pyarrow as pa
+
+from lading import connect
+from lading.service.result import Result
+
+AT = datetime(2026, 3, 2, 4, 5, tzinfo=UTC)
+
+
+def test_rows_become_an_arrow_table_that_another_library_reads() -> None:
+    rows = ((1, "a", Decimal("1.50"), AT, [1, 2], None), (None, None, None, None, None, None))
+    result = Result(columns=("id", "name", "amount", "at", "list", "nothing"), rows=rows)
+    table = result.to_arrow()
+    assert [str(field.type) for field in table.schema][:3] == ["int64", "string", "decimal128(3, 2)"]
+    assert table.to_pylist() == result.dicts()
+    read = polars.from_arrow(table)
+    assert isinstance(read, polars.DataFrame)
+    assert read.rows() == list(rows)
+
+
+def test_names_may_be_doubled_and_rows_may_be_none() -> None:
+    table = Result(columns=("a", "a"), rows=()).to_arrow()
+    assert (table.num_rows, table.column_names) == (0, ["a", "a"])
+    assert Result(message="OK").to_arrow().num_columns == 0
+
+
+def test_values_without_a_common_type_become_texts() -> None:
+    mixed = Result(columns=("a",), rows=((1,), ("x",), (None,), (2**70,))).to_arrow()
+    assert (mixed.schema.field("a").type, mixed.column("a").to_pylist()) == (pa.string(), ["1", "x", None, str(2**70)])
+
+
+def test_a_statement_answers_a_data_frame(tmp_path: Path) -> None:
+    with connect(tmp_path / "home") as lading:
+        frame = lading.sql("SHOW DATABASES")[0].to_pandas()
+    assert list(frame["Database"]) == ["default"]
