@@ -78,7 +78,9 @@ class CatalogDefinition:
 
 def read_definition(properties: Mapping[str, str]) -> CatalogDefinition:
     """Check the properties of a catalog. Raises SqlError."""
-    if properties.get(_TYPE, "").lower() != "iceberg":
+    from lading.tables.registry import IN_CATALOGS
+
+    if properties.get(_TYPE, "").lower() != IN_CATALOGS:
         msg = f'Lading knows catalogs of "type" = "iceberg", not {properties.get(_TYPE, "")!r}'
         raise SqlError(msg, property=_TYPE, todo='Write "type" = "iceberg".')
     try:

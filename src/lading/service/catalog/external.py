@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from lading.clock import Clock
+from lading.deferred import deferred
 from lading.errors import ConflictError
 from lading.model.catalog import CatalogAccess
 from lading.model.names import INTERNAL
@@ -19,7 +21,12 @@ from lading.sql.syntax.masking import drop_secrets
 from lading.store.catalogs import no_catalog
 from lading.store.protocols import MetadataStore
 from lading.store.records import CatalogEntry
-from lading.tables.iceberg.shelves import Shelves, open_shelves
+from lading.tables.shelves import Shelves
+
+if TYPE_CHECKING:
+    from lading.tables.registry import open_shelves
+else:
+    open_shelves = deferred("lading.tables.registry", "open_shelves")
 
 _FIRST_ID = 1
 """Doris gives the internal catalog the number 0."""

@@ -30,13 +30,12 @@ from lading.tables.kind import FoundTable, TablePlace
 from lading.tables.manifest import TableCard, is_same_place, leave_card, local_path, settle_place
 
 if TYPE_CHECKING:
-    from lading.tables.registry import kind_of, kind_of_statement
+    from lading.tables.registry import kind_in_catalogs, kind_of, kind_of_statement
 else:
+    kind_in_catalogs = deferred("lading.tables.registry", "kind_in_catalogs")
     kind_of = deferred("lading.tables.registry", "kind_of")
     kind_of_statement = deferred("lading.tables.registry", "kind_of_statement")
 
-_EXTERNAL = "iceberg"
-"""What tables of other catalogs are."""
 _IF_LOST = "If the metadata store was lost: lading recover gives tables and jobs back to it."
 
 
@@ -111,8 +110,8 @@ class TableCatalog:
         """The catalog makes the table, at a place of its own choice; nothing of it is kept here, and no card."""
         catalog, namespace = split_key(database)
         kind, own = kind_of_statement(statement), [key for key in statement.properties if _is_reach(key)]
-        if kind.name != "iceberg" or statement.location is not None or own:
-            what = f"USING {kind.name}" if kind.name != "iceberg" else own[0] if own else "LOCATION"
+        if kind is not kind_in_catalogs() or statement.location is not None or own:
+            what = f"USING {kind.name}" if kind is not kind_in_catalogs() else own[0] if own else "LOCATION"
             msg = f"A table of catalog {catalog} cannot have {what}"
             todo = "Write USING iceberg without it: the catalog says where tables are, and how they are reached."
             raise ConfigError(msg, left="Nothing was made.", todo=todo)
@@ -151,7 +150,7 @@ class TableCatalog:
     def open_table(self, database: str, name: str) -> LakeTable:
         """The table of a name."""
         if is_external(database):
-            return kind_of(_EXTERNAL).open(self._named_place(f"{database}.{name}", ""))
+            return kind_in_catalogs().open(self._named_place(f"{database}.{name}", ""))
         entry = self.entry(database, name)
         return kind_of(entry.format).open(self._place_of(database, name, entry.location))
 
@@ -193,7 +192,7 @@ class TableCatalog:
         """What is known of a table by its name. Of a table of another catalog, that catalog knows the rest."""
         if is_external(database):
             at = self._clock.now()
-            return TableEntry(database=database, name=name, format=_EXTERNAL, location="", created_at=at)
+            return TableEntry(database=database, name=name, format=kind_in_catalogs().name, location="", created_at=at)
         entry = self._catalog.find_table(database, name)
         if entry is None:
             msg = f"Unknown table '{name}' in database '{database}'"

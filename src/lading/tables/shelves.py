@@ -1,10 +1,8 @@
-"""What a catalog that others keep has, for the rest of the system. PyIceberg is imported by the first that asks."""
+"""What a catalog that others keep has, for the rest of the system."""
 
 from __future__ import annotations
 
 from typing import Protocol
-
-from lading.model.catalog import CatalogAccess
 
 
 class Shelves(Protocol):
@@ -35,10 +33,3 @@ class Shelves(Protocol):
         ...
 
     def close(self) -> None: ...
-
-
-def open_shelves(access: CatalogAccess) -> Shelves:
-    """Open a catalog. Raises what says that it cannot be reached, or not with this token."""
-    from lading.tables.iceberg.opened_shelves import OpenShelves
-
-    return OpenShelves(access)
