@@ -80,7 +80,7 @@ def test_a_job_loads_a_table_that_was_there(desk: Desk, rest: RestServer, front:
     desk.run()
     desk.put_orders("b.csv", 50, 50)
     desk.run()
-    assert lake.ids("orders") == [-1, *range(100)]
+    assert lake.ids("orders") == [-1, *range(100)], (desk.show("Status"), desk.show("ErrorMsg"))
     table = lake.load("orders")
     added = {name: value for name, value in table.properties.items() if before.get(name) != value}
     assert all(name.startswith("lading.") for name in added)
