@@ -80,6 +80,8 @@ FACES: dict[str, Face] = {
     "UserExists": Face(409, 1396),
     "JobExists": Face(409),
     "DatabaseExists": Face(409, 1007),
+    "CatalogExists": Face(409),
+    "CatalogNotFound": Face(404, 5085, "42000"),
     "TableExists": Face(409, 1050, "42S01"),
     "ColumnExists": Face(409, 1060, "42S21"),
     "DatabaseInUse": Face(409),

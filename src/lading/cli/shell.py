@@ -17,6 +17,8 @@ GREETING = "Statements end with ; or \\G. help lists them; Ctrl-C clears, Ctrl-D
 TOPICS: dict[str, tuple[str, ...]] = {
     "databases and tables": (
         "CREATE DATABASE", "DROP DATABASE", "SHOW DATABASES", "USE", "CREATE TABLE", "DROP TABLE", "SHOW TABLES",
+        "CREATE CATALOG", "ALTER CATALOG", "DROP CATALOG", "SHOW CATALOGS", "SHOW CREATE CATALOG", "SWITCH",
+        "REFRESH CATALOG",
         "DESCRIBE", "DESC", "SELECT", "WITH", "ADMIN CLEAN ORPHANS",
     ),
     "jobs": (

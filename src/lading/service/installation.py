@@ -19,6 +19,7 @@ from lading.ids import JobId, new_incarnation
 from lading.jobs.dialects import STREAMING
 from lading.jobs.events import Interrupted
 from lading.jobs.record import JobName, JobRecord, JobState, parse_job_name
+from lading.model.names import split_table
 from lading.net.addresses import AddressRules
 from lading.net.resolve import Resolver
 from lading.pipeline.environment import cloud_identity
@@ -304,7 +305,7 @@ class Installation:
 
     def open_target(self, record: JobRecord) -> LakeTable:
         """The table a job loads into."""
-        database, _, name = record.target.partition(".")
+        database, name = split_table(record.target)
         return self.catalog.open_table(database, name)
 
     def _state_copies(self) -> StateCopies | None:
@@ -317,7 +318,7 @@ class Installation:
         from lading.service.compile.compiler import Target, compile_load, open_context
 
         table = self.open_target(record)
-        database, _, name = record.target.partition(".")
+        database, name = split_table(record.target)
         target = Target(
             table=table,
             entry=self.catalog.entry(database, name),

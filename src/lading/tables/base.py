@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from lading.commit.protocols import Table
 from lading.ids import JobId
@@ -110,6 +110,8 @@ class WriterSpec:
     target_bytes: int = 128 * 1024 * 1024
     defaults: Mapping[str, str] = field(default_factory=dict)
     """Column → default in Spark SQL, for columns that have one in the table."""
+    renew: Callable[[], S3Access] | None = field(default=None, compare=False, repr=False)
+    """Where the keys of `options` end: gives good ones. Only in the process that opened the table."""
 
 
 class Writer(Protocol):
@@ -242,4 +244,13 @@ class LakeTable(Table, Protocol):
         Law: no row, head or position changes; the commit lands only while every old file is in the table and none of
         its rows is deleted. Raises only before the commit was sent.
         """
+        ...
+
+
+@runtime_checkable
+class NamedElsewhere(Protocol):
+    """A table that a catalog of others names: nobody here knows when it was made."""
+
+    def incarnation(self) -> str:
+        """Tells this table from another one that had its name before."""
         ...

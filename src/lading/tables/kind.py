@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 from lading.errors import ConfigError
 from lading.ids import JobId
 from lading.model.bill import Head
+from lading.model.catalog import CatalogAccess
 from lading.model.s3_access import S3Access
 from lading.model.table import TableSpec
 from lading.storage.store import ObjectStore
@@ -33,11 +34,13 @@ class TablePlace:
     home: Path
     """The home folder of the service, where a catalog of its own may be."""
     name: str
-    """database.table."""
+    """database.table, or catalog.database.table."""
     location: str
     options: S3Access = S3Access()
     is_adopted: bool = False
     """Others made the table and look after it: Lading looks after its own bills alone."""
+    catalog: CatalogAccess | None = None
+    """The catalog of others that has the table; then the first part of the name is the name of the catalog."""
     catalog_url: str = field(default="", repr=False)
     """A database that several services share, for formats that need a catalog. Empty: it is in the home."""
 

@@ -38,10 +38,10 @@ from lading.sources.files.properties import is_s3_uri
 from lading.sources.kind import OpenContext, OpenSource, SourceKind
 from lading.sources.registry import kind_of
 from lading.sql.statements.load_specs import translate_mapping
-from lading.storage.store import open_store
 from lading.store.records import TableEntry
 from lading.tables.base import LakeTable, WriterSpec
 from lading.tables.bills import quarantine_folder, state_folder
+from lading.tables.fresh import fresh_store, fresh_writer
 from lading.tables.registry import kind_of as table_kind_of
 from lading.tables.registry import open_writer
 from lading.tables.types import fillable
@@ -166,8 +166,9 @@ def _limits(load: LoadSpec, opened: OpenSource, scale: float) -> Limits:
 def _stage(load: LoadSpec, kind: SourceKind, opened: OpenSource, target: Target, job_id: JobId) -> Stage | None:
     if opened.schema is None:
         return None
-    spec, schema = target.table.writer_spec(), _columns(load, target)
-    open_quarantine = _quarantine(target, spec, job_id)
+    told, schema = target.table.writer_spec(), _columns(load, target)
+    spec, renew = replace(told, renew=None), told.renew
+    open_quarantine = _quarantine(target, told, job_id)
     mapping, rule = _rules(load, opened, opened.schema, target, open_quarantine)
     reads = load if load.join is None else joined_source_load(load, load.join)
     is_joined = load.join is not None or load.stream_join is not None
@@ -176,7 +177,7 @@ def _stage(load: LoadSpec, kind: SourceKind, opened: OpenSource, target: Target,
         source=opened.schema,
         tools=TaskTools(
             read=opened.read,
-            open_writer=partial(open_writer, spec),
+            open_writer=fresh_writer(open_writer, spec, renew),
             open_quarantine=open_quarantine,
             batch_id="",
             splits=(),
@@ -191,7 +192,7 @@ def _stage(load: LoadSpec, kind: SourceKind, opened: OpenSource, target: Target,
         libraries=_libraries(kind, spec),
     )
     place = StatePlace(
-        open=partial(open_store, spec.location, spec.options),
+        open=fresh_store(spec, renew),
         folder=state_folder(job_id),
         copies=target.state_copies if is_s3_uri(spec.location) else None,
     )
@@ -208,7 +209,7 @@ def _quarantine(target: Target, spec: WriterSpec, job_id: JobId) -> Callable[[st
     """Where bad rows go."""
     if target.is_shared or not is_s3_uri(spec.location):
         return partial(QuarantineFile, target.quarantine)
-    place = partial(open_store, spec.location, spec.options)
+    place = fresh_store(replace(spec, renew=None), spec.renew)
     return partial(QuarantineObject, place, quarantine_folder(job_id))
 
 
@@ -220,7 +221,7 @@ def _rules(
     quarantine: Callable[[str], Quarantine],
 ) -> tuple[RowMapping, StateRule | None]:
     """What is done to a row when it is read, and what afterwards."""
-    spec, schema = target.table.writer_spec(), _columns(load, target)
+    spec, schema = replace(target.table.writer_spec(), renew=None), _columns(load, target)
     lengths = target.entry.spec.properties if target.entry.spec else {}
     if load.stream_join is not None:
         mapping = map_stream_rows(load, load.stream_join, source, opened.knows)

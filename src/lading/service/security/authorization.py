@@ -7,9 +7,19 @@ from typing import TYPE_CHECKING
 from lading.deferred import deferred
 from lading.errors import DeniedError, JobNotFoundError
 from lading.jobs.record import JobRecord
+from lading.model.names import ALL, database_key, is_external, split_key, split_table
 from lading.service.limits.statement_size import SHORT
 from lading.service.security.privileges import Rights, denied
 from lading.sql.statements.admin import CleanOrphans, ShowServices
+from lading.sql.statements.catalogs import (
+    AlterCatalog,
+    CreateCatalog,
+    DropCatalog,
+    RefreshCatalog,
+    ShowCatalogs,
+    ShowCreateCatalog,
+    SwitchCatalog,
+)
 from lading.sql.statements.compaction import AlterTableSet, CompactTable, ShowCompaction
 from lading.sql.statements.jobs import (
     AlterJob,
@@ -57,7 +67,7 @@ else:
 
 def sees(rights: Rights | None, record: JobRecord) -> bool:
     """Whether a job is there for somebody: not without LOAD on its table."""
-    database, _, table = record.target.partition(".")
+    database, table = split_table(record.target)
     return rights is None or rights.allow(Privilege.LOAD, database, table)
 
 
@@ -78,8 +88,8 @@ def check_allowed(database: str, rights: Rights, statement: Statement) -> None:
             _check_source(rights, statement.insert)
             _check_joined(database, rights, statement.insert)
         case CreateRoutineLoad():
-            database = statement.name.db if statement.name.db is not None else database
-            rights.require(Privilege.LOAD, database, statement.table)
+            place = (statement.table_in or statement.name).within(database)
+            rights.require(Privilege.LOAD, place, statement.table)
         case AlterJob():
             _check_alter(database, rights, statement)
         case ExplainAlter() if isinstance(statement.alter, AlterJob):
@@ -99,6 +109,8 @@ def _only_reads(statement: Statement) -> bool:
             return True
         case ShowServices() | ShowCompaction() | LookAt():
             return True
+        case ShowCatalogs() | ShowCreateCatalog() | SwitchCatalog():
+            return True
         case ExplainJob() | ExplainRoutineLoad() | ExplainAlter() | ShowRollback() | ShowUsers() | ShowRoles():
             return True
         case _:
@@ -117,7 +129,10 @@ def _check_catalog(database: str, rights: Rights, statement: Statement) -> None:
             _check_look(rights, statement.source)
         case DropTable() | AlterTable():
             rights.require(Privilege.ADMIN, *_target(database, statement.name))
-        case CreateDatabase() | ShowServices():
+        case CreateDatabase():
+            place = _within(database, statement.catalog, ALL)
+            rights.require(Privilege.ADMIN, *((place,) if is_external(place) else ()))
+        case ShowServices():
             rights.require(Privilege.ADMIN)
         case CleanOrphans():
             # Paths and sizes of all tables are told, and files deleted.
@@ -125,11 +140,14 @@ def _check_catalog(database: str, rights: Rights, statement: Statement) -> None:
         case CompactTable() | AlterTableSet():
             rights.require(Privilege.ADMIN, *_target(database, statement.table))
         case DropDatabase():
-            rights.require(Privilege.ADMIN, statement.name)
+            rights.require(Privilege.ADMIN, _within(database, statement.catalog, statement.name))
         case UseDatabase():
-            _check_database(rights, statement.name)
+            _check_database(rights, _within(database, statement.catalog, statement.name))
         case ShowTables():
-            _check_database(rights, statement.db or database)
+            _check_database(rights, _within(database, statement.catalog, statement.db) if statement.db else database)
+        case CreateCatalog() | AlterCatalog() | DropCatalog() | RefreshCatalog():
+            # Its hosts are reached with keys that everybody who loads there uses.
+            rights.require(Privilege.ADMIN)
         case ShowCompaction(table=QualifiedName() as name) | DescribeTable(name=name):
             database, table = _target(database, name)
             if not rights.see_table(database, table):
@@ -193,8 +211,12 @@ def _check_query(database: str, rights: Rights, query: Query) -> None:
         rights.require(Privilege.ADMIN, why="an expression without a table runs on Spark; select it from a table")
 
 
+def _within(database: str, catalog: str | None, name: str) -> str:
+    return database_key(catalog or split_key(database)[0], name)
+
+
 def _target(database: str, name: QualifiedName) -> tuple[str, str]:
-    return (name.db if name.db is not None else database, name.name)
+    return (name.within(database), name.name)
 
 
 # Before a statement is read as a whole, which can take long.

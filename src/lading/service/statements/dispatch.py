@@ -11,6 +11,7 @@ from lading.service.edits.edit import Edit, commit_edit, plan_of, show_plan
 from lading.service.edits.undo import prepare_undo
 from lading.service.result import Result, done, table
 from lading.service.session import Session
+from lading.service.statements.catalogs import execute_catalog_statement
 from lading.service.statements.clean import execute_clean
 from lading.service.statements.compact import execute_compact, set_properties, show_compaction
 from lading.service.statements.inspect import explain_job, show_load
@@ -31,6 +32,7 @@ from lading.service.views.audit_log import show_audit
 from lading.service.views.loads import after_change
 from lading.sql.statements.admin import CleanOrphans, ShowServices
 from lading.sql.statements.audit import ShowAudit
+from lading.sql.statements.catalogs import CatalogStatement
 from lading.sql.statements.compaction import AlterTableSet, CompactTable, ShowCompaction
 from lading.sql.statements.jobs import (
     AcceptRollback,
@@ -89,6 +91,8 @@ def execute(session: Session, statement: Statement) -> Result:
             return look(session, statement)
         case _ if isinstance(statement, UserStatement):
             return _change_users(session, statement)
+        case _ if isinstance(statement, CatalogStatement):
+            return execute_catalog_statement(session, statement)
         case _:
             return _show(session, statement)
 
@@ -165,6 +169,7 @@ def _alter(session: Session, edit: Edit) -> Result:
 
 
 def _catalog(session: Session, statement: Statement) -> Result:
+    catalog = session.lading.catalog
     match statement:
         case CreateTable():
             create_table(session, statement)
@@ -173,7 +178,6 @@ def _catalog(session: Session, statement: Statement) -> Result:
         case DropTable():
             database = _database(session, statement.name)
             _refuse_used(session, f"{database}.{statement.name.name}")
-            catalog = session.lading.catalog
             catalog.drop_table(statement.name, database, if_exists=statement.if_exists, purge=statement.is_purged)
         case DescribeTable():
             schema = session.lading.catalog.open_table(_database(session, statement.name), statement.name.name).schema()
@@ -186,7 +190,7 @@ def _catalog(session: Session, statement: Statement) -> Result:
 
 
 def _database(session: Session, name: QualifiedName) -> str:
-    return name.db if name.db is not None else session.database
+    return name.within(session.database)
 
 
 def _refuse_used(session: Session, target: str) -> None:

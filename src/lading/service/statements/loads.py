@@ -181,7 +181,8 @@ def _located(session: Session, statement: AnyJob) -> AnyJob:
     if isinstance(statement, CreateJob):
         grows = read_evolution(statement.properties).is_on
         return replace(statement, insert=bound_names(session, statement.insert, grows=grows))
-    return replace(statement, name=replace(statement.name, db=database_of(session, statement.name)))
+    place = statement.table_in.bound(session.database) if statement.table_in is not None else None
+    return replace(statement, name=statement.name.bound(session.database), table_in=place)
 
 
 # Controlling.

@@ -8,6 +8,7 @@ from typing import Literal
 
 from lading.sql.statements.admin import CleanOrphans, ShowServices
 from lading.sql.statements.audit import ShowAudit
+from lading.sql.statements.catalogs import CatalogStatement
 from lading.sql.statements.compaction import AlterTableSet, CompactTable, ShowCompaction
 from lading.sql.statements.parts import NO_CLAUSES, InsertSelect, LoadClauses, MergeType, QualifiedName, SourceFunction
 from lading.sql.statements.tables import (
@@ -96,6 +97,8 @@ class CreateRoutineLoad:
     name: QualifiedName
     table: str | None = None
     """None: every record names its own table."""
+    table_in: QualifiedName | None = None
+    """The whole name of the table, where it is written with its database: it need not be in that of the job."""
     merge_type: MergeType = MergeType.APPEND
     clauses: LoadClauses = NO_CLAUSES
     properties: Mapping[str, str] = field(default_factory=dict)
@@ -229,4 +232,5 @@ Statement = (
     | AlterTableSet
     | ShowServices
     | UserStatement
+    | CatalogStatement
 )

@@ -91,37 +91,43 @@ class DropTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateDatabase:
-    """CREATE DATABASE [IF NOT EXISTS] …"""
+    """CREATE DATABASE [IF NOT EXISTS] [catalog.]db"""
 
     name: str
+    catalog: str | None = None
     if_not_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DropDatabase:
-    """DROP DATABASE [IF EXISTS] …"""
+    """DROP DATABASE [IF EXISTS] [catalog.]db"""
 
     name: str
+    catalog: str | None = None
     if_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UseDatabase:
-    """USE …"""
+    """USE [catalog.]db"""
 
     name: str
+    catalog: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShowDatabases:
-    """SHOW DATABASES"""
+    """SHOW DATABASES [FROM catalog]"""
+
+    catalog: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShowTables:
-    """SHOW TABLES [FROM …]"""
+    """SHOW TABLES [FROM [catalog.]db]"""
 
     db: str | None = None
+    catalog: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
+from lading.sql.statements.catalogs import AlterCatalog, CreateCatalog
 from lading.sql.statements.jobs import (
     AlterJob,
     AlterRoutineLoad,
@@ -79,6 +80,10 @@ def _changed(statement: AnyStatement, change: Change) -> AnyStatement:
             return replace(statement, properties=change(statement.properties), schema_of=of)
         case LookAt():
             return replace(statement, source=_source(statement.source, change))
+        case CreateCatalog():
+            return replace(statement, properties=change(statement.properties))
+        case AlterCatalog() if statement.properties is not None:
+            return replace(statement, properties=change(statement.properties))
         case Query():
             functions = tuple(_source(function, change) for function in statement.functions)
             return replace(statement, text=mask_text(statement.text), functions=functions)

@@ -181,7 +181,7 @@ def _positive(cursor: Cursor) -> int:
 
 
 def parse_drop_table(cursor: Cursor) -> DropTable:
-    """DROP TABLE [IF EXISTS] [db.]t [PURGE]"""
+    """DROP TABLE [IF EXISTS] [[catalog.]db.]t [PURGE]"""
     cursor.expect("DROP", "TABLE")
     if_exists = cursor.accept("IF", "EXISTS")
     name = cursor.qualified("table")
@@ -189,39 +189,43 @@ def parse_drop_table(cursor: Cursor) -> DropTable:
 
 
 def parse_create_database(cursor: Cursor) -> CreateDatabase:
-    """CREATE DATABASE [IF NOT EXISTS] db"""
+    """CREATE DATABASE [IF NOT EXISTS] [catalog.]db"""
     cursor.expect("CREATE", "DATABASE")
     if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
-    span = cursor.token.span
-    name = cursor.identifier("the name of a database")
-    check_object_name(name, "database", span)
-    return CreateDatabase(name=name, if_not_exists=if_not_exists)
+    database = cursor.database()
+    check_object_name(database.name, "database", database.span)
+    return CreateDatabase(name=database.name, catalog=database.db, if_not_exists=if_not_exists)
 
 
 def parse_drop_database(cursor: Cursor) -> DropDatabase:
-    """DROP DATABASE [IF EXISTS] db"""
+    """DROP DATABASE [IF EXISTS] [catalog.]db"""
     cursor.expect("DROP", "DATABASE")
     if_exists = cursor.accept("IF", "EXISTS")
-    return DropDatabase(name=cursor.identifier("the name of a database"), if_exists=if_exists)
+    database = cursor.database()
+    return DropDatabase(name=database.name, catalog=database.db, if_exists=if_exists)
 
 
 def parse_use(cursor: Cursor) -> UseDatabase:
-    """USE db"""
+    """USE [catalog.]db"""
     cursor.expect("USE")
-    return UseDatabase(name=cursor.identifier("the name of a database"))
+    database = cursor.database()
+    return UseDatabase(name=database.name, catalog=database.db)
 
 
 def parse_show_databases(cursor: Cursor) -> ShowDatabases:
-    """SHOW DATABASES"""
+    """SHOW DATABASES [FROM catalog]"""
     cursor.expect("SHOW", "DATABASES")
-    return ShowDatabases()
+    has_catalog = cursor.accept("FROM") or cursor.accept("IN")
+    return ShowDatabases(catalog=cursor.identifier("the name of a catalog") if has_catalog else None)
 
 
 def parse_show_tables(cursor: Cursor) -> ShowTables:
-    """SHOW TABLES [FROM db]"""
+    """SHOW TABLES [FROM [catalog.]db]"""
     cursor.expect("SHOW", "TABLES")
-    has_db = cursor.accept("FROM") or cursor.accept("IN")
-    return ShowTables(db=cursor.identifier("the name of a database") if has_db else None)
+    if not (cursor.accept("FROM") or cursor.accept("IN")):
+        return ShowTables()
+    database = cursor.database()
+    return ShowTables(db=database.name, catalog=database.db)
 
 
 def parse_alter_table(cursor: Cursor) -> AlterTable | AlterTableSet:
@@ -260,7 +264,7 @@ def _change(cursor: Cursor) -> ColumnChange:
 
 
 def parse_describe(cursor: Cursor) -> DescribeTable | LookAt:
-    """DESCRIBE [db.]t, DESCRIBE FROM source(…)"""
+    """DESCRIBE [[catalog.]db.]t, DESCRIBE FROM source(…)"""
     cursor.choose("DESCRIBE", "DESC")
     if cursor.accept("FROM"):
         return LookAt(source=parse_source(cursor), limit=None)

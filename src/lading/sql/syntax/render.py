@@ -8,6 +8,7 @@ from functools import singledispatch
 from lading.model.table import ColumnChange, PartitionField
 from lading.sql.statements.admin import CleanOrphans, ShowServices
 from lading.sql.statements.audit import ShowAudit, audit_text
+from lading.sql.statements.catalogs import CatalogStatement
 from lading.sql.statements.compaction import AlterTableSet, CompactTable, ShowCompaction
 from lading.sql.statements.jobs import (
     AcceptRollback,
@@ -30,7 +31,7 @@ from lading.sql.statements.jobs import (
     Statement,
     UndoAlter,
 )
-from lading.sql.statements.parts import MergeType
+from lading.sql.statements.parts import MergeType, QualifiedName
 from lading.sql.statements.tables import (
     AlterTable,
     ColumnDefinition,
@@ -45,6 +46,7 @@ from lading.sql.statements.tables import (
     UseDatabase,
 )
 from lading.sql.statements.users import UserStatement
+from lading.sql.syntax.render_catalog import catalog_text
 from lading.sql.syntax.render_parts import (
     comment_text,
     function_text,
@@ -121,7 +123,7 @@ def _(it: Query) -> str:
 
 @_text.register
 def _(it: CreateRoutineLoad) -> str:
-    table = f" ON {quoted_name(it.table)}" if it.table is not None else ""
+    table = f" ON {name_text(it.table_in) if it.table_in else quoted_name(it.table)}" if it.table is not None else ""
     merge = f" WITH {it.merge_type.value}" if it.merge_type is not MergeType.APPEND else ""
     lines = [f"CREATE ROUTINE LOAD {name_text(it.name)}{table}{merge}"]
     lines += routine_clauses(it.clauses)
@@ -273,27 +275,31 @@ def _(it: DropTable) -> str:
 
 @_text.register
 def _(it: CreateDatabase) -> str:
-    return f"CREATE DATABASE {'IF NOT EXISTS ' if it.if_not_exists else ''}{quoted_name(it.name)}"
+    return f"CREATE DATABASE {'IF NOT EXISTS ' if it.if_not_exists else ''}{_database(it.catalog, it.name)}"
 
 
 @_text.register
 def _(it: DropDatabase) -> str:
-    return f"DROP DATABASE {'IF EXISTS ' if it.if_exists else ''}{quoted_name(it.name)}"
+    return f"DROP DATABASE {'IF EXISTS ' if it.if_exists else ''}{_database(it.catalog, it.name)}"
 
 
 @_text.register
 def _(it: UseDatabase) -> str:
-    return f"USE {quoted_name(it.name)}"
+    return f"USE {_database(it.catalog, it.name)}"
 
 
 @_text.register
 def _(it: ShowDatabases) -> str:
-    return "SHOW DATABASES"
+    return f"SHOW DATABASES FROM {quoted_name(it.catalog)}" if it.catalog is not None else "SHOW DATABASES"
 
 
 @_text.register
 def _(it: ShowTables) -> str:
-    return f"SHOW TABLES FROM {quoted_name(it.db)}" if it.db is not None else "SHOW TABLES"
+    return f"SHOW TABLES FROM {_database(it.catalog, it.db)}" if it.db is not None else "SHOW TABLES"
+
+
+def _database(catalog: str | None, name: str) -> str:
+    return name_text(QualifiedName(name=name, db=catalog))
 
 
 @_text.register
@@ -339,3 +345,8 @@ def _(it: AlterTableSet) -> str:
 @_text.register
 def _(it: UserStatement) -> str:
     return user_text(it)
+
+
+@_text.register
+def _(it: CatalogStatement) -> str:
+    return catalog_text(it)

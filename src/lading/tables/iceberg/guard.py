@@ -44,7 +44,7 @@ def guard_catalog(catalog: Catalog, options: S3Access) -> Catalog:
 
     def load_checked(identifier: Any) -> Table:
         table = load_table(identifier)
-        _check(table.metadata, options)
+        check_loaded(table.metadata, options)
         return table
 
     def load_io(properties: object = None, location: str | None = None) -> FileIO:
@@ -73,13 +73,15 @@ def _guard_metadata(catalog: MetastoreCatalog) -> None:
     catalog._write_metadata = write_metadata  # type: ignore[method-assign]  # noqa: SLF001
 
 
-def _check(metadata: TableMetadata, options: S3Access) -> None:
+def check_loaded(metadata: TableMetadata, options: S3Access) -> None:
+    """Refuse a table that names classes, or is where it may not be. Raises TableError, StorageError."""
     named = sorted(name for name in metadata.properties if _names_class(name))
     if named:
         msg = f"The Iceberg table at {metadata.location} names a Python class in its property {named[0]}"
         todo = "Lading runs no code that a table names. Remove the property with another engine."
         raise TableError(msg, left="Nothing was changed.", todo=todo)
-    require_allowed(metadata.location, options.within, has_own_keys=bool(options.access_key))
+    has_own_keys = bool(options.access_key)
+    require_allowed(metadata.location, options.within, has_own_keys=has_own_keys, roots=options.roots)
 
 
 def _names_class(name: str) -> bool:

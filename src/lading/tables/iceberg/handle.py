@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
@@ -20,6 +21,18 @@ FORMAT_VERSION = 2
 WRITTEN_VERSIONS = (2, 3)
 
 
+@runtime_checkable
+class LendingCatalog(Protocol):
+    """A catalog that may give keys for the files of its tables."""
+
+    @property
+    def lends_keys(self) -> bool: ...
+
+    def fresh(self) -> S3Access:
+        """How the files of the table that was loaded last are reached, with keys that are good for a while."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Handle:
     """What the parts of an Iceberg table share."""
@@ -29,11 +42,26 @@ class Handle:
     options: S3Access
     clock: Clock
     older: OlderStates = field(default_factory=OlderStates)
+    catalog_name: str = ""
+    """Of a catalog that others keep, as Lading calls it. They look after its tables."""
 
     @property
     def what(self) -> str:
         """How messages name the table."""
-        return f"table {self.identifier}"
+        return f"table {self.catalog_name}.{self.identifier}" if self.catalog_name else f"table {self.identifier}"
+
+    @property
+    def lends_keys(self) -> bool:
+        """Whether the catalog gives keys for the files, which end."""
+        return isinstance(self.catalog, LendingCatalog) and self.catalog.lends_keys
+
+    @property
+    def access(self) -> S3Access:
+        """How the files are reached now."""
+        if not isinstance(self.catalog, LendingCatalog):
+            return self.options
+        with translated(self.what):
+            return self.catalog.fresh()
 
     def load(self) -> Table:
         """The table as the catalog has it now, never as it was remembered."""

@@ -42,15 +42,20 @@ class IcebergKind:
 
     def create(self, place: TablePlace, spec: TableSpec) -> None:
         from lading.tables.iceberg.catalog import catalog_of
-        from lading.tables.iceberg.table import create_iceberg_table
+        from lading.tables.iceberg.table import create_external_table, create_iceberg_table
 
+        if place.catalog is not None:
+            create_external_table(place.catalog, place.name.partition(".")[2], spec, place.location or None)
+            return
         catalog = catalog_of(place)
         create_iceberg_table(catalog, place.name, spec, location=place.location, options=place.options).close()
 
     def open(self, place: TablePlace) -> LakeTable:
         from lading.tables.iceberg.catalog import catalog_of
-        from lading.tables.iceberg.table import open_iceberg_table
+        from lading.tables.iceberg.table import open_external_table, open_iceberg_table
 
+        if place.catalog is not None:
+            return open_external_table(place.catalog, place.name.partition(".")[2])
         return open_iceberg_table(catalog_of(place), place.name, place.options)
 
     def drop(self, place: TablePlace) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from contextlib import closing
+from dataclasses import replace
 from datetime import datetime
 
 import pyarrow as pa
@@ -16,10 +18,12 @@ from lading.errors import TableError
 from lading.ids import JobId, Token
 from lading.model.batch import StagedFile
 from lading.model.bill import Bill, Head
+from lading.model.catalog import CatalogAccess
 from lading.model.outcome import Outcome
 from lading.model.s3_access import S3Access
 from lading.model.table import ColumnChange, TableSpec
-from lading.storage.store import require_allowed
+from lading.storage.renewed import RenewedStore
+from lading.storage.store import ObjectStore, require_allowed
 from lading.tables.base import DoneTag, Removals, Snapshot, WriterSpec
 from lading.tables.bills import StoredBills
 from lading.tables.compaction.model import LiveFile, LiveFiles
@@ -28,6 +32,7 @@ from lading.tables.iceberg.catalog import ensure_namespace, make_home, open_cata
 from lading.tables.iceberg.commit import commit_append
 from lading.tables.iceberg.ended import astray_jobs, end_job, ended_jobs
 from lading.tables.iceberg.errors import translated
+from lading.tables.iceberg.external import open_external
 from lading.tables.iceberg.guard import check_new_properties
 from lading.tables.iceberg.handle import FORMAT_VERSION, WRITTEN_VERSIONS, Handle, version_of
 from lading.tables.iceberg.heads import end_of, find_anchor, has_token, rolled_back
@@ -72,9 +77,9 @@ class IcebergTable:
         table = handle.load()
         self._location = location_of(table.metadata)
         self._version = version_of(table.metadata)
-        self._storage = open_place(self._location, handle.options)
-        check_put_if_absent(self._storage, handle.options)
-        bring_bills(table.metadata, self._place, handle.options)
+        self._storage = _storage(handle, self._location)
+        check_put_if_absent(self._storage, handle.access)
+        bring_bills(table.metadata, self._place, handle.access)
         self._bills = StoredBills(self._storage, PropertyCopies(lambda: self._load().metadata))
         self._sweeper = Sweeper(self._storage)
 
@@ -137,7 +142,8 @@ class IcebergTable:
         return plain_arrow_schema(self._load().metadata.schema())
 
     def writer_spec(self) -> WriterSpec:
-        return iceberg_writer_spec(self._load(), self._handle.options)
+        spec = iceberg_writer_spec(self._load(), self._handle.access)
+        return replace(spec, renew=lambda: self._handle.access) if self._handle.lends_keys else spec
 
     def scan(self) -> pa.Table:
         table = self._load()
@@ -153,13 +159,16 @@ class IcebergTable:
         return [self._checked_path(task.file.file_path) for task in tasks]
 
     def _checked_path(self, path: str) -> str:
-        options = self._handle.options
-        require_allowed(path, options.within, has_own_keys=bool(options.access_key))
+        options = self._handle.access
+        require_allowed(path, options.within, has_own_keys=bool(options.access_key), roots=options.roots)
         return relative_path(self._location, path)
 
     def snapshot(self) -> Snapshot:
         table = self._load()
         return self._snapshot(table, None, table.metadata.schema())
+
+    def incarnation(self) -> str:
+        return str(self._load().metadata.table_uuid)
 
     def snapshot_name(self) -> str:
         metadata = self._load().metadata
@@ -219,6 +228,8 @@ class IcebergTable:
         if astray := astray_jobs(self._handle, self._load()):
             return CareReport(remark=told_astray(astray))
         head = self.read_head(job_id)
+        if self._handle.catalog_name:
+            return CareReport(remark=f"the catalog {self._handle.catalog_name} is others': use its own expiry")
         round_ = expire_snapshots(self._handle, policy, now)
         if round_.gone:
             self._sweeper.sweep(round_.table, round_.gone)
@@ -254,6 +265,42 @@ class IcebergTable:
         table = self._handle.load()
         self._version = version_of(table.metadata)
         return table
+
+
+def _storage(handle: Handle, location: str) -> ObjectStore:
+    """The place of a table. Where keys end, each use of it asks for those that are good."""
+    if handle.lends_keys:
+        return RenewedStore(lambda: open_place(location, handle.access))
+    return open_place(location, handle.options)
+
+
+def open_external_table(access: CatalogAccess, identifier: str, *, clock: Clock | None = None) -> IcebergTable:
+    """Open a table of a catalog that others keep."""
+    opened = open_external(access)
+    handle = Handle(
+        catalog=opened,
+        identifier=identifier,
+        options=access.storage,
+        clock=clock or SystemClock(),
+        catalog_name=access.name,
+    )
+    return IcebergTable(handle)
+
+
+def create_external_table(access: CatalogAccess, identifier: str, spec: TableSpec, location: str | None) -> None:
+    """Make a table in a catalog that others keep. Its settings are those of the statement alone."""
+    check_new_properties(spec.properties)
+    schema = iceberg_schema(spec)
+    properties = {"format-version": str(FORMAT_VERSION), **spec.properties}
+    with closing(open_external(access)) as opened, translated(f"table {access.name}.{identifier}"):
+        # Dies in here: the catalog has the table, or has not; a metadata file may be left that nobody names.
+        opened.create_table(
+            identifier,
+            schema,
+            location=location,
+            partition_spec=iceberg_partition_spec(spec, schema),
+            properties=properties,
+        )
 
 
 def open_iceberg_table(
