@@ -13,7 +13,7 @@ PYTEST = folder=$$(mktemp -d -p "$(or $(ROOMY),$${TMPDIR:-/tmp})" ldXXXX) && chm
 # tests/mysql needs no Spark; with it both lanes end at about the same time.
 ON_SPARK := tests/service tests/pipeline tests/cli tests/mysql
 
-.PHONY: help setup check quick test test-spark test-plain audit demo torture soak bench clean
+.PHONY: help setup check quick test test-spark test-plain audit demo torture marathon soak bench clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -60,11 +60,15 @@ audit: setup ## Ask for known vulnerabilities of everything that is locked (need
 demo: setup ## Load two million rows on Spark, kill the loader in the middle of commits, start again, count
 	$(BIN)/lading demo
 
-torture: setup ## The long proofs: more seeds, more examples, every crash
+torture: setup ## The long proofs, each once, in two lanes: an hour on two free cores (tests/torture)
+	@folder=$$(mktemp -d -p "$(or $(ROOMY),$${TMPDIR:-/tmp})" ldXXXX) && chmod 711 "$$folder" && trap 'rm -rf "$$folder"' EXIT && \
+	  $(BIN)/python -m tests.torture --memory "$$folder"
+
+marathon: setup ## Everything that is slow, with more seeds and examples: many hours
 	$(BIN)/lading simulate --seeds 20000
 	$(BIN)/lading simulate --seeds 20000 --rescaling
 	$(BIN)/lading simulate --seeds 20000 --rescaling-loads
-	LADING_TEST_EXAMPLES=3000 LADING_TEST_RACE_ROUNDS=200 $(BIN)/python -m pytest
+	LADING_TEST_EXAMPLES=3000 LADING_TEST_RACE_ROUNDS=200 $(BIN)/python -m pytest -s -m "slow or not slow" --ignore=tests/meta
 
 HOURS ?= 0.1
 soak: setup ## Kill jobs for HOURS=n hours, half of it on Spark, and count what is lost (Linux)

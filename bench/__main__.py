@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 
-from bench import commit, extremes, files, kafka, kinesis, many, recovery, state
+from bench import commit, extremes, files, kafka, kinesis, many, recovery, safety, state
 from bench.state_cases import CASES
 
 SECTIONS: dict[str, Callable[[], None]] = {
@@ -25,6 +25,7 @@ SECTIONS: dict[str, Callable[[], None]] = {
     "state-joins": partial(state.run, tuple(name for name in CASES if name.startswith("join"))),
     "state-back": state.run_back,
     "recovery": recovery.run,
+    "safety": safety.run,
 }
 USUAL = ("commit", "files", "many", "kinesis", "kafka", "state", "state-back")
 

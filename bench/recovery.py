@@ -1,8 +1,4 @@
-"""Section "recovery": from SIGKILL to the next commit, what is read again, and what safety costs.
-
-The cost is that of a load by Lading beside the same load by a bare Spark job, which reads the same files with the same
-mapping and writes Parquet: no progress, no table, no count of rows. Both in one session, interleaved.
-"""
+"""Section "recovery": from SIGKILL to the next commit, and what is read again."""
 
 from __future__ import annotations
 
@@ -18,13 +14,9 @@ from pathlib import Path
 from statistics import median
 
 import pyarrow.parquet as pq
-from pyspark.sql import SparkSession
 from rich.table import Table
 
-from bench.contenders import lading
-from bench.files import CONSOLE, SCALE, WARM_ROUNDS, write_files
-from lading.pipeline.java import find_java
-from lading.pipeline.session import open_session
+from bench.files import CONSOLE, SCALE, write_files
 from lading.service.facade import Lading
 
 KILLS = int(os.environ.get("LADING_BENCH_KILLS", "5"))
@@ -48,8 +40,6 @@ def run() -> None:
     folder = Path(tempfile.mkdtemp(prefix="lading-bench-"))
     try:
         _show_recoveries(_recoveries(folder))
-        shutil.rmtree(folder)
-        _show_cost(_cost(folder))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -124,37 +114,6 @@ def _uncommitted_rows(table: Path) -> int:
     return rows
 
 
-def bare(spark: SparkSession, home: Path, inbox: Path) -> float:
-    """Read, map, write; nothing else. The mapping is that of the other contenders."""
-    source = spark.read.schema("id STRING, city STRING, amount STRING, note STRING").option("header", "true")
-    mapped = (
-        source.csv(str(inbox))
-        .where("city <> 'city 7'")
-        .selectExpr("CAST(id AS BIGINT) AS id", "upper(city) AS city", "CAST(amount * 1.1 AS DECIMAL(10,2)) AS amount")
-    )
-    began = time.perf_counter()
-    mapped.write.parquet(str(home / "out"))
-    return time.perf_counter() - began
-
-
-def _cost(folder: Path) -> dict[str, list[float]]:
-    inbox = write_files(folder / "in", 16, max(1, int(400_000 * SCALE)), "csv")
-    spark = open_session({}, find_java(os.environ, folder), folder)
-    taken: dict[str, list[float]] = {"lading": [], "bare": []}
-    try:
-        for number in range(1 + WARM_ROUNDS):
-            seconds = {
-                "lading": lading(spark, folder / f"lading-{number}", inbox, "csv"),
-                "bare": bare(spark, folder / f"bare-{number}", inbox),
-            }
-            CONSOLE.print(f"round {number}: {seconds}")
-            for name, took in seconds.items() if number else ():
-                taken[name].append(took)
-    finally:
-        spark.stop()
-    return taken
-
-
 def _show_recoveries(taken: list[Recovery]) -> None:
     shown = Table("kills", "to the next commit, median s", "worst s", "rows read again, median", "most")
     seconds, rows = [one.seconds for one in taken], [one.rows_again for one in taken]
@@ -163,12 +122,3 @@ def _show_recoveries(taken: list[Recovery]) -> None:
     )
     CONSOLE.print(shown)
     CONSOLE.print(f"A batch is {BATCH_FILES} files of {int(ROWS * SCALE):,} rows: more is never read again.")
-
-
-def _show_cost(taken: dict[str, list[float]]) -> None:
-    shown = Table("rounds", "Lading, s", "bare Spark job, s", "Lading / bare")
-    ratio = median(ours / bare for ours, bare in zip(taken["lading"], taken["bare"], strict=True))
-    shown.add_row(
-        str(len(taken["bare"])), f"{median(taken['lading']):.1f}", f"{median(taken['bare']):.1f}", f"{ratio:.2f}"
-    )
-    CONSOLE.print(shown)

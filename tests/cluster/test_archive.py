@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tarfile
+import tracemalloc
 from functools import partial
 from pathlib import Path
 
@@ -25,7 +26,9 @@ from lading.sources.files.place import parse_uri
 from lading.sources.files.source import FilesSource
 from lading.sources.files.spec import FilesSpec, Format
 from lading.storage.local import LocalStore
+from lading.storage.store import open_store
 from lading.testing.marked import secret
+from tests.tables.s3_server import S3Server
 
 
 def test_the_archive_has_lading_and_its_libraries_with_what_they_need(tmp_path: Path) -> None:
@@ -155,6 +158,23 @@ def test_bad_rows_beside_a_table_are_read_back(tmp_path: Path) -> None:
         *2 * ["the quarantine file is damaged"],
     ]
     assert [row["reason"] for row in read_quarantine_object(store, "gone")] == ["the quarantine file is gone"]
+
+
+def test_many_bad_rows_beside_a_table_are_never_in_memory_at_once(s3: S3Server) -> None:
+    """Neither when they are written nor when the first of them are shown."""
+    bucket, raw, count = s3.make_bucket(), b"x" * 100_000, 400
+    store = open_store(f"s3://{bucket}", s3.options)
+    store.put("_lading/warm", b"")  # What the client loads when it is first used is not counted.
+    made = QuarantineObject(lambda: store, "_lading/j/quarantine", "1-2")
+    tracemalloc.start()
+    for row in range(count):
+        made.add(file="a.csv", row=row, reason="no number", raw=raw)
+    assert made.close() == f"s3://{bucket}/_lading/j/quarantine/1-2.jsonl"
+    rows = read_quarantine_object(store, "_lading/j/quarantine/1-2.jsonl")
+    assert [row["row"] for row in rows] == list(range(count))
+    peak_bytes = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak_bytes < len(raw) * count / 2
 
 
 def test_settings_of_spark_are_read_from_a_file(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -18,10 +19,12 @@ from pyspark.find_spark_home import _find_spark_home
 from pyspark.serializers import CloudPickleSerializer
 
 import lading
+from lading.clock import SystemClock
 from lading.errors import StageError
 from lading.pipeline import guard
 from lading.pipeline.errors import can_heal, cause_of
 from lading.pipeline.executor_needs import ALWAYS, needs_of
+from lading.pipeline.executors import watch_waiting
 from lading.pipeline.stager import failed_batch
 from lading.service.home import Home
 from lading.service.runtime.spark import Engine
@@ -155,3 +158,46 @@ def test_a_spark_that_ends_while_its_cores_are_counted_is_tried_again(tmp_path: 
     engine = Engine(Home(path=tmp_path), {}, cast("Any", DeadSession()))
     with pytest.raises(StageError, match="Spark ended"):
         engine.cores()
+
+
+def test_what_fails_in_spark_itself_is_named_and_not_the_call_that_met_it() -> None:
+    aborted = (
+        "An error occurred while calling o488.collectToPython.\n: org.apache.spark.SparkException: Job aborted due"
+    )
+    text = f"{aborted} to stage failure: Task 1 in stage 3.0 failed 1 times, most recent failure: {LOST}: "
+    full = "java.io.IOException: No space left on device\n\tat java.base/java.io.FileOutputStream.writeBytes(Native)"
+    assert cause_of(RuntimeError(text + full)) == "IOException: No space left on device"
+    nested = f"org.apache.spark.SparkException: it failed\n\tat x.y(Z)\nCaused by: {full}"
+    assert cause_of(RuntimeError(text + nested)) == "IOException: No space left on device"
+
+
+class Ticking(SystemClock):
+    """Ten seconds later whenever it is looked at."""
+
+    def __init__(self) -> None:
+        self._now_s = 0.0
+
+    def monotonic_s(self) -> float:
+        self._now_s += 10
+        return self._now_s
+
+
+def test_a_batch_without_an_executor_is_told_once_and_taken_back_when_there_is_one() -> None:
+    there = [1, 1, 1, 2, 2, 1]
+    """With the driver: two looks after the first none has come, then one, and then it is gone again."""
+    ended, told = threading.Event(), list[str]()
+
+    def infos() -> list[int]:
+        left = there.pop(0)
+        if not there:
+            ended.set()
+        return [0] * left
+
+    tracker = SimpleNamespace(getExecutorInfos=infos)
+    java = SimpleNamespace(sc=lambda: SimpleNamespace(statusTracker=lambda: tracker))
+    session = SimpleNamespace(sparkContext=SimpleNamespace(_jsc=java, master="spark://far:7077"))
+    watching = watch_waiting(cast("Any", session), ended, told.append, Ticking())
+    assert watching is not None
+    watching.join(30)
+    assert [bool(each) for each in told] == [True, False, True]
+    assert "no executor from spark://far:7077" in told[0]

@@ -21,20 +21,17 @@ from tests.support.spark_cluster import SparkCluster, kill_all
 pytestmark = [pytest.mark.java, pytest.mark.slow]
 
 STEPS = (
-    "plan.before",
     "plan.after",
     "stage.before",
     RUNNING,
-    "stage.after",
     "check.after",
-    "bill.before",
     "bill.after",
     "commit.before",
     "commit.after",
     "settle.after",
     "follow.before",
-    "follow.after",
 )
+"""One in each step of a batch, and on both sides of its commit."""
 STRAINED = {
     "spark.speculation": "true",
     "spark.speculation.interval": "50ms",
@@ -48,8 +45,8 @@ STRAINED = {
 
 @contextmanager
 def busy_machine() -> Iterator[None]:
-    """Processes that take all cores, so that tasks overtake each other."""
-    count = 2 * (os.cpu_count() or 2)
+    """A process for each core that takes all of it, so that tasks overtake each other."""
+    count = os.cpu_count() or 2
     burning = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
     try:
         yield
@@ -91,8 +88,16 @@ def check_exact(driver: Driver, inbox: Inbox, what: str) -> None:
     assert driver.ask("verify", "j") == [True, []]
 
 
-@pytest.mark.parametrize("victim", VICTIMS)
-@pytest.mark.parametrize("form", ["delta", "iceberg"])
+@pytest.mark.parametrize(
+    ("victim", "form"),
+    [
+        ("executor", "delta"),
+        ("all executors", "iceberg"),
+        ("Python workers", "delta"),
+        ("worker", "iceberg"),
+        ("master", "delta"),
+    ],
+)
 def test_a_process_of_the_cluster_is_killed_at_every_step(
     tmp_path: Path, cluster: SparkCluster, start_driver: StartDriver, victim: str, form: str
 ) -> None:
@@ -107,7 +112,7 @@ def test_a_process_of_the_cluster_is_killed_at_every_step(
 
     stops = {f"{step}:{number + 1}": (lambda step=step: kill_at(step)) for number, step in enumerate(STEPS)}
     with busy_machine():
-        states = driver.run(stops, timeout_s=400)
+        states = driver.run(stops)
     assert states["j"][0] == "RUNNING", states
     assert killed.keys() == set(STEPS)
     assert killed[RUNNING] > 0
@@ -126,9 +131,35 @@ def test_the_driver_is_killed_at_every_step(
         assert driver.hear() == f"{step}:1"
         driver.kill()
         driver = start_driver(**STRAINED)
-    states = driver.run({}, timeout_s=400)
+    states = driver.run({})
     assert states["j"][0] == "RUNNING", states
     check_exact(driver, inbox, f"driver killed at {len(STEPS)} steps, {form}")
+
+
+def shown(driver: Driver) -> str:
+    """What SHOW says of the job."""
+    (row,) = driver.ask("sql", 'SELECT Status, JobRuntimeMsg FROM jobs("type"="insert")')
+    return " ".join(row)
+
+
+def test_a_job_without_an_executor_says_what_it_waits_for_and_goes_on_by_itself(
+    tmp_path: Path, cluster: SparkCluster, start_driver: StartDriver
+) -> None:
+    inbox = Inbox(tmp_path / "in", files=2, rows=100)
+    for number in range(len(cluster.cores)):
+        cluster.kill(f"worker-{number}")
+    kill_all(cluster.executors())
+    driver = start_driver()
+    driver.ask("sql", f"CREATE DATABASE shop; {create_table('orders')}; {inbox.job('j', 'orders')}")
+    driver.ask("begin")
+    told = "RUNNING The batch waits: Spark has no executor from spark://127.0.0.1:"
+    cluster.wait_until(lambda: told in shown(driver), "word of what the job waits for", timeout_s=180)
+    assert "The batch waits" in driver.log
+    for number in range(len(cluster.cores)):
+        cluster.start_worker(number)
+    driver.ask("wait", timeout_s=300)
+    check_exact(driver, inbox, "workers that came late")
+    assert "waits" not in shown(driver)
 
 
 def changed(archive: Path, name: str, change: Callable[[str, bytes], bytes | None]) -> Path:

@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -22,12 +23,16 @@ from lading.service.facade import Lading
 pytestmark = [pytest.mark.java, pytest.mark.slow]
 
 KILLS = int(os.environ.get("LADING_TEST_KILLS", "50"))
-FILES, ROWS = 600, 2_000
-MOMENTS_S = (0.5, 5.0, 8.0, 12.0)
-"""After a life has begun its first batch, which waits for Spark to start."""
+FILES, MORE, ROWS = 400, 40, 200
+"""Files at the beginning, those that come during each life, and rows in each."""
+BATCH, PATIENCE_S = 20, 300.0
+AFTER_COMMIT_S = (0.0, 0.3, 0.8)
+"""Most lives are killed so long after their first commit, in the middle of a batch."""
+BEFORE_COMMIT_S = (0.5, 4.0)
+"""Some so long after they began their first batch, which waits for Spark to start: most of these commit nothing."""
 STATEMENTS = """CREATE DATABASE shop; USE shop;
 CREATE TABLE orders (id BIGINT NOT NULL, city STRING) USING delta;
-CREATE JOB j PROPERTIES("s3.max_batch_files"="200") ON STREAMING DO
+CREATE JOB j PROPERTIES("s3.max_batch_files"="20") ON STREAMING DO
 INSERT INTO orders SELECT * FROM FILE("uri"="{inbox}/*.csv", "format"="csv_with_names", "column_separator"=",")"""
 
 
@@ -55,15 +60,35 @@ def files_of(record: JobRecord) -> int:
     return max(numbers) - min(numbers) + 1 if numbers else 0
 
 
-def live(home: Path, begun: int, after_s: float) -> bool:
-    """A service that is killed so long after it began a batch. False: it ended by itself before."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """What a store says of a service that runs, as anybody may read it who has the file."""
+
+    begun: int
+    commits: int
+
+
+def progress_of(home: Path) -> Progress:
+    with closing(sqlite3.connect(f"file:{home}/lading.db?mode=ro", uri=True, timeout=10)) as store:
+        bodies = [json.loads(row[0])["body"] for row in store.execute("SELECT body FROM lading_jobs")]
+    body = bodies[0]
+    return Progress(begun=body["counts"]["begun"], commits=(body["totals"] or {"commits": 0})["commits"])
+
+
+def live(home: Path, rng: Random | None) -> bool:
+    """A service that is killed once it has come so far. False: it ended by itself before. None: nobody kills it."""
     command = [sys.executable, "-c", "from lading.cli.main import main; main()", "run", "--home", str(home)]
+    before, is_late = progress_of(home), rng is not None and rng.random() < 0.75
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        until = time.monotonic() + 120
-        while process.poll() is None and time.monotonic() < until and batches_begun(home) <= begun:
+        until = time.monotonic() + PATIENCE_S
+        while process.poll() is None and time.monotonic() < until:
+            now = progress_of(home)
+            if rng is not None and (now.commits > before.commits if is_late else now.begun > before.begun):
+                break
             time.sleep(0.05)
+        assert time.monotonic() < until, "it came to nothing"
         try:
-            process.wait(after_s)
+            process.wait(0 if rng is None else rng.choice(AFTER_COMMIT_S if is_late else BEFORE_COMMIT_S))
         except subprocess.TimeoutExpired:
             os.kill(process.pid, signal.SIGKILL)
             return True
@@ -71,12 +96,12 @@ def live(home: Path, begun: int, after_s: float) -> bool:
     return False
 
 
-def batches_begun(home: Path) -> int:
-    """Read beside the service that runs, as anybody may who has the file."""
-    with sqlite3.connect(f"file:{home}/lading.db?mode=ro", uri=True, timeout=10) as store:
-        bodies = [json.loads(row[0])["body"] for row in store.execute("SELECT body FROM lading_jobs")]
-    store.close()
-    return max((body["counts"]["begun"] for body in bodies), default=0)
+def put(inbox: Path, numbers: range) -> None:
+    for number in numbers:
+        lines = "".join(f"{number * ROWS + row},essen\n" for row in range(ROWS))
+        made = inbox / f"{number:05d}.tmp"
+        made.write_text(f"id,city\n{lines}")
+        made.rename(made.with_suffix(".csv"))
 
 
 def test_fifty_kills_in_a_row_do_not_keep_a_backlog_from_ending(
@@ -84,27 +109,32 @@ def test_fifty_kills_in_a_row_do_not_keep_a_backlog_from_ending(
 ) -> None:
     inbox, home, rng, tally = tmp_path / "in", tmp_path / "home", Random(7), Tally()
     inbox.mkdir()
-    for number in range(FILES):
-        lines = "".join(f"{number * ROWS + row},essen\n" for row in range(ROWS))
-        (inbox / f"{number:05d}.csv").write_text(f"id,city\n{lines}")
+    put(inbox, range(FILES))
     with Lading(home) as made:
         made.sql(STATEMENTS.format(inbox=inbox))
-    before = record_of(home)
-    while tally.kills < KILLS and live(home, before.counts.begun, rng.choice(MOMENTS_S)):
+    before, files = record_of(home), FILES
+    while tally.kills < KILLS:
+        put(inbox, range(files, files + MORE))
+        files += MORE
+        assert live(home, rng), "there was no backlog left"
         after = record_of(home)
         count(tally, before, after)
+        with capsys.disabled():
+            print(f"\nkill {tally.kills}: {commits(after)} commits, {tally.again} files read again", end="", flush=True)
         before = after
-    assert not live(home, 1 << 30, 300), "nobody kills it now"
+    assert not live(home, None), "nobody kills it now"
     with Lading(home) as opened:
         ids = opened.catalog.open_table("shop", "orders").scan()["id"].to_pylist()
         assert opened.verify("j").is_clean
         total = opened.any_job("j").totals
-    assert sorted(ids) == list(range(FILES * ROWS))
+    assert sorted(ids) == list(range(files * ROWS))
     assert total is not None
-    assert total.rows.total == FILES * ROWS
+    assert total.rows.total == files * ROWS
     with capsys.disabled():
-        print(f"\n{tally.kills} kills, {tally.fruitless} lives without a commit, {tally.again} files read again")
-        print(f"scales {tally.scales}; {total.commits} commits")
+        print(
+            f"\n{tally.kills} kills, {tally.fruitless} lives without a commit, {tally.again} files read again", end=""
+        )
+        print(f" of {files}; {total.commits} commits, {len(ids)} rows, each once; smallest batch {min(tally.scales):g}")
 
 
 def count(tally: Tally, before: JobRecord, after: JobRecord) -> None:
@@ -118,7 +148,7 @@ def count(tally: Tally, before: JobRecord, after: JobRecord) -> None:
         has_grown = is_least or commits(after) - commits(before) >= CALM_COMMITS
         assert has_grown or after.batch_scale <= before.batch_scale / 2, "it committed nothing and was not halved"
     files = files_of(after)
-    assert files <= max(1, 200 * after.batch_scale), "more was running than one batch"
+    assert files <= max(1, BATCH * after.batch_scale), "more was running than one batch"
     tally.again += files
 
 

@@ -87,3 +87,37 @@ def test_a_scratch_disk_that_is_read_only_when_spark_starts_is_said_and_over_whe
     service.run_until(service.is_loaded(ROWS))
     assert service.ids() == list(range(ROWS))
     service.close()
+
+
+def test_a_scratch_disk_that_is_full_is_said_and_over_when_it_is(disk: Disk, tmp_path: Path) -> None:
+    """A job that keeps state moves rows between tasks, over the scratch disk."""
+    inbox = tmp_path / "in"
+    inbox.mkdir()
+    sent = 0
+
+    def put(rows: int) -> None:
+        nonlocal sent
+        for _ in range(4):  # One task alone would have nothing to move.
+            lines = "".join(f"{number},2026-01-01 12:00:00\n" for number in range(sent, sent + rows))
+            (inbox / f"{sent:07d}.csv").write_text(f"id,at\n{lines}")
+            sent += rows
+
+    service = SparkService(tmp_path / "home", {"spark.local.dir": str(disk.path / "scratch")})
+    put(1)
+    service.sql(
+        f"CREATE TABLE t (id BIGINT, at DATETIME) USING delta LOCATION '{tmp_path / 'lake'}';"
+        'CREATE JOB j PROPERTIES("max_interval"="1", "file.settle_seconds"="0", "watermark.column"="at", '
+        '"dedup.keys"="id") ON STREAMING DO INSERT INTO t SELECT id, at FROM '
+        f'FILE("uri"="{inbox}/*.csv", "format"="csv_with_names", "column_separator"=",")'
+    )
+    service.run_until(service.is_loaded(sent))
+    disk.fill()
+    put(40_000)  # More than the first batch gives back when Spark forgets it.
+    for _ in range(3):
+        service.turn()
+    assert any("No space left" in reason for reason in service.reasons), (service.reasons, service.shown())
+    disk.free()
+    service.run_until(service.is_loaded(sent))
+    assert service.ids() == list(range(sent))
+    assert service.lading.verify("j").is_clean
+    service.close()

@@ -1,4 +1,4 @@
-"""PostgreSQL that is cut off and restarted, under a service that runs a job."""
+"""PostgreSQL that is cut off and restarted under a service: its store, and its catalog of Iceberg tables."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ def proxy(postgres: PostgresServer) -> Iterator[FaultProxy]:
 
 
 class Shop:
-    """A service whose store is a PostgreSQL behind the proxy; files and table are on a disk."""
+    """A service whose store is a PostgreSQL behind the proxy; files and table are on a disk. Of an Iceberg table the
+    pointer to its newest metadata is in that PostgreSQL as well: each commit goes through the proxy."""
 
-    def __init__(self, postgres: PostgresServer, proxy: FaultProxy, path: Path) -> None:
+    def __init__(self, postgres: PostgresServer, proxy: FaultProxy, path: Path, form: str = "delta") -> None:
         self.postgres, self.proxy, self.inbox = postgres, proxy, path / "in"
         self.inbox.mkdir()
         self.files = 0
@@ -35,7 +36,7 @@ class Shop:
         self.service = Service(path / "home", store_url=url)
         self.put()
         self.service.sql(
-            f"CREATE TABLE t (id BIGINT, city STRING) USING delta LOCATION '{path / 'lake'}';"
+            f"CREATE TABLE t (id BIGINT, city STRING) USING {form} LOCATION '{path / 'lake'}';"
             'CREATE JOB j PROPERTIES("max_interval"="1", "file.settle_seconds"="0") ON STREAMING DO INSERT INTO t '
             f'SELECT id, city FROM FILE("uri"="{self.inbox}/*.csv", "format"="csv_with_names", '
             '"column_separator"=",")'
@@ -62,6 +63,14 @@ class Shop:
 @pytest.fixture
 def shop(postgres: PostgresServer, proxy: FaultProxy, tmp_path: Path) -> Iterator[Shop]:
     made = Shop(postgres, proxy, tmp_path)
+    yield made
+    proxy.calm()
+    made.service.close()
+
+
+@pytest.fixture
+def iceberg(postgres: PostgresServer, proxy: FaultProxy, tmp_path: Path) -> Iterator[Shop]:
+    made = Shop(postgres, proxy, tmp_path, "iceberg")
     yield made
     proxy.calm()
     made.service.close()
@@ -108,3 +117,22 @@ def test_an_outage_of_the_store_is_said_and_nothing_is_committed_blindly(shop: S
     assert table.version() == version
     assert "metadata store" in shop.service.reasons[-1]
     shop.check()
+
+
+@pytest.mark.parametrize("seed", [5, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(6, 6 + SEEDS))])
+def test_a_catalog_whose_connections_are_cut_makes_no_wrong_row(iceberg: Shop, seed: int) -> None:
+    """Also where the answer to a commit is lost: it is looked up, and not made twice."""
+    storm(iceberg, seed, (0.05, 0.1, 0.3)[seed % 3])
+    assert iceberg.proxy.counts()["cut"] + iceberg.proxy.counts()["lose"] > 0
+
+
+def test_an_outage_of_the_catalog_is_said_and_over_when_it_is(iceberg: Shop) -> None:
+    iceberg.service.run_until(iceberg.service.is_loaded(ROWS))
+    iceberg.proxy.set(Weather(is_down=True))
+    iceberg.put()
+    for _ in range(4):
+        iceberg.service.turn()
+    assert iceberg.service.reasons, "nothing was said"
+    assert "metadata store" in iceberg.service.reasons[-1]
+    iceberg.check()
+    assert "PAUSED" not in iceberg.service.shown()

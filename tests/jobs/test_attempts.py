@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lading.errors import BudgetError, StoreError
 from lading.jobs.events import (
+    BatchWaits,
     Halt,
     Interrupted,
     LetGo,
@@ -120,3 +121,22 @@ def test_after_an_error_of_the_store_the_job_is_opened_again_because_a_commit_ma
     assert LetGo(is_retry=True) in actions
     story.tell(Opened(head=story.head, totals=story.totals, is_retry=True, at=story.now))
     assert (story.record.totals, story.tasks[1].state) == (story.totals, TaskState.SUCCESS)
+
+
+def test_a_batch_that_waits_says_for_what_and_the_task_goes_on() -> None:
+    story = Story().open()
+    task = story.begin()
+    assert story.tell(BatchWaits(message="no executor", at=story.now)) == ()
+    assert (story.state, story.record.runtime_message, story.record.last_error) == (
+        "RUNNING",
+        "no executor",
+        "no executor",
+    )
+    assert story.record.task is not None
+    assert (story.record.task.task_id, story.record.batch_scale, story.record.failures) == (task, 1.0, 0)
+    story.tell(BatchWaits(message="", at=story.now))
+    assert story.record.runtime_message == ""
+    story.commit()
+    # It comes late, from a thread that has not heard of the commit: the job does not wait for anything.
+    story.tell(BatchWaits(message="no executor", at=story.now))
+    assert story.record.runtime_message == ""

@@ -75,7 +75,7 @@ class Driver:
         assert kind != "failed", f"{value}\n{self.log[-4000:]}"
         return value
 
-    def run(self, stops: Mapping[str, Callable[[], object]], timeout_s: float = 240.0) -> dict[str, list[str]]:
+    def run(self, stops: Mapping[str, Callable[[], object]], timeout_s: float = 600.0) -> dict[str, list[str]]:
         """Run all jobs; at each place that it stops at, do what is to be done there, and let it go on."""
         self.tell("run", list(stops))
         while True:
@@ -116,8 +116,19 @@ class _Served:
         hits: dict[str, int] = {}
         for name in {stop.partition(":")[0] for stop in stops} | {"stage.before"}:
             arm(name, lambda name=name: self._reached(name, stops, hits))  # type: ignore[misc]
-        ended = self._lading.run(timeout=400)
+        ended = self._lading.run(timeout=1200)
         return {name: [job.state.value, job.reason.message if job.reason else ""] for name, job in ended.items()}
+
+    def begin(self) -> str:
+        """Run all jobs; other questions are answered meanwhile."""
+        self._running = threading.Thread(target=self._lading.run, kwargs={"timeout": 600}, daemon=True)
+        self._running.start()
+        return "begun"
+
+    def wait(self) -> str:
+        """Until all jobs of `begin` have loaded what there was."""
+        self._running.join()
+        return "ended"
 
     def ids(self, table: str) -> list[int]:
         database, _, name = table.partition(".")

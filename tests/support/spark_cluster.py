@@ -159,9 +159,9 @@ class SparkCluster:
         path = self.folder / f"{name}.log"
         return path.read_text(errors="replace") if path.exists() else ""
 
-    def wait_until(self, is_so: Callable[[], object], what: str) -> None:
+    def wait_until(self, is_so: Callable[[], object], what: str, timeout_s: float = _START_S) -> None:
         waiting = threading.Event()
-        for _ in range(int(_START_S / _LOOK_S)):
+        for _ in range(int(timeout_s / _LOOK_S)):
             if is_so():
                 return
             waiting.wait(_LOOK_S)

@@ -53,7 +53,7 @@ from lading.testing.marked import secret
 JOB = JobId("57eea000-0000-4000-8000-000000000003")
 MIDDLE = "stage.middle"
 """A failpoint of its own: rows of a split were written, the rest was not."""
-_STOP, _LONGEST_S, _PAUSE_S = "stop", 120.0, 0.02
+_STOP, _LONGEST_S, _PAUSE_S = "stop", 600.0, 0.02
 _SPEC = TableSpec(
     columns=(
         Column(name="k", type="string"),

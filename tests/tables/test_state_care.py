@@ -1,4 +1,4 @@
-"""Files of state go when no bill needs them, and never before."""
+"""Files of state and of bad rows go when no bill needs them, and never before."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from lading.model.manifests import render_manifest
 from lading.model.positions import Positions
 from lading.model.state import StateManifest, StateRef, stamp_of
 from lading.storage.local import LocalStore
-from lading.tables.bills import StoredBills, bill_key, state_folder
+from lading.storage.store import ObjectStore, open_store
+from lading.tables.bills import StoredBills, bill_key, quarantine_folder, state_folder
 from tests.model.samples import FULL_BILL
+from tests.tables.s3_server import S3Server
 
 JOB = JobId("00000000-0000-4000-8000-000000000001")
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
@@ -78,3 +80,42 @@ def test_only_what_no_bill_names_goes_also_when_other_engines_have_removed_the_b
     left = set(store.keys(f"{state_folder(JOB)}/"))
     assert len(left) == 7  # Five files, their manifest, and the young one.
     assert {young, newest.manifest} <= left
+
+
+def billed(bills: StoredBills, store: ObjectStore, seq: int, at: datetime, more: str) -> tuple[Bill, str]:
+    """A bill with bad rows of its own beside the table, and one that says to delete something else as well."""
+    key = f"{quarantine_folder(JOB)}/{seq}-0.jsonl"
+    store.put(key, b"{}")
+    before = Head(seq=seq - 1, token=Token(seq - 1))
+    bill = replace(
+        FULL_BILL,
+        job_id=JOB,
+        seq=seq,
+        token=Token(seq),
+        replaces=before,
+        continues=before,
+        billed_at=at,
+        quarantine=(f"{store.uri}/{key}", more),
+        state=None,
+    )
+    bills.put(bill)
+    return bill, key
+
+
+@pytest.mark.parametrize("place", ["disk", "bucket"])
+def test_bad_rows_beside_the_table_go_with_their_bill_and_nothing_else_does(
+    tmp_path: Path, s3: S3Server, place: str
+) -> None:
+    store: ObjectStore = LocalStore(tmp_path)
+    if place == "bucket":
+        store = open_store(f"s3://{s3.make_bucket()}", s3.options)
+    bills, kept = StoredBills(store, Copies()), ("data.parquet", f"{quarantine_folder(JOB)}/of-an-attempt.jsonl")
+    for key in kept:
+        store.put(key, b"rows")
+    strange = f"{store.uri}/{quarantine_folder(JOB)}/../../../data.parquet"
+    made = [billed(bills, store, seq, NOW - timedelta(days=9 - seq), strange) for seq in range(1, 8)]
+    newest = made[-1][0].head
+    assert bills.prune(JOB, head=newest, keep_commits=2, older_than=NOW - timedelta(days=4, hours=1)) == 3
+    left = {key for _, key in made if store.get(key) is not None}
+    assert left == {key for _, key in made[3:]}
+    assert [store.get(key) for key in kept] == [b"rows", b"rows"]

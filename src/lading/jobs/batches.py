@@ -13,6 +13,7 @@ from lading.jobs.events import (
     BatchCommitted,
     BatchFailed,
     BatchStarted,
+    BatchWaits,
     Halt,
     LetGo,
     NothingToDo,
@@ -210,6 +211,14 @@ def _pause_for(record: JobRecord, message: str, event: BatchFailed) -> Change:
     reason = Reason(code=ReasonCode.TASKS_ABORT_ERR, message=message)
     noted = replace(ended, failures=ended.failures + 1, last_error=message)
     return pause(noted, reason, event.at), (*actions, Halt())
+
+
+def on_batch_waits(record: JobRecord, event: BatchWaits) -> Change:
+    """Say what the open task waits for."""
+    if record.state is not JobState.RUNNING or record.task is None:
+        return record, ()
+    noted = note_error(record, event.message, event.at) if event.message else record
+    return replace(noted, runtime_message=event.message), ()
 
 
 def on_batch_cancelled(record: JobRecord, event: BatchCancelled) -> Change:

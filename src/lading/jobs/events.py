@@ -217,6 +217,15 @@ class NothingToDo:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BatchWaits:
+    """The batch that was begun waits for something outside. It is not cut off, and goes on when that is there."""
+
+    message: str
+    """What it waits for; empty: it goes on."""
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ListenersTold:
     """What became of telling others which partitions are done."""
 
@@ -303,6 +312,7 @@ Event = (
     | BatchFailed
     | BatchCancelled
     | NothingToDo
+    | BatchWaits
     | ListenersTold
     | TableEvolved
     | CaughtUp

@@ -23,6 +23,7 @@ from lading.jobs.events import (
     BatchCommitted,
     BatchFailed,
     BatchStarted,
+    BatchWaits,
     CaughtUp,
     Created,
     Event,
@@ -103,6 +104,8 @@ def transition(record: JobRecord, event: Event) -> Change:
             return batches.on_nothing_to_do(record, event)
         case TableEvolved():
             return replace(record, runtime_message=event.message), ()
+        case BatchWaits():
+            return batches.on_batch_waits(record, event)
         case ListenersTold():
             return replace(record, listening=event.listening), ()
         case CaughtUp():

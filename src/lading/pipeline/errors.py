@@ -21,6 +21,9 @@ _OTHER_PYTHON = re.compile(r"PYTHON_VERSION_MISMATCH\]\s*(.*)")
 _HOST = re.compile(r"Lost task [\d.]+ in stage [\d.]+ \(TID \d+\) \((\S+) executor (\S+)\)")
 _OTHERS = re.compile(r"^\s*([\w.]+(?:Error|Exception))(?:: (.*))?$", re.MULTILINE)
 
+_OF_JAVA = re.compile(r"(?:executor \S+\)|^Caused by): (?:[\w$]+\.)+([\w$]*(?:Error|Exception)): (.+)$", re.MULTILINE)
+"""What failed in Spark itself, such as its scratch disk; the last one is what the others come from."""
+
 
 def unfitness_of(error: Exception) -> str:
     """Why an executor cannot run the tasks of this Lading, in one sentence; empty when something else failed."""
@@ -41,7 +44,7 @@ def unfitness_of(error: Exception) -> str:
 
 
 def cause_of(error: Exception) -> str:
-    """What a task raised: Lading's own message when there is one, else the last error of the worker."""
+    """What a task raised: Lading's own message when there is one, else the last error of the worker, else of Spark."""
     text = text_of(error)
     if unfit := unfitness_of(error):
         return unfit
@@ -50,6 +53,8 @@ def cause_of(error: Exception) -> str:
     if others := [found for found in _OTHERS.findall(text) if not found[0].startswith(("org.", "java.", "py4j."))]:
         name, message = others[-1]
         return f"{name}: {message}".rstrip(".") if message else name
+    if of_java := _OF_JAVA.findall(text):
+        return ": ".join(of_java[-1]).strip()[:500].rstrip(".")
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[0][:500].rstrip(".") if lines else type(error).__name__
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -19,6 +20,8 @@ _DEFAULT_TIMEOUT_S = 60.0
 _FIRST_S = 30.0
 _LOOK_S = 0.1
 _WATCH_S = 2.0
+_WAITING_S = 8.0
+_WAITING_LOOK_S = 0.5
 _log = logging.getLogger("lading.spark")
 
 
@@ -61,6 +64,42 @@ def watch_executors(session: SparkSession, clock: Clock | None = None) -> thread
     watching = threading.Thread(target=_watch, args=words, name="lading-executors", daemon=True)
     watching.start()
     return watching
+
+
+def watch_waiting(
+    session: SparkSession, ended: threading.Event, tell: Callable[[str], None], clock: Clock | None = None
+) -> threading.Thread | None:
+    """Tell when a batch has waited for an executor for some seconds, and an empty text when there is one.
+
+    The batch is left alone: it goes on when executors come, also on clusters that start them because it waits.
+    """
+    if is_local(session):
+        return None
+    words = (session, ended, tell, clock or SystemClock())
+    watching = threading.Thread(target=_watch_waiting, args=words, name="lading-waiting", daemon=True)
+    watching.start()
+    return watching
+
+
+def _watch_waiting(session: SparkSession, ended: threading.Event, tell: Callable[[str], None], clock: Clock) -> None:
+    alone_since, is_told = clock.monotonic_s(), False
+    while not ended.wait(_WAITING_LOOK_S):
+        try:
+            there = count_executors(session)
+        except (Py4JError, OSError, AttributeError):
+            return  # It has been stopped, and the batch with it.
+        if there:
+            alone_since = clock.monotonic_s()
+            if is_told:
+                tell("")
+            is_told = False
+        elif not is_told and clock.monotonic_s() - alone_since >= _WAITING_S:
+            master = session.sparkContext.master
+            tell(
+                f"The batch waits: Spark has no executor from {master}. Is a worker there, with the cores and the "
+                "memory that one asks for (spark.executor.cores, spark.executor.memory)? It goes on when there is one."
+            )
+            is_told = True
 
 
 def _comes_and_goes(session: SparkSession) -> bool:

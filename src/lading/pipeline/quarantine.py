@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from lading.errors import SourceError
-from lading.storage.store import ObjectStore
+from lading.storage.store import ByteFile, ObjectStore
 
 _IN_MEMORY_BYTES = 8 * 1024 * 1024
+_PIECE_BYTES = 1024 * 1024
+_LINE_BYTES = 256 * 1024 * 1024
+"""No row is longer: something else is in the file."""
 
 
 class QuarantineFile:
@@ -50,9 +54,16 @@ class QuarantineObject:
         """Finish, durably, because the commit that follows says that these rows are here. Returns where."""
         objects = self._open_objects()
         with self._lines:
+            size = self._lines.tell()
             self._lines.seek(0)
-            # Nobody else has this name, so it may be sent once more when no answer comes.
-            objects.put(self._key, self._lines.read())
+            if size <= _IN_MEMORY_BYTES:
+                # Nobody else has this name, so it may be sent once more when no answer comes.
+                objects.put(self._key, self._lines.read())
+            else:
+                # In parts. Dies in between: nobody sees any of them, or sees some of them and no bill names them.
+                files, root = objects.arrow()
+                with files.open_output_stream(f"{root}/{self._key}") as sent:
+                    shutil.copyfileobj(self._lines, sent, _PIECE_BYTES)
         return f"{objects.uri}/{self._key}"
 
 
@@ -71,17 +82,34 @@ def check_seen(places: Iterable[str]) -> None:
 
 
 def read_quarantine_object(objects: ObjectStore, key: str) -> Iterator[dict[str, object]]:
-    """Bad rows of one object. One that is gone is said so in a row of its own."""
-    content = objects.get(key)
-    if content is None:
+    """Bad rows of one object, piece by piece. One that is gone is said so in a row of its own."""
+    is_there = objects.sizes([key])[0] is not None
+    found = next((info for info in objects.list(key) if info.key == key), None) if is_there else None
+    if found is None:
         yield _said(f"{objects.uri}/{key}", "the quarantine file is gone")
         return
-    for line in filter(None, content.split(b"\n")):
-        try:
-            row = json.loads(line)
-        except ValueError:
-            row = None
-        yield row if isinstance(row, dict) else _said(key, "the quarantine file is damaged")
+    file = objects.open(key, if_match=found.etag, size=found.size)
+    try:
+        for line in _lines_of(file):
+            try:
+                row = json.loads(line)
+            except ValueError:
+                row = None
+            yield row if isinstance(row, dict) else _said(key, "the quarantine file is damaged")
+    finally:
+        file.close()
+
+
+def _lines_of(file: ByteFile) -> Iterator[bytes]:
+    """Lines that are not empty; at most one of them is in memory, and a piece of the next ones."""
+    rest = b""
+    while piece := file.read(_PIECE_BYTES):
+        *whole, rest = (rest + piece).split(b"\n")
+        yield from filter(None, whole)
+        if len(rest) > _LINE_BYTES:
+            break
+    if rest:
+        yield rest
 
 
 def read_quarantine(paths: Iterator[str] | list[str]) -> Iterator[dict[str, object]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -24,6 +24,7 @@ from lading.model.codec import decode
 from lading.pipeline.checked import CheckedSelect
 from lading.pipeline.environment import without_identity
 from lading.pipeline.errors import can_heal, cause_of, is_worker_lost, text_of, unfitness_of
+from lading.pipeline.executors import watch_waiting
 from lading.pipeline.fitting import fit
 from lading.pipeline.mapping import NOTE, WATERMARK, RowMapping, select_lists
 from lading.pipeline.reading import LONG_ROWS, read_task
@@ -77,8 +78,15 @@ class Stage:
 class SparkStager:
     """Implements the coordinator's Stager on a Spark session."""
 
-    def __init__(self, spark: SparkSession, stage: Stage, new_token: NewToken) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        stage: Stage,
+        new_token: NewToken,
+        on_wait: Callable[[str], None] = lambda message: None,
+    ) -> None:
         self.spark = self._spark = spark
+        self._on_wait = on_wait
         self._stage = stage
         self._new_token = new_token
         self._max_records = records_for(_COLUMN_BYTES * (len(stage.source) + len(stage.mapping.columns)))
@@ -123,6 +131,7 @@ class SparkStager:
         if timer is not None:
             timer.daemon = True
             timer.start()
+        watch_waiting(self._spark, self._ended, self._on_wait)
         try:
             yield
         except StageError as error:

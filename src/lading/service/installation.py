@@ -383,7 +383,9 @@ class Installation:
             return NoStager()
         # A pool for each job: those that have much to do leave the others their even share.
         tools = replace(compiled.stage.tools, identity=cloud_identity(environment()))
-        return LazyStager(self.spark, replace(compiled.stage, tools=tools, pool=pool_of(compiled.job.job_id)))
+        job_id = compiled.job.job_id
+        stage = replace(compiled.stage, tools=tools, pool=pool_of(job_id))
+        return LazyStager(self.spark, stage, lambda message: self.runner(job_id).tell_waiting(message))
 
     def _listeners(self, record: JobRecord, compiled: Compiled, table: LakeTable) -> JobListeners | None:
         if not compiled.listeners:

@@ -133,14 +133,24 @@ class StoredBills:
         there. The head itself and everything at or above its seq is out of reach, whatever the arguments say.
         """
         limit = head.seq - max(keep_commits, 1)
-        heads = [old for old in self.heads(job_id) if old.seq <= limit]
-        old = list(takewhile(lambda one: self.read(job_id, one).billed_at < older_than, heads))
-        doomed = [one for one in old if one.seq < old[-1].seq]
-        for one in doomed:
+        bills = (self.read(job_id, old) for old in self.heads(job_id) if old.seq <= limit)
+        old = [
+            (bill.head, self._bad_rows_of(bill)) for bill in takewhile(lambda bill: bill.billed_at < older_than, bills)
+        ]
+        doomed = [(one, bad_rows) for one, bad_rows in old if one.seq < old[-1][0].seq]
+        for one, bad_rows in doomed:
             # Oldest first: what is left is always a whole run up to the head, also when the process dies in between.
+            # Bad rows before the bill: nobody would find them without it. Dies in between: they are said to be gone.
+            self._storage.delete(bad_rows)
             self._storage.delete([bill_key(job_id, one)])
         self._prune_state(job_id, head, older_than)
         return len(doomed)
+
+    def _bad_rows_of(self, bill: Bill) -> tuple[str, ...]:
+        """Files of bad rows beside the table that a bill names, and no other bill. Others may have written the bill."""
+        folder = f"{self._storage.uri}/{quarantine_folder(bill.job_id)}/"
+        inside = (path for path in bill.quarantine if path.startswith(folder) and ".." not in path.split("/"))
+        return tuple(path.removeprefix(f"{self._storage.uri}/") for path in inside)
 
     def _prune_state(self, job_id: JobId, newest: Head, older_than: datetime) -> None:
         """Delete what no bill needs of the state, once it is worth a look. Dies in here: some of it is gone."""

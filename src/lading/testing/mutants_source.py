@@ -90,6 +90,22 @@ def _new_partition_at_latest(patch: Patch) -> None:
     patch(Planner, "plan", hasty)
 
 
+@mutant("left-out-is-idle", "a partition that has rows and is left out of a batch is not idle")
+def _left_out_is_idle(patch: Patch) -> None:
+    patch(Planner, "_with_waiting", lambda self, positions, waiting: positions)
+
+
+@mutant("read-to-its-end-is-active", "a partition that was read to its end becomes idle, also when rows come later")
+def _read_to_its_end_is_active(patch: Patch) -> None:
+    whole = Planner._with_waiting  # noqa: SLF001
+
+    def patient(self: Planner, positions: Positions, waiting: set[str]) -> Positions:
+        there = {name for name, state in positions.partitions.items() if not state.finished}
+        return whole(self, positions, waiting | there)
+
+    patch(Planner, "_with_waiting", patient)
+
+
 @mutant("gap-not-written", "rows that the source no longer has are written down when the user chose to go on")
 def _gap_not_written(patch: Patch) -> None:
     whole = Planner.plan

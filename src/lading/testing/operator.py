@@ -10,6 +10,7 @@ from lading.commit.rollback import RollbackSight, newest_proved
 from lading.commit.steps import Steps
 from lading.errors import ConfigError, HeadLostError, JobStateError, LadingError, TrimmedError, UnknownOutcomeError
 from lading.jobs.events import Altered, Event, PausedByUser, Resumed, RollbackAccepted, Tick
+from lading.jobs.pace import MOST_PASSED
 from lading.jobs.record import JobRecord, JobState
 from lading.model.bill import Bill, Head
 from lading.service.runtime.interrupted import BEGUN_PREFIX, last_change
@@ -25,6 +26,10 @@ Work = Generator[str, None, None]
 
 def attend(world: RunnerWorld, runner: Runner, record: JobRecord) -> Work:
     """A PAUSED job goes on: by itself when that is due, or by the word of somebody who has looked why it stopped."""
+    if record.pace.passed >= MOST_PASSED:
+        # It goes on trying, and asks for somebody who looks at the machines: here all is well, so it is the records.
+        yield from resume(world, runner)
+        return
     if record.reason is not None and not record.reason.needs_attention:
         next_at = record.auto_resume.next_at
         if next_at is not None:
@@ -89,7 +94,6 @@ def resume(world: RunnerWorld, runner: Runner) -> Work:
     yield from _finish_begun(world, runner)
     if world.record.state is JobState.PAUSED:
         yield from _apply(world, runner, Resumed(at=world.clock.now()))
-        world.cause, world.tries, world.paused_s = None, 0, None
 
 
 def _alter_again(world: RunnerWorld, runner: Runner) -> Work:
@@ -141,6 +145,9 @@ def _apply(world: RunnerWorld, runner: Runner, event: Event) -> Steps[JobRecord]
     """As a statement changes a job: the record first, and then what is to be done."""
     yield "statement.before"
     record, actions = save_event(world.records, world.job_id, event)
+    if isinstance(event, Resumed):
+        # It is resumed from here on, also when what follows fails or the process ends.
+        world.cause, world.tries, world.paused_s = None, 0, None
     yield from runner.loop.execute(actions)
     return record
 

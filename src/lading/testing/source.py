@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from random import Random
 
 from lading.errors import ListingError, TrimmedError
@@ -53,6 +54,20 @@ class Shard:
         return self.closed_at is not None
 
 
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """What there was to read at a moment when a batch was planned, whatever the batch then took."""
+
+    at: datetime
+    ends: Mapping[str, int]
+    """How many rows each shard had."""
+    closed: frozenset[str]
+
+    def has_more(self, name: str, position: str) -> bool:
+        """Whether there were rows behind a position, or the end of a shard that had closed."""
+        return name in self.closed or offset_of(position) < self.ends.get(name, 0)
+
+
 class ScriptedSource:
     """The source, both sides: what producers do to it and what Lading may ask it."""
 
@@ -71,6 +86,9 @@ class ScriptedSource:
         self._hidden = ""
         self.time = 0
         self.horizon = 0
+        self.now: Callable[[], datetime] | None = None
+        """The clock of those who plan. With it the source remembers what it had whenever a batch was planned."""
+        self._extents: list[Extent] = []
         self._numbers = dict.fromkeys(range(keys), 0)
         step = HASH_SPACE // shards
         for index in range(shards):
@@ -182,6 +200,10 @@ class ScriptedSource:
                 is_record = limits.rows == 1 and at < len(shard.rows)
                 split = Split(number=len(splits), partition=name, start=state.at, end=end, limits=limits)
                 splits.append(replace(split, least=f"offset {at}" if is_record else "", is_record=is_record))
+        if self.now is not None:
+            ends = {name: len(shard.rows) for name, shard in self.shards.items()}
+            closed = frozenset(name for name, shard in self.shards.items() if shard.closed)
+            self._extents.append(Extent(self.now(), ends, closed))
         return tuple(splits)
 
     # What the reader and the verifier see.
@@ -190,10 +212,9 @@ class ScriptedSource:
         """The rows of a range, also of trimmed ones: the verifier must know what there was."""
         return self.shards[partition].rows[offset_of(start) : offset_of(end)]
 
-    def has_rows_at(self, partition: str, at: str) -> bool:
-        """Whether there are rows behind a position, or the end of a shard that has closed."""
-        shard = self.shards[partition]
-        return shard.closed or offset_of(at) < len(shard.rows)
+    def extent_of(self, planned_at: datetime) -> Extent:
+        """What there was when a batch was planned. Its planning began at this time, and no other came between."""
+        return self._extents[bisect_left(self._extents, planned_at, key=lambda extent: extent.at)]
 
     def _owner(self, key: int) -> Shard:
         spot = (key * 40503) % HASH_SPACE

@@ -139,6 +139,7 @@ class World:
 
     def __post_init__(self) -> None:
         self.source = ScriptedSource(self.rng, shards=self.rng.randint(1, 3), knows_ends=self.rng.random() < 0.4)
+        self.source.now = lambda: self.clock.now()
         self.table = FaultyTable(self.rng, faults=self.setting.faults)
         self.bills = MemoryBills(self.table)
         self.source.produce(self.rng.randint(0, 10))

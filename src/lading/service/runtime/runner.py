@@ -22,7 +22,7 @@ from lading.errors import (
     TableNotFoundError,
 )
 from lading.ids import JobId, new_token
-from lading.jobs.events import Event, Halt, Rest, Retry, Run
+from lading.jobs.events import BatchWaits, Event, Halt, Rest, Retry, Run
 from lading.jobs.record import JobRecord
 from lading.jobs.tasks import TaskRecord
 from lading.model.bill import Bill
@@ -368,6 +368,16 @@ class JobRunner:
             record = self.record()
             for watch in self._tools.watches:
                 watch.step(record, step, self.clock.monotonic_s() - since_s)
+
+    def tell_waiting(self, message: str) -> None:
+        """The batch that runs waits for something outside. From another thread than that of the turn."""
+        if message:
+            self._log.warning("%s", message, extra={"job": self._job_id})
+        try:
+            save_event(self.store, self._job_id, BatchWaits(message=message, at=self.clock.now()))
+        except LadingError as error:
+            # Of another service by now, or the store is away. The turn that runs meets it as well, and says so.
+            self._log.warning("what a batch waits for could not be written down: %s", error)
 
     def tell_ended(self, record: JobRecord, outcome: Outcome, seconds: float) -> None:
         for watch in self._tools.watches:

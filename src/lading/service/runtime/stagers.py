@@ -18,9 +18,13 @@ if TYPE_CHECKING:
 class LazyStager:
     """Starts Spark with the first batch: jobs that have nothing to load need none."""
 
-    def __init__(self, spark: Callable[[], SparkSession], stage: Stage) -> None:
+    def __init__(
+        self, spark: Callable[[], SparkSession], stage: Stage, on_wait: Callable[[str], None] = lambda message: None
+    ) -> None:
+        """`on_wait` is told what a batch waits for, and an empty text once it does not any more."""
         self._spark = spark
         self._stage = stage
+        self._on_wait = on_wait
         self._made: SparkStager | None = None
 
     def stage(self, plan: BatchPlan) -> Sequence[Report]:
@@ -35,7 +39,7 @@ class LazyStager:
 
         spark = self._spark()
         if self._made is None or self._made.spark is not spark:  # Spark may have been started again.
-            self._made = SparkStager(spark, self._stage, new_token)
+            self._made = SparkStager(spark, self._stage, new_token, self._on_wait)
         return self._made
 
     def merge(self, plan: BatchPlan, reports: Sequence[Report], state: StateRef | None) -> StateChange:
