@@ -109,8 +109,7 @@ class Installation:
         if networks is None:
             networks = self.settings.service.allow_private_endpoints
         self.endpoints = Endpoints(self.store, self.clock, installation_rules(networks), resolver)
-        shared = self.store.shared_url
-        self.catalog = TableCatalog(self.home, self.store, self.clock, self.vault, self.endpoints, shared_url=shared)
+        self.catalog = TableCatalog(self.home, self.store, self.clock, self.vault, self.endpoints)
         self.audit = AuditLog(self.home.audit, self.clock, self.settings.audit)
         self.commands = commands
         """Programs that listeners may run, by their names."""

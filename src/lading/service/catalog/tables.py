@@ -44,19 +44,10 @@ _IF_LOST = "If the metadata store was lost: lading recover gives tables and jobs
 class TableCatalog:
     """The tables of one home."""
 
-    def __init__(
-        self,
-        home: Home,
-        store: MetadataStore,
-        clock: Clock,
-        vault: Vault,
-        endpoints: Endpoints,
-        *,
-        shared_url: str = "",
-    ) -> None:
-        """`shared_url`: the database where catalogs are kept that several services share."""
+    def __init__(self, home: Home, store: MetadataStore, clock: Clock, vault: Vault, endpoints: Endpoints) -> None:
         self._home = home
-        self._shared_url = shared_url
+        self._shared_url = store.shared_url
+        """The database where catalogs are kept that several services share."""
         self._store = store
         self._catalog: Catalog = store
         self._clock = clock
