@@ -21,7 +21,9 @@ from tests.secret_leaks.files import look_at_files
 from tests.secret_leaks.hooks import watching
 from tests.secret_leaks.watch import WATCH
 from tests.servers import allow_servers, mark_servers, take_refused
+from tests.support.jvm_engine import JvmEngine, serve_engine
 from tests.support.kafka_broker import KafkaBroker, KafkaMissingError, serve_kafka
+from tests.support.maven import JarsMissingError
 from tests.tables.s3_server import S3Server, serve_s3
 
 # Tests write files and load them at once; tests of what happens to files that are still written say so themselves.
@@ -72,8 +74,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _group(item: pytest.Item) -> str:
-    uses_spark = "spark" in getattr(item, "fixturenames", ())
-    return "spark" if uses_spark else item.nodeid.partition("::")[0]
+    names = getattr(item, "fixturenames", ())
+    return next((name for name in ("spark", "jvm") if name in names), item.nodeid.partition("::")[0])
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -131,6 +133,18 @@ def broker() -> Iterator[KafkaBroker]:
         running = serving.__enter__()
     except KafkaMissingError as missing:
         pytest.skip(f"NOT PROVED, no real Kafka: {missing}")
+    yield running
+    serving.__exit__(None, None, None)
+
+
+@pytest.fixture(scope="session")
+def jvm() -> Iterator[JvmEngine]:
+    """One Spark on the JVM with Delta and Iceberg for the whole run, beside Lading."""
+    try:
+        serving = serve_engine()
+        running = serving.__enter__()
+    except JarsMissingError as missing:
+        pytest.skip(f"NOT PROVED, no engine on the JVM: {missing}")
     yield running
     serving.__exit__(None, None, None)
 

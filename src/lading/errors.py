@@ -80,7 +80,10 @@ FACES: dict[str, Face] = {
     "UserExists": Face(409, 1396),
     "JobExists": Face(409),
     "DatabaseExists": Face(409, 1007),
+    "CatalogExists": Face(409),
+    "CatalogNotFound": Face(404, 5085, "42000"),
     "TableExists": Face(409, 1050, "42S01"),
+    "ColumnExists": Face(409, 1060, "42S21"),
     "DatabaseInUse": Face(409),
     "HomeLocked": Face(409),
     "LeaseLost": Face(409),
@@ -89,6 +92,8 @@ FACES: dict[str, Face] = {
     "PlaceMissing": Face(502),
     "UnsortedListing": Face(502),
     "WorkerLost": Face(502),
+    "UnseenColumns": Face(502),
+    "SchemaChanged": Face(409),
     "CutMetadata": Face(503),
     "NotJson": Face(400),
     "NotHttp": Face(400),
@@ -311,6 +316,8 @@ class StageError(SourceError):
     retry = True
 
 
+UNSEEN_COLUMNS = "UnseenColumns"
+"""The code of a StageError whose batch has fields that the table has no column for: they are among its facts."""
 WORKER_LOST = "WorkerLost"
 """The code of a StageError whose batch ended the process that read its rows."""
 CUT_METADATA = "CutMetadata"

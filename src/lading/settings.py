@@ -153,6 +153,21 @@ class FileSettings:
     file_settle_seconds: int = _setting(
         5, "For how long a file on a disk must not have been modified before it is loaded; 0: not at all."
     )
+    evolution_max_columns: int = _setting(
+        1000, "A table that gets the columns its source has (`schema.evolution`) has so many at most.", least=1
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionSettings:
+    """Compaction: see [compaction.md](compaction.md)"""
+
+    compaction_seconds: int = _setting(300, "How often a service looks for small files of its tables; 0: never.")
+    compaction_small_mb: int = _setting(32, "A data file below this is small.", least=1)
+    compaction_target_mb: int = _setting(128, "How large files become.", least=1)
+    compaction_min_files: int = _setting(10, "Fewer small files in a row are left alone.", least=2)
+    compaction_min_age_seconds: int = _setting(600, "Younger files are left alone.")
+    compaction_budget_mb: int = _setting(512, "So much is read in one round, of all tables together.", least=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,6 +230,7 @@ class Settings:
     security: SecuritySettings = SecuritySettings()
     audit: AuditSettings = AuditSettings()
     files: FileSettings = FileSettings()
+    compaction: CompactionSettings = CompactionSettings()
     ldap: LdapVariables = LdapVariables()
     oidc: OidcVariables = OidcVariables()
     notify: NotifyVariables = NotifyVariables()

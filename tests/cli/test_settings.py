@@ -5,13 +5,10 @@ from __future__ import annotations
 import sys
 from dataclasses import fields
 from pathlib import Path
-from typing import cast
 
 import pytest
-from typer.core import TyperGroup
-from typer.main import get_command
 
-from lading.cli.main import app, main
+from lading.cli.main import command_of, main
 from lading.errors import ConfigError
 from lading.service.telemetry.logs import LogFormat
 from lading.settings import ServiceSettings, Settings, about, groups, load_settings, variable_of
@@ -94,7 +91,7 @@ def test_secrets_among_the_settings_are_not_shown() -> None:
 
 
 def test_the_options_of_serve_are_settings_with_the_same_defaults() -> None:
-    options = {each.opts[0]: each.default for each in cast("TyperGroup", get_command(app)).commands["serve"].params}
+    options = {each.opts[0]: each.default for each in command_of("serve").params}
     known = {about(each).option: each.default for each in fields(ServiceSettings) if about(each).option}
     assert options.keys() == known.keys()
     assert {name for name in known if str(options[name] or "") != str(known[name] or "")} == {"--log-format"}

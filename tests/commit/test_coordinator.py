@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from lading.commit.coordinator import Coordinator, RollbackSight
+from lading.commit.coordinator import Coordinator
+from lading.commit.rollback import RollbackSight
 from lading.commit.steps import STEP_NAMES, Steps, run_steps
 from lading.errors import (
     BudgetError,

@@ -90,6 +90,7 @@ class LocalStager:
             source_files=end.source_files,
             source_bytes=end.source_bytes,
             marks=end.marks,
+            fields=end.fields,
             quarantine=quarantine,
             first_error=f"{bad[0][0]}, row {bad[0][1]}: {bad[0][2]}" if bad else "",
         )
@@ -100,7 +101,11 @@ class LocalStager:
             if not column.expression:
                 columns[column.name] = pa.nulls(batch.num_rows, _arrow_type(column.type))
                 continue
-            given = batch.column(column.expression.strip("`"))
+            name = column.expression.strip("`")
+            if name not in batch.schema.names:
+                columns[column.name] = _cast(pa.array([name.strip("'")] * batch.num_rows), column.type)  # A literal.
+                continue
+            given = batch.column(name)
             columns[column.name] = made = _cast(given, column.type)
             wrong = pc.and_(pc.is_valid(given), pc.is_null(made))
             for at in pc.indices_nonzero(pc.and_(wrong, pc.invert(is_bad))).to_pylist():
@@ -113,7 +118,7 @@ class LocalStager:
 
 
 def _arrow_type(type_name: str) -> pa.DataType:
-    kind = {"bigint": pa.int64(), "string": pa.string()}.get(type_name.lower())
+    kind = {"bigint": pa.int64(), "int": pa.int32(), "string": pa.string()}.get(type_name.lower())
     if kind is not None:
         return kind
     digits, scale = type_name.lower().removeprefix("decimal(").removesuffix(")").split(",")

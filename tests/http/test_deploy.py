@@ -7,13 +7,10 @@ import json
 import re
 from dataclasses import fields
 from pathlib import Path
-from typing import cast
 
 import yaml  # type: ignore[import-untyped]  # it has no types
-from typer.core import TyperGroup
-from typer.main import get_command
 
-from lading.cli.main import app
+from lading.cli.main import command_of
 from lading.model.bill import Bill
 from lading.service.telemetry.metrics import Metrics
 from lading.settings import groups, variable_of
@@ -93,7 +90,7 @@ def test_the_unit_and_the_container_start_the_service() -> None:
     assert command[command.index("--host") + 1] == "0.0.0.0"
     assert {"--tls-cert", "--tls-key"} <= set(command)
     assert "LADING_ROOT_PASSWORD_FILE=/run/secrets/" in container
-    serve = cast("TyperGroup", get_command(app)).commands[command[0]]
+    serve = command_of(command[0])
     assert serve.make_context(command[0], command[1:]).params["host"] == "0.0.0.0"
 
 

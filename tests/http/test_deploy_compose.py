@@ -7,15 +7,13 @@ import shutil
 import subprocess
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 import yaml  # type: ignore[import-untyped]  # it has no types
-from typer.core import TyperGroup
-from typer.main import get_command
 
 import lading
-from lading.cli.main import app
+from lading.cli.main import command_of
 from lading.pipeline.cluster import executor_settings
 from lading.service.security.bind_policy import check_listening
 from lading.settings import groups, read_spark_settings, variable_of
@@ -28,7 +26,7 @@ VARIABLES = {variable_of(each) for group in groups().values() for each in fields
 
 def options_of(words: list[str]) -> dict[str, Any]:
     """What `lading serve` makes of these words; it fails on one that it does not know."""
-    command = cast("TyperGroup", get_command(app)).commands[words[0]]
+    command = command_of(words[0])
     found: dict[str, Any] = command.make_context(words[0], words[1:]).params
     return found
 

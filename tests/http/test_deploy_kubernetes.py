@@ -6,13 +6,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import yaml  # type: ignore[import-untyped]  # it has no types
-from typer.core import TyperGroup
-from typer.main import get_command
 
-from lading.cli.main import app
+from lading.cli.main import command_of
 from lading.pipeline.cluster import ARCHIVE, PYTHON, QUERIES, executor_settings
 from lading.pipeline.protection import protected
 from lading.settings import groups, read_spark_settings, variable_of
@@ -75,7 +73,7 @@ def test_the_role_of_the_driver_is_for_pods_and_what_belongs_to_them() -> None:
 def test_the_service_is_started_with_options_and_variables_that_there_are() -> None:
     container = dict(pods())["lading"]["containers"][0]
     command, *words = container["args"]
-    serve = cast("TyperGroup", get_command(app)).commands[command]
+    serve = command_of(command)
     assert str(serve.make_context(command, words).params["spark_settings"]) == "/etc/lading/spark.conf"
     known = {variable_of(each) for group in groups().values() for each in fields(group)}
     assert {each["name"] for each in container["env"]} <= known

@@ -40,6 +40,7 @@ class End:
     received_bytes: int = 3
     marks: dict[str, str] = field(default_factory=dict)
     skipped: int = 0
+    fields: dict[str, str] = field(default_factory=dict)
     lag_ms: int | None = None
 
 

@@ -73,3 +73,19 @@ def test_the_page_about_a_lost_store_runs(tmp_path: Path, monkeypatch: pytest.Mo
     wrong = CliRunner().invoke(app, ["recover", "--property", "s3.region"])
     assert "has no value" in str(wrong.exception)
     assert spark.range(3).count() == 3
+
+
+def test_the_page_about_schema_evolution_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark: SparkSession
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "inbox").mkdir()
+    (tmp_path / "inbox" / "a.json").write_text('{"id": 1, "city": "essen"}\n{"id": 2, "new": true}\n')
+    for kind, text in FENCE.findall((DOCS / "schema-evolution.md").read_text()):
+        assert kind == "sql"
+        result = CliRunner().invoke(app, ["sql", "-e", text])
+        assert result.exit_code == 0, f"{text}: {result.output} {result.exception}"
+    assert CliRunner().invoke(app, ["run"]).exit_code == 0
+    told = CliRunner().invoke(app, ["sql", "-e", "DESCRIBE visits"]).output
+    assert all(name in told for name in ("city", "new", "note", "score", "checked", "_rescued"))
+    assert spark.range(3).count() == 3

@@ -49,6 +49,14 @@ class Bench:
         else:
             self.iceberg().delete(rows)
 
+    def ours(self) -> str:
+        """A file of the job that the table names."""
+        table = self.desk.lading.catalog.open_table("shop", "orders")
+        record = self.desk.lading.store.list_jobs()[0].record
+        head = table.read_head(record.job_id)
+        assert head is not None
+        return table.bills.read(record.job_id, head).files[0].path
+
     def told(self) -> str:
         verdict = self.desk.lading.verify("j")
         assert verdict.is_clean, verdict.findings
@@ -118,9 +126,36 @@ def test_history_that_is_not_kept_is_said(tmp_path: Path) -> None:
     for entry in log.glob("*.json"):
         entry.unlink()
     bench.desk.restart()
-    (finding,) = bench.desk.lading.verify("j").findings
-    assert finding.startswith("GONE: 1 files with 1 rows")
+    assert bench.told().startswith("cannot be told of 1 rows: their files are gone")
     bench.desk.lading.close()
+
+
+def test_an_honest_rewrite_whose_history_expired_is_no_loss(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, "iceberg")
+    table = bench.iceberg()
+    table.overwrite(table.scan().to_arrow())
+    table = bench.iceberg()
+    old = [each.snapshot_id for each in table.snapshots() if each.snapshot_id != table.metadata.current_snapshot_id]
+    table.maintenance.expire_snapshots().by_ids(old).commit()
+    assert bench.told().startswith("cannot be told of 3 rows: their files are gone")
+    bench.desk.lading.close()
+
+
+def test_a_file_that_the_table_names_and_that_is_not_there_is_lost(bench: Bench) -> None:
+    folder = bench.desk.path / "home" / "warehouse" / "shop" / "orders"
+    ours = bench.ours()
+    (folder / ours).unlink()
+    (finding,) = bench.desk.lading.verify("j").findings
+    assert finding.startswith(f"LOSS: the table names {ours} with ")
+    assert finding.endswith("rows of the job and it is not there")
+
+
+def test_a_file_of_the_job_that_was_cut_is_found(bench: Bench) -> None:
+    folder = bench.desk.path / "home" / "warehouse" / "shop" / "orders"
+    ours = bench.ours()
+    (folder / ours).write_bytes(b"PAR1")
+    (finding,) = bench.desk.lading.verify("j").findings
+    assert finding.startswith(f"CORRUPT: {ours} holds no readable (")
 
 
 def test_the_command_says_it(tmp_path: Path) -> None:

@@ -13,9 +13,8 @@ from lading.sql.statements.jobs import CreateJob, CreateRoutineLoad, Statement
 from lading.sql.syntax.parse import parse_statements
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
-PAGE = "".join(
-    (DOCS / f"{name}.md").read_text() for name in ("sql", "users", "audit", "state", "clean", "several-services")
-)
+PAGES = ("sql", "users", "audit", "state", "clean", "several-services", "compaction", "catalogs")
+PAGE = "".join((DOCS / f"{name}.md").read_text() for name in PAGES)
 STATEMENTS = [
     statement for block in re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL) for statement in parse_statements(block)
 ]

@@ -129,6 +129,8 @@ ROUTINE = {
     "exec_mem_limit": "1",
     "send_batch_parallelism": "2",
     "on_poison_record": "QUARANTINE",
+    "schema.evolution": "ADD",
+    "rescued_data_column": "_rescued",
 }
 CSV = {"format": "csv", "enclose": '"', "escape": "\\", "empty_field_as_null": "true"}
 JSON = {
@@ -213,6 +215,8 @@ def test_every_job_property_that_is_accepted_is_kept() -> None:
         "s3.also_load": '["in/ä.csv", "in/b.csv"]',
         "file.settle_seconds": "30",
         "on_poison_record": "QUARANTINE",
+        "schema.evolution": "ADD_AND_WIDEN",
+        "rescued_data_column": "_rescued",
         "watermark.column": "at",
         "watermark.delay": "5 minutes",
         "watermark.idle_timeout": "90 seconds",

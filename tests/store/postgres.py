@@ -29,8 +29,9 @@ class NoPostgresError(Exception):
 class PostgresServer:
     """Hands out an empty schema for every test."""
 
-    def __init__(self, socket_folder: Path, restart: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, socket_folder: Path, restart: Callable[[], None] = lambda: None, port: int = 0) -> None:
         self._socket_folder = socket_folder
+        self._port = port
         self.restart = restart
         """End it as a power cut would, and start it again."""
         self._numbers = count(1)
@@ -42,6 +43,13 @@ class PostgresServer:
             connection.execute(f"CREATE SCHEMA {schema}")
         return f"{self.plain_url}&options={quote(f'-csearch_path={schema}')}"
 
+    def new_database(self) -> str:
+        """A database of its own, by its URL; for a server that listens at a port."""
+        name = f"new_{next(self._numbers)}"
+        with psycopg.connect(self.plain_url, autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name}")
+        return f"postgresql://lading@127.0.0.1:{self._port}/{name}"
+
     @property
     def socket(self) -> str:
         """Where it listens."""
@@ -49,12 +57,14 @@ class PostgresServer:
 
     @property
     def plain_url(self) -> str:
+        if self._port:
+            return f"postgresql://lading@127.0.0.1:{self._port}/postgres"
         return f"postgresql://lading@/postgres?host={quote(str(self._socket_folder))}"
 
 
 @contextmanager
-def serve_postgres() -> Iterator[PostgresServer]:
-    """Start a server, and stop it at the end. Raises NoPostgresError when there is none."""
+def serve_postgres(port: int = 0) -> Iterator[PostgresServer]:
+    """Start a server, and stop it at the end; with a port, it listens there. Raises NoPostgresError."""
     programs, user = find_programs(), unprivileged_user()
     # Not pytest's folder: only its owner may enter that, and the path of a socket has to be short.
     folder = Path(tempfile.mkdtemp(prefix="lading-pg-"))
@@ -62,12 +72,13 @@ def serve_postgres() -> Iterator[PostgresServer]:
         if user is not None:
             shutil.chown(folder, user)
         data = str(folder / "data")
-        start = ["-o", f"-k {folder} -c listen_addresses='' {CALM_OPTIONS}", "-l", str(folder / "log"), "-w"]
+        listens = f"-c listen_addresses=127.0.0.1 -c port={port}" if port else "-c listen_addresses=''"
+        start = ["-o", f"-k {folder} {listens} {CALM_OPTIONS}", "-l", str(folder / "log"), "-w"]
         _run([str(programs / "initdb"), "-D", data, "-U", "lading", "-A", "trust", "-N", "-E", "UTF8"], user)
         _run([str(programs / "pg_ctl"), "-D", data, *start, "start"], user)
         again = [str(programs / "pg_ctl"), "-D", data, *start, "-m", "immediate", "restart"]
         try:
-            yield PostgresServer(folder, lambda: _run(again, user))
+            yield PostgresServer(folder, lambda: _run(again, user), port)
         finally:
             _run([str(programs / "pg_ctl"), "-D", data, "-m", "immediate", "-w", "stop"], user)
     finally:

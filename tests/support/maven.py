@@ -18,9 +18,12 @@ _POM = """\
   </dependencies>
 </project>
 """
-_DEPENDENCY = (
-    "    <dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version></dependency>"  # of the POM
+_DEPENDENCY = "    <dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version>{}{}</dependency>"
+_CLASSIFIER = "<classifier>{}</classifier>"
+_WITHOUT = (
+    "<exclusions><exclusion><groupId>jdk.tools</groupId><artifactId>jdk.tools</artifactId></exclusion></exclusions>"
 )
+"""A part of old JDKs, which no Maven repository has."""
 
 
 class JarsMissingError(RuntimeError):
@@ -28,11 +31,20 @@ class JarsMissingError(RuntimeError):
 
 
 def find_jars(name: str, artifacts: Sequence[str]) -> Path:
-    """A folder with these artifacts (`group:artifact:version`) and all they need. Raises JarsMissingError."""
+    """A folder with these artifacts (`group:artifact:version[:classifier]`) and all they need.
+
+    Raises JarsMissingError.
+    """
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lading" / name
     if not cache.is_dir():
         _fetch(cache, artifacts)
     return cache
+
+
+def _dependency(artifact: str) -> str:
+    group, name, version, *classifier = artifact.split(":")
+    more = _CLASSIFIER.format(classifier[0]) if classifier else ""
+    return _DEPENDENCY.format(group, name, version, more, _WITHOUT)
 
 
 def _fetch(cache: Path, artifacts: Sequence[str]) -> None:
@@ -44,7 +56,7 @@ def _fetch(cache: Path, artifacts: Sequence[str]) -> None:
     cache.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cache.parent) as name:
         folder = Path(name)
-        dependencies = "\n".join(_DEPENDENCY.format(*artifact.split(":")) for artifact in artifacts)
+        dependencies = "\n".join(map(_dependency, artifacts))
         (folder / "pom.xml").write_text(_POM.format(dependencies=dependencies))
         command = [maven, "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=libs"]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600, check=False)

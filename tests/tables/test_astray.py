@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 
-from lading.commit.coordinator import RollbackSight
+from lading.commit.rollback import RollbackSight
 from lading.commit.steps import run_steps
 from lading.errors import RolledBackError
 from lading.model.bill import Bill

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from lading.commit.coordinator import RollbackSight
+from lading.commit.rollback import RollbackSight
 from lading.commit.steps import run_steps
 from lading.errors import CommitRefusedError, FencedError, RolledBackError
 from lading.model.bill import Bill, BillKind, Head, resume_copy

@@ -20,7 +20,7 @@ from lading.storage.store import open_store
 from lading.tables.bills import bill_key
 from lading.tables.delta.actions import LOG, entry_key
 from lading.tables.delta.create import create_delta_table
-from lading.tables.delta.maintenance import look_after_log
+from lading.tables.delta.maintenance import LogRules, look_after_log
 from lading.tables.delta.table import MAX_REBASES, DeltaLakeTable
 from lading.tables.maintenance import CarePolicy
 from tests.tables.drive import SPEC, ids, load, new_job, opening, put_and_commit, some_rows, takeover
@@ -267,7 +267,7 @@ def test_care_does_not_clean_a_log_that_says_it_must_not_be(tmp_path: Path) -> N
         {"delta.logRetentionDuration": "interval 0 seconds", "delta.enableExpiredLogCleanup": "false"}
     )
     before = scene.rig.versions("clicks")
-    look_after_log(scene.storage, S3Access(), CarePolicy(), datetime(2100, 1, 1, tzinfo=UTC))
+    look_after_log(scene.storage, S3Access(), CarePolicy(), datetime(2100, 1, 1, tzinfo=UTC), LogRules())
     assert scene.rig.versions("clicks") == before
     assert deltalake.DeltaTable(str(scene.path)).version() == 2
 

@@ -1,13 +1,7 @@
-"""What Spark's own Delta and Iceberg read from tables that Lading wrote.
-
-With jars from Maven, once, into the user's cache folder. Where they cannot be had, the test says so and is skipped.
-"""
+"""What Spark's own Delta and Iceberg read from tables that Lading wrote."""
 
 from __future__ import annotations
 
-import json
-import shutil
-import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,19 +9,11 @@ import pyarrow as pa
 import pytest
 
 from lading.model.table import Column, PartitionField, TableSpec
-from tests.support.maven import JarsMissingError, find_jars
+from tests.support.jvm_engine import JvmEngine
 from tests.tables.drive import load, new_job, opening, put_and_commit
 from tests.tables.rig_delta import delta_local
 from tests.tables.rig_iceberg import iceberg_local
 
-JARS = (
-    "org.apache.spark:spark-sql_2.13:4.1.1",
-    "io.delta:delta-spark_4.1_2.13:4.4.0",
-    "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
-)
-OPENED = ("java.lang", "java.lang.invoke", "java.net", "java.nio", "java.util", "java.util.concurrent", "sun.nio.ch")
-QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
-"""A short life: what is compiled well takes longer than it saves."""
 MOMENT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 PLACES = ["東京" * 40, "ä", "a b", "%41", None, "x" * 150]
 SPEC = TableSpec(
@@ -73,32 +59,13 @@ def rows() -> pa.Table:
     )
 
 
-def tables(folder: Path) -> list[str]:
-    """One of each format, as arguments of the reader."""
-    arguments = []
-    for rig in (delta_local(folder, None), iceberg_local(folder, None)):
-        table, job = rig.create("t", SPEC), new_job()
-        first = opening(job)
-        put_and_commit(table, first)
-        put_and_commit(table, load(job, first, rig.stage(table, rows(), "a")))
-        arguments += [rig.name.partition("_")[0], str(folder / "lake" / "t")]
-    arguments[-1] = iceberg_local(folder, None).stranger("t").metadata_location
-    return arguments
-
-
-@pytest.mark.java
-def test_spark_reads_what_was_loaded(tmp_path: Path) -> None:
-    java = shutil.which("java")
-    if java is None:
-        pytest.skip("there is no Java")
-    try:
-        jars = find_jars("spark-4.1-readers", JARS)
-    except JarsMissingError as error:
-        pytest.skip(str(error))
-    opened = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED]
-    program = Path(__file__).with_name("Readers.java")
-    command = [java, *opened, *QUICK, "-Xmx1g", "-cp", f"{jars}/*", str(program), *tables(tmp_path), *QUESTIONS]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
-    answers = [line.removeprefix("ANSWER ") for line in done.stdout.splitlines() if line.startswith("ANSWER ")]
-    assert [json.loads(answer)[0] for answer in answers] == list(QUESTIONS.values()) * 2
+@pytest.mark.parametrize("form", ["delta", "iceberg"])
+def test_spark_reads_what_was_loaded(tmp_path: Path, jvm: JvmEngine, form: str) -> None:
+    rig = delta_local(tmp_path, None) if form == "delta" else iceberg_local(tmp_path, None)
+    table, job = rig.create("t", SPEC), new_job()
+    first = opening(job)
+    put_and_commit(table, first)
+    put_and_commit(table, load(job, first, rig.stage(table, rows(), "a")))
+    name = f"delta.`{tmp_path}/lake/t`" if form == "delta" else "lading.lake.t"
+    for question, answer in QUESTIONS.items():
+        assert jvm.sql(question.replace("FROM t", f"FROM {name}"), tmp_path / "home") == [answer]

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lading.commit.coordinator import RollbackSight
+from lading.commit.rollback import RollbackSight
 from lading.commit.steps import run_steps
 from lading.errors import CommitRefusedError, ConfigError, StorageError
 from lading.model.outcome import Landed, Unknown

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.jvm_engine import OPENED, QUICK
 from tests.support.maven import JarsMissingError, find_jars
-from tests.tables.test_jvm_readers import OPENED, QUICK
 
 JARS = ("org.apache.spark:spark-sql_2.12:3.5.7", "org.apache.paimon:paimon-spark-3.5:0.9.0")
 PROGRAM = Path(__file__).parent / "paimon_java" / "Sink.java"

@@ -93,6 +93,7 @@ def serve(
         from lading.service.facade import Lading
         from lading.service.oidc_open import open_oidc
         from lading.service.scheduling.cleaner import CleaningRounds
+        from lading.service.scheduling.compactor import CompactionRounds
         from lading.service.scheduling.lag_poller import LagRounds
         from lading.service.scheduling.scheduler import Scheduler
         from lading.service.security.root_password import ensure_root_password
@@ -129,6 +130,9 @@ def serve(
         cleaning = CleaningRounds(lading)
         cleaning.start()
         stack.callback(cleaning.close)
+        compaction = CompactionRounds(lading, told)
+        compaction.start()
+        stack.callback(compaction.close)
         console = f"{'https' if tls else 'http'}://{_shown(host)}:{http}"
         _light(stack, home, access, console, mysql)
         _tell(stack, lading, others, console)

@@ -17,7 +17,10 @@ GREETING = "Statements end with ; or \\G. help lists them; Ctrl-C clears, Ctrl-D
 TOPICS: dict[str, tuple[str, ...]] = {
     "databases and tables": (
         "CREATE DATABASE", "DROP DATABASE", "SHOW DATABASES", "USE", "CREATE TABLE", "DROP TABLE", "SHOW TABLES",
-        "DESCRIBE", "DESC", "SELECT", "WITH", "ADMIN CLEAN ORPHANS",
+        "CREATE CATALOG", "ALTER CATALOG", "DROP CATALOG", "SHOW CATALOGS", "SHOW CREATE CATALOG", "SWITCH",
+        "REFRESH CATALOG",
+        "ALTER TABLE", "DESCRIBE", "DESC", "SELECT", "WITH", "OPTIMIZE", "ADMIN COMPACT TABLE", "SHOW COMPACTION",
+        "ADMIN CLEAN ORPHANS",
     ),
     "jobs": (
         "CREATE JOB", "ALTER JOB", "PAUSE JOB", "RESUME JOB", "DROP JOB", "SHOW CREATE JOB", "EXPLAIN JOB",

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from lading.errors import BudgetError, StageError
 from lading.model.batch import BatchPlan, Report, Split
+from lading.model.field_types import joined_type
 from lading.model.job import ErrorBudget
 from lading.model.positions import PartitionState, Positions
 from lading.model.tally import RowCounts
@@ -29,6 +30,18 @@ def check_reports(plan: BatchPlan, reports: Sequence[Report]) -> tuple[Report, .
     for report in reports:
         _check_one(plan, report)
     return tuple(sorted(reports, key=lambda report: report.split))
+
+
+def check_fields(reports: Sequence[Report]) -> None:
+    """Refuse a batch with fields that the table has no column for: its rows would be loaded without them."""
+    found: dict[str, str] = {}
+    for report in reports:
+        for name, kind in report.fields.items():
+            found[name] = joined_type(found.get(name), kind) if kind else ""
+    if found:
+        msg = f"Rows have fields that the table has no column for: {', '.join(sorted(found)[:20])}"
+        todo = "The table gets those columns, and the batch is staged again."
+        raise StageError(msg, code="UnseenColumns", left=_NOTHING, todo=todo, fields=found)
 
 
 def _check_one(plan: BatchPlan, report: Report) -> None:

@@ -22,7 +22,7 @@ from datetime import datetime
 from typing import Any
 
 from lading.clock import Clock
-from lading.commit.check import advance, budget_for, check_budget, check_reports
+from lading.commit.check import advance, budget_for, check_budget, check_fields, check_reports
 from lading.commit.joins import newer_tables
 from lading.commit.next_bill import (
     Stamp,
@@ -36,7 +36,7 @@ from lading.commit.next_bill import (
     rows_of,
 )
 from lading.commit.protocols import Bills, Follower, Joins, Listeners, Merger, Planner, Stager, Table
-from lading.commit.rollback import check_accounts_for, check_not_rolled_back, rolled_back
+from lading.commit.rollback import RollbackSight, check_accounts_for, check_not_rolled_back, rolled_back
 from lading.commit.settle import commit_and_settle, fenced
 from lading.commit.steps import Steps
 from lading.commit.telling import Teller, has_due_state
@@ -72,21 +72,6 @@ class CoordinatorPorts:
     listeners: Listeners | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RollbackSight:
-    """What an operator saw of a table that was rolled back, and says is meant."""
-
-    head: Head | None
-    """The head that the table has, whether or not it went back with the rows."""
-    restored: Head | None
-    """The newest commit whose rows the table has. None: it has none of the job, and its totals begin again."""
-    goes_on: Head
-    """The commit whose positions the job goes on from: `restored` loads again what was taken away, the newest one does
-    not."""
-    version: int | None
-    """The version of the table at that moment."""
-
-
 class Coordinator:
     """Commits for one job, in one incarnation. The only state is the bill it last knew to be the head."""
 
@@ -98,6 +83,8 @@ class Coordinator:
         """What the last batch was to read, for those who show it. Nothing is decided by it."""
         self._world = world
         self.teller = Teller(job.listening, world.listeners)
+        self.repaired: list[str] = []
+        """Commits that another writer took away and that were put back, in words, for those who write it down."""
         self._tried: Head | None = None
         """The bill that a batch of a job that joins was last begun from."""
 
@@ -252,6 +239,7 @@ class Coordinator:
     def _checked(self, plan: BatchPlan, reports: Sequence[Report]) -> tuple[Report, ...]:
         try:
             ordered = check_reports(plan, reports)
+            check_fields(ordered)
             first = next((report.first_error for report in ordered if report.first_error), "")
             check_budget(budget_for(self.job.budget, plan), rows_of(ordered, None), first)
             advance(plan, ordered)
@@ -313,6 +301,7 @@ class Coordinator:
 
     def _read_base(self) -> Bill:
         known = self._known()
+        self._repair(known.head)
         head = self._read_head_since(known.head)
         if head == known.head:
             return known
@@ -325,6 +314,11 @@ class Coordinator:
         self.bill = newest
         return newest
 
+    def _repair(self, seen: Head) -> None:
+        """Dies in here: a commit is back, or the next start puts it back."""
+        if said := self._world.table.repair(self.job.job_id, seen):
+            self.repaired.append(said)
+
     def _read_unchanged(self, seen: Head | None) -> Bill:
         base = self._read_base()
         if seen is not None:
@@ -333,6 +327,8 @@ class Coordinator:
 
     def _read_start_head(self, last_seen: Head | None) -> Head | None:
         """The head to start from. That bills prove a higher one may also mean that the answer was an old one."""
+        if last_seen is not None:
+            self._repair(last_seen)
         for left in range(MAX_STALE_READS, -1, -1):
             head = self._read_head_since(last_seen)
             try:

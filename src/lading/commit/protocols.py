@@ -48,6 +48,15 @@ class Table(Protocol):
         """The version that was last seen, where the format has one."""
         ...
 
+    def repair(self, job_id: JobId, seen: Head) -> str:
+        """Put commits up to `seen` back that another writer took away without rolling the table back, where a format
+        has such writers. What was done, in words; empty: nothing. The head tells what could not be put back."""
+        ...
+
+    def is_watched(self) -> bool:
+        """Whether a commit is so young that such a writer may still take it away. Then `repair` is worth a call."""
+        ...
+
     def discard(self, staged: Sequence[StagedFile]) -> None:
         """Delete staged files. Called only when they can never become part of the table."""
         ...

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from lading.commit.protocols import Bills
 from lading.errors import CommitRefusedError, HeadLostError, RolledBackError
@@ -13,6 +14,21 @@ ADVICE = (
     "Look with SHOW ROLLBACK OF JOB (or OF ROUTINE LOAD FOR) its name. If it was meant, ACCEPT ROLLBACK OF the same, "
     "KEEP POSITION or LOAD AGAIN; else restore the table."
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RollbackSight:
+    """What an operator saw of a table that was rolled back, and says is meant."""
+
+    head: Head | None
+    """The head that the table has, whether or not it went back with the rows."""
+    restored: Head | None
+    """The newest commit whose rows the table has. None: it has none of the job, and its totals begin again."""
+    goes_on: Head
+    """The commit whose positions the job goes on from: `restored` loads again what was taken away, the newest one does
+    not."""
+    version: int | None
+    """The version of the table at that moment."""
 
 
 def check_not_rolled_back(job: Job, head: Head | None, last_seen: Head | None, above: Iterable[Bill]) -> None:

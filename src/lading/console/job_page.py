@@ -24,6 +24,7 @@ from lading.model.notices import ListeningSummary
 from lading.service.operations import ALTER, UNDO
 from lading.service.views.records import JobDetail, JobView
 from lading.sources.registry import is_stream
+from lading.tables.compaction.figures import TableFigures
 
 PLOTS_EVERY = 3
 """Plots are drawn again with every third look: their points are many seconds wide."""
@@ -41,6 +42,7 @@ _FIGURES = {
     "done": "Partitions done",
     "commits": "Commits",
     "batches": "Batches",
+    "files": "Files in the table",
 }
 
 _EVENT_FIGURES = {
@@ -169,6 +171,17 @@ class _JobView:
         note = f"newest is {job.seq}" if job.seq is not None else "not opened yet"
         show("commits", formatting.count(totals.commits), note)
         show("batches", formatting.count(batches.succeeded), f"{formatting.count(batches.failed)} failed")
+        self._show_files(self._page.console.sights.files_of(job.target))
+
+    def _show_files(self, found: TableFigures | None) -> None:
+        if found is None:
+            self._figures.show("files", formatting.NOTHING, "not looked at yet")
+            return
+        parts = [f"{formatting.count(found.small)} small"]
+        if found.last is not None:
+            parts.append(f"{len(found.last.replaced)} became {len(found.last.added)} at {found.last.at:%Y-%m-%d %H:%M}")
+        parts += ["compaction is off"] if found.mode == "OFF" else []
+        self._figures.show("files", formatting.count(found.files), "; ".join(parts))
 
     def _show_event_time(self, detail: JobDetail) -> None:
         job, show = detail.job, self._event_figures.show

@@ -16,6 +16,7 @@ from lading.clock import Clock
 from lading.ids import JobId
 from lading.jobs.record import JobRecord
 from lading.model.bill import Bill
+from lading.model.table import ColumnChange
 from lading.status.outcomes import Outcome
 
 STEPS = ("plan", "stage", "check", "bill", "commit", "settle", "follow")
@@ -88,6 +89,9 @@ class StepMemory:
         pass
 
     def auto_resumed(self, record: JobRecord) -> None:
+        """Nothing to measure."""
+
+    def evolved(self, record: JobRecord, changes: Sequence[ColumnChange]) -> None:
         """Nothing to measure."""
 
     def files_behind(self, record: JobRecord, files: Mapping[str, int]) -> None:

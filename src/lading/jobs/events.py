@@ -234,6 +234,14 @@ class ListenersTold:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TableEvolved:
+    """The table got columns that rows of the job need."""
+
+    message: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CaughtUp:
     """A job that loads once has loaded everything there was."""
 
@@ -306,6 +314,7 @@ Event = (
     | NothingToDo
     | BatchWaits
     | ListenersTold
+    | TableEvolved
     | CaughtUp
     | Fenced
     | RolledBack

@@ -42,6 +42,7 @@ from lading.jobs.events import (
     RolledBack,
     Run,
     Stopped,
+    TableEvolved,
     TargetGone,
     Tick,
     TurnBegun,
@@ -101,6 +102,8 @@ def transition(record: JobRecord, event: Event) -> Change:
             return batches.on_batch_cancelled(record, event)
         case NothingToDo():
             return batches.on_nothing_to_do(record, event)
+        case TableEvolved():
+            return replace(record, runtime_message=event.message), ()
         case BatchWaits():
             return batches.on_batch_waits(record, event)
         case ListenersTold():

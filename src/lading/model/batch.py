@@ -177,6 +177,8 @@ class Report:
     quarantine: tuple[str, ...] = ()
     """Where the bad rows of this split were put."""
     first_error: str = ""
+    fields: Mapping[str, str] = field(default_factory=dict)
+    """Columns that the table lacks for what was read, or has in too narrow a type: see `SplitEnd.fields`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -242,6 +242,21 @@ class StreamJoinSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EvolutionSpec:
+    """What becomes of fields that the table has no column for, and of values that do not fit theirs."""
+
+    mode: str = "NONE"
+    """NONE, ADD (such a field becomes a column), or ADD_AND_WIDEN (a column also gets the wider type of its values)."""
+    rescued_column: str = ""
+    """The column of the table that takes, as JSON, what fits nowhere. Empty: none does."""
+
+    @property
+    def is_on(self) -> bool:
+        """Whether fields beside the columns of the table are looked at."""
+        return self.mode != "NONE" or bool(self.rescued_column)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LoadSpec:
     """Everything that a job needs to know to run, but for its secrets."""
 
@@ -270,3 +285,4 @@ class LoadSpec:
     on_poison_record: str = "PAUSE"
     """What becomes of a record that ends every worker that reads it: PAUSE stops the job and says which it is,
     QUARANTINE puts it aside by its position and goes on."""
+    evolution: EvolutionSpec = EvolutionSpec()

@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 FILE, ROW, RAW, ERROR = "__file", "__row", "__raw", "__error"
 """The hidden columns: where a row is from; and the bytes and the reason, for what could not be read."""
 
+REST = "__rest"
+"""A column that some sources give: the fields of a row that the job does not know, as a JSON object; null: none."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitEnd:
@@ -28,3 +31,6 @@ class SplitEnd:
     """Bytes of text after decompression; stored bytes for parquet and orc."""
     lag_ms: int | None = None
     marks: Mapping[str, str] = field(default_factory=dict)
+    fields: Mapping[str, str] = field(default_factory=dict)
+    """Columns that the table lacks, or has in too narrow a type, for what was read: their Spark types. Empty: a column
+    of this name cannot be added."""

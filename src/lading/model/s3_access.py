@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from lading.errors import ConfigError
@@ -38,9 +38,12 @@ class S3Access:
     within: str = ""
     """Where a table is. Others can write its files, so what these name elsewhere is opened only within limits."""
 
+    roots: tuple[str, ...] = ()
+    """Folders of this machine where tables of a catalog may be, for one that may be in buckets, too."""
+
     def allows(self, uri: str) -> bool:
         """Whether a place that the files of a table name may be opened."""
-        return is_allowed(uri, self.within, has_own_keys=bool(self.access_key))
+        return is_allowed(uri, self.within, has_own_keys=bool(self.access_key), roots=self.roots)
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> S3Access:
@@ -71,17 +74,26 @@ class S3Access:
         )
 
 
-def is_allowed(uri: str, within: str, *, has_own_keys: bool) -> bool:
-    """Whether a table at a place may name another. In a bucket: never files of this machine; other places in buckets
-    with keys of its own, because the service's identity can read more than the table's owner.
+def is_allowed(uri: str, within: str, *, has_own_keys: bool, roots: Collection[str] = ()) -> bool:
+    """Whether a table at a place may name another. In a bucket: never files of this machine, but for `roots`; other
+    places in buckets with keys of its own, because the service's identity can read more than the table's owner.
     """
     root = bucket_path(within)
     if root is None:
         return True
     place = bucket_path(uri)
-    if place is None or ".." in place.split("/"):
+    if place is None:
+        path = machine_path(uri)
+        return ".." not in path.split("/") and any(path.startswith(f"{each.rstrip('/')}/") for each in roots)
+    if ".." in place.split("/"):
         return False
-    return has_own_keys or f"{place}/".startswith(f"{root.rstrip('/')}/")
+    return has_own_keys or (bool(root) and f"{place}/".startswith(f"{root.rstrip('/')}/"))
+
+
+def machine_path(uri: str) -> str:
+    """The path of a place on this machine, as Iceberg's engines write it: /p, file:/p or file:///p. Else: the text."""
+    path = uri.removeprefix("file:") if uri.startswith("file:") else uri
+    return f"/{path.lstrip('/')}" if path.startswith("/") else path
 
 
 def bucket_path(uri: str) -> str | None:

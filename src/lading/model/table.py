@@ -31,3 +31,19 @@ class TableSpec:
     columns: tuple[Column, ...]
     partition_by: tuple[PartitionField, ...] = ()
     properties: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnChange:
+    """A column that a table gets, or the wider type of one that it has."""
+
+    name: str
+    type: str
+    """Spark SQL name."""
+    is_new: bool = True
+    after: str | None = None
+    """A new column stands behind this one; empty: it is the first. None: it is the last."""
+    comment: str = ""
+
+    def __str__(self) -> str:
+        return f"{'ADD' if self.is_new else 'MODIFY'} COLUMN {self.name} {self.type}"

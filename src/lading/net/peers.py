@@ -6,6 +6,7 @@ the address of the socket itself is checked, after the connection is made and be
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from lading.errors import ConfigError
@@ -16,10 +17,15 @@ def guard_peers(client: Any, rules: AddressRules) -> Any:
     """The same client of boto3, which from now on connects only to where the rules allow it."""
     # botocore has no public way to choose the connections of a client.
     http = client._endpoint.http_session  # noqa: SLF001
-    guarded = {scheme: _pool(pool, rules) for scheme, pool in http._pool_classes_by_scheme.items()}  # noqa: SLF001
+    guarded = guarded_pools(http._pool_classes_by_scheme, rules)  # noqa: SLF001
     http._pool_classes_by_scheme = guarded  # noqa: SLF001
     http._manager.pool_classes_by_scheme = guarded  # noqa: SLF001
     return client
+
+
+def guarded_pools(pools: Mapping[str, Any], rules: AddressRules) -> dict[str, Any]:
+    """The pools of urllib3, by scheme, whose connections look whom they reach."""
+    return {scheme: _pool(pool, rules) for scheme, pool in pools.items()}
 
 
 def _pool(base: Any, rules: AddressRules) -> Any:

@@ -11,10 +11,12 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from lading.model.rows import REST
+
 NOTE = "__note"
 """What Spark carries instead: null, or one letter for what the row is, and then what is to be said."""
 _RESERVED = re.compile(
-    r"__(?:file|row|raw|error|note|where|selected|undecided|unread|reason|watermark|event|bucket|fate|line|matched|"
+    r"__(?:file|row|raw|error|note|where|selected|undecided|unread|reason|watermark|event|bucket|fate|line|matched|rest|rescued|"
     r"[svcj]\d+)",
     re.IGNORECASE,
 )
@@ -69,6 +71,8 @@ class RowMapping:
     """For windows: how long they are, and how far apart they begin. A row is late when all of its windows closed."""
     keeps_late: bool = True
     """Rows behind the watermark go to quarantine; else they are only counted."""
+    rescued: str = ""
+    """The column that takes, as JSON, what no other has room for. Empty: such values make bad rows, or are NULL."""
     strict: bool = True
     """A value that does not fit its column makes a bad row; else it becomes NULL, or is cut when it is too long."""
 
@@ -123,7 +127,9 @@ def select_lists(
     is_judged = " AND __undecided IS NULL" if "__undecided" in unread else ""
     is_settled = f"{NOTE} IS NOT NULL OR (NOT __selected{is_judged})"
     reason = f"CASE WHEN {is_settled} THEN NULL {' '.join(checks)} END" if checks else "CAST(NULL AS string)"
-    reasons = [*kept, *(_cast(n) for n in numbers), "__selected", f"{reason} AS __reason", NOTE]
+    rescued = [f"{_rescued(mapping)} AS __rescued"] if mapping.rescued else []
+    reasons = [*kept, *(_cast(n) for n in numbers), *rescued, "__selected", f"{reason} AS __reason", NOTE]
+    hidden = (*hidden, REST)
     shown = ", ".join(f"'{_text(name)}', {_source(n)}" for n, name in enumerate(source_columns) if name not in hidden)
     record = f"to_json(named_struct({shown}))" if shown else "''"
     size = f"lpad(octet_length(__reason), {SIZE_DIGITS}, '0')"
@@ -137,6 +143,28 @@ def select_lists(
     if event is None and mapping.keys is not None:
         filled.append(f"CAST(0 AS bigint) AS {EVENT}")  # A spool has one, also of rows without event time.
     return values, casts, reasons, [*filled, *_bucket(mapping), *carried, f"{note} AS {NOTE}"]
+
+
+def _rescued(mapping: RowMapping) -> str:
+    """What no column has room for: the fields that the job does not know, and values that do not fit their columns."""
+    columns = [(n, column) for n, column in enumerate(mapping.columns) if column.name != mapping.rescued]
+    rest = next(_value(n) for n, column in enumerate(mapping.columns) if column.name == mapping.rescued)
+    misfits = {column.name: _is_misfit(column, _value(n), _cast(n)) for n, column in columns}
+    parts = ", ".join(
+        f"'{_text(column.name)}', CASE WHEN {misfits[column.name]} THEN cast({_value(n)} AS string) END"
+        for n, column in columns
+    )
+    inner = f"to_json(named_struct({parts}))"  # Without what is NULL.
+    both = f"concat(substring({inner}, 1, length({inner}) - 1), ',', substring({rest}, 2))"
+    return (
+        f"CASE WHEN {' OR '.join(f'({each})' for each in misfits.values()) or 'false'} "
+        f"THEN CASE WHEN {rest} IS NULL THEN {inner} ELSE {both} END ELSE {rest} END"
+    )
+
+
+def _is_misfit(column: TargetColumn, value: str, cast: str) -> str:
+    longer = f" OR length({cast}) > {column.max_length}" if column.max_length is not None else ""
+    return f"{value} IS NOT NULL AND ({cast} IS NULL{longer})"
 
 
 def _bucket(mapping: RowMapping) -> list[str]:
@@ -233,6 +261,10 @@ def _filled(mapping: RowMapping, number: int) -> str:
 def _stored(mapping: RowMapping, number: int) -> str:
     """A value as the table has it."""
     column, cast = mapping.columns[number], _cast(number)
+    if mapping.rescued:
+        if column.name == mapping.rescued:
+            return "__rescued"
+        return cast if column.max_length is None else f"CASE WHEN length({cast}) <= {column.max_length} THEN {cast} END"
     if column.max_length is not None and not mapping.strict:
         return f"substring({cast}, 1, {column.max_length})"
     return cast
@@ -243,9 +275,9 @@ def _checks(mapping: RowMapping, number: int) -> list[str]:
     name = _text(column.name)
     checks = []
     # A key that cannot be read is not NULL: rows of different keys would be the same.
-    if mapping.strict or column.name in (mapping.keys or ()):
+    if (mapping.strict and not mapping.rescued) or column.name in (mapping.keys or ()):
         checks.append(misfit(column, value, cast))
-    if mapping.strict and column.max_length is not None:
+    if mapping.strict and not mapping.rescued and column.max_length is not None:
         longer = f"length({cast}) > {column.max_length}"
         checks.append(f"WHEN {longer} THEN 'column {name}: longer than {column.max_length} characters'")
     if not column.nullable:

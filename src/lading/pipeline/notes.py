@@ -26,6 +26,20 @@ def binaries(values: Sequence[bytes]) -> pa.Array:
     )
 
 
+def nullable_texts(values: Sequence[str | None]) -> pa.Array:
+    """Strings and nulls, the same way."""
+    filled = binaries([b"" if value is None else value.encode() for value in values]).view(pa.string())
+    bits = "".join("0" if value is None else "1" for value in reversed(values)) or "0"
+    valid = pa.py_buffer(int(bits, 2).to_bytes((len(values) + 7) // 8, "little"))
+    return pa.Array.from_buffers(pa.string(), len(values), [valid, *filled.buffers()[1:]])
+
+
+def rescued_at(text: str, file: str, row: int) -> str:
+    """A JSON object of what fits nowhere, with the place of its row."""
+    told = json.dumps({"_file": file, "_row": row}, ensure_ascii=False, separators=(",", ":"))
+    return f"{text[:-1]},{told[1:]}"
+
+
 def place_note(batch: pa.RecordBatch) -> bytes:
     """Where the rows of a batch are from: a file and its first row, or both for each row."""
     files, rows = batch.column(FILE), batch.column(ROW)

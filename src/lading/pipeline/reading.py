@@ -100,4 +100,5 @@ def _told(number: int, end: SplitEnd) -> dict[str, Any]:
         "marks": dict(end.marks),
         "skipped": end.skipped,
         "lag_ms": end.lag_ms,
+        "fields": dict(end.fields),
     }

@@ -19,7 +19,7 @@ from lading.model.codec import encode
 from lading.model.rows import FILE, SplitEnd
 from lading.model.tally import RowCounts
 from lading.pipeline.mapping import BAD, END, EVENT, LATE, LINE, NOTE, PLACE, UNSELECTED
-from lading.pipeline.notes import Place, binaries, parse_bad
+from lading.pipeline.notes import Place, binaries, nullable_texts, parse_bad, rescued_at
 
 MAX_RECORDS = 64 * 1024
 """Rows in one batch from Spark to the writer, if they are not long."""
@@ -60,6 +60,8 @@ class TaskTools:
     splits: tuple[Split, ...]
     columns: tuple[str, ...] = field(default=())
     """Columns of the table, in order."""
+    rescued: str = ""
+    """The column that takes what fits nowhere: it also says where its row is from."""
     spools: bool = False
     """The rows go to a spool and are merged with the state of the job, before anything of them is in the table."""
     watermark_us: int | None = None
@@ -148,7 +150,8 @@ class _Writing:
         if good.num_rows:
             if EVENT in good.schema.names:
                 self._note_times(good.column(EVENT))
-            self._open_writer().write(self._placed(good, batch, notes).select(list(self._tools.columns)))
+            placed = self._rescued(self._placed(good, batch, notes), batch, notes)
+            self._open_writer().write(placed.select(list(self._tools.columns)))
             self._loaded += good.num_rows
 
     def _placed(self, good: pa.RecordBatch, batch: pa.RecordBatch, notes: pa.Array) -> pa.RecordBatch:
@@ -159,6 +162,20 @@ class _Writing:
         place = self._place or Place(f"{PLACE}1{json.dumps(['', 0])}".encode())
         files, lines = place.of_rows(pc.add(numbers, pa.scalar(self._since - batch.num_rows, pa.int64())))
         return good.append_column(FILE, files).append_column(LINE, lines)
+
+    def _rescued(self, good: pa.RecordBatch, batch: pa.RecordBatch, notes: pa.Array) -> pa.RecordBatch:
+        """What fits nowhere says where it is from."""
+        name = self._tools.rescued
+        if not name or good.column(name).null_count == good.num_rows:
+            return good
+        first = self._since - batch.num_rows
+        numbers = [first + at for at in pc.indices_nonzero(pc.is_null(notes)).to_pylist()]
+        place = self._place or Place(f"{PLACE}1{json.dumps(['', 0])}".encode())
+        texts = [
+            None if text is None else rescued_at(text, *place.of(number))
+            for text, number in zip(good.column(name).to_pylist(), numbers, strict=True)
+        ]
+        return good.set_column(good.schema.get_field_index(name), name, nullable_texts(texts))
 
     def _note_times(self, times: pa.Array) -> None:
         if self._tools.latest_us is not None:
@@ -220,6 +237,7 @@ class _Writing:
             ahead=self._ahead,
             quarantine=(self._quarantine.close(),) if self._quarantine else (),
             first_error=self._first_error,
+            fields=told["fields"],
         )
         self._begun += 1
         self._reset()

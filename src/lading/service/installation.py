@@ -19,6 +19,7 @@ from lading.ids import JobId, new_incarnation
 from lading.jobs.dialects import STREAMING
 from lading.jobs.events import Interrupted
 from lading.jobs.record import JobName, JobRecord, JobState, parse_job_name
+from lading.model.names import split_table
 from lading.net.addresses import AddressRules
 from lading.net.resolve import Resolver
 from lading.pipeline.environment import cloud_identity
@@ -108,8 +109,7 @@ class Installation:
         if networks is None:
             networks = self.settings.service.allow_private_endpoints
         self.endpoints = Endpoints(self.store, self.clock, installation_rules(networks), resolver)
-        shared = self.store.shared_url
-        self.catalog = TableCatalog(self.home, self.store, self.clock, self.vault, self.endpoints, shared_url=shared)
+        self.catalog = TableCatalog(self.home, self.store, self.clock, self.vault, self.endpoints)
         self.audit = AuditLog(self.home.audit, self.clock, self.settings.audit)
         self.commands = commands
         """Programs that listeners may run, by their names."""
@@ -134,7 +134,9 @@ class Installation:
             incarnation=incarnation,
             service_id=lambda: self.leases.service_id,
             has_others=lambda: self.leases.has_others,
+            max_columns=self.settings.files.evolution_max_columns,
             compile=self.compile,
+            open_target=self.open_target,
             make_stager=self._stager,
             make_listeners=self._listeners,
         )
@@ -302,7 +304,7 @@ class Installation:
 
     def open_target(self, record: JobRecord) -> LakeTable:
         """The table a job loads into."""
-        database, _, name = record.target.partition(".")
+        database, name = split_table(record.target)
         return self.catalog.open_table(database, name)
 
     def _state_copies(self) -> StateCopies | None:
@@ -315,7 +317,7 @@ class Installation:
         from lading.service.compile.compiler import Target, compile_load, open_context
 
         table = self.open_target(record)
-        database, _, name = record.target.partition(".")
+        database, name = split_table(record.target)
         target = Target(
             table=table,
             entry=self.catalog.entry(database, name),

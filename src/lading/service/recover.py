@@ -79,6 +79,7 @@ class _Place:
     card: TableCard
     storage: ObjectStore
     reach: Mapping[str, str]
+    is_home: bool
 
     @property
     def name(self) -> str:
@@ -181,7 +182,7 @@ def _look(
             raise ConfigError(msg, left="Nothing was changed.", todo=todo)
         check_object_name(card.database, "database")
         check_object_name(card.name, "table")
-        yield _Place(location=location, card=card, storage=storage, reach=reach)
+        yield _Place(location=location, card=card, storage=storage, reach=reach, is_home=is_home)
     except LadingError as error:
         findings.append(_failed("table", location, error))
 
@@ -230,7 +231,8 @@ def _recover_table(lading: Lading, place: _Place, found: FoundTable, *, dry_run:
         catalog.create_database(card.database, if_not_exists=True)
         catalog.keep_reach(card.database, card.name, place.reach)
         lading.endpoints.allow(table_subject(card.database, card.name), endpoints_of(place.reach))
-        catalog.adopt(card, place.location)
+        # One that has no card was made by others, or before there were cards.
+        catalog.adopt(card, place.location, is_adopted=not place.is_home and card.spec is None)
     if card.spec is None:
         notes.append("it does not say how it was made: lengths of its texts are no longer checked")
     return Finding(what="table", name=place.name, fate="recovered", note="; ".join(notes))

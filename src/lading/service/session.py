@@ -67,6 +67,10 @@ class Session:
         """Whether a database is there for this session. The one that sessions begin in always is."""
         return self.rights is None or database == "default" or self.rights.see_database(database)
 
+    def sees_catalog(self, catalog: str) -> bool:
+        """Whether a catalog is there for this session."""
+        return self.rights is None or self.rights.see_catalog(catalog)
+
     def sees_table(self, database: str, table: str) -> bool:
         """Whether a table is there for this session."""
         return self.rights is None or self.rights.see_table(database, table)

@@ -20,6 +20,7 @@ from lading.model.moves import Direction, PartitionMove
 from lading.model.positions import PartitionState, Positions
 from lading.net.addresses import AddressRules
 from lading.plan.planner import Source
+from lading.sources.fields import FieldWatch
 from lading.sources.streams import StreamSight
 from lading.sql.statements.alter import AlterableSource
 from lading.status.lag import LagUnit
@@ -47,6 +48,8 @@ class OpenContext:
     parallel: Callable[[], int] | None = None
     """How many tasks Spark runs at once, for batches that are cut into as many splits. It may start Spark: asked when
     there is something to read. None: as many as this machine has cores."""
+    watch: FieldWatch | None = None
+    """What is done about fields that the job does not know. None: nobody looks at them."""
     is_trial: bool = False
     """The job is only looked at: its columns may come from a file that is still written."""
 

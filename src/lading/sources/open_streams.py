@@ -130,7 +130,7 @@ class StreamParts:
 def opened_stream(kind: StreamKind, load: LoadSpec, parts: StreamParts) -> OpenSource:
     """The parts as a source that is open."""
     source = _WithFinished(parts.source, parts.finished) if parts.finished else parts.source
-    schema = without_hidden(parts.schema)
+    schema = without_hidden(parts.schema, keeps_rest=bool(load.evolution.rescued_column))
     named = [name for name in schema.names if name not in kind.metadata.names]
     return OpenSource(
         driver=source,

@@ -6,7 +6,7 @@ own; `libraries` tells them how to reach the same place.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
@@ -108,10 +108,11 @@ class ObjectStore(ReadStore, Protocol):
         ...
 
 
-def require_allowed(uri: str, within: str, *, has_own_keys: bool) -> None:
+def require_allowed(uri: str, within: str, *, has_own_keys: bool, roots: Collection[str] = ()) -> None:
     """Raises StorageError."""
-    if not is_allowed(uri, within, has_own_keys=has_own_keys):
-        msg = f"The table at {within} names {uri}, which is not a place that it may name"
+    if not is_allowed(uri, within, has_own_keys=has_own_keys, roots=roots):
+        whose = f"The table at {within}" if bucket_path(within) else "A table of the catalog"
+        msg = f"{whose} names {uri}, which is not a place that it may name"
         todo = "Restore the table's metadata, or make the table again; see docs/security.md."
         raise StorageError(msg, left="Nothing was read or written there.", todo=todo, unknown=False)
 
@@ -119,7 +120,7 @@ def require_allowed(uri: str, within: str, *, has_own_keys: bool) -> None:
 def open_store(uri: str, access: S3Access | None = None) -> ObjectStore:
     """Open a root by its URI: a path, `file://…`, or `s3://bucket/…`. `file://` alone: keys are absolute paths."""
     if access is not None:
-        require_allowed(uri, access.within, has_own_keys=bool(access.access_key))
+        require_allowed(uri, access.within, has_own_keys=bool(access.access_key), roots=access.roots)
     # Imported here so that local use does not pay for boto3, which takes a quarter of a second to import.
     if (path := bucket_path(uri)) is not None:
         from lading.storage.s3 import S3Store

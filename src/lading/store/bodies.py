@@ -94,6 +94,22 @@ def _edit_5(body: dict[str, Any]) -> dict[str, Any]:
     return {**body, "event": {**event, "spec": _with_poison(event.get("spec"))}}
 
 
+def _job_7(body: dict[str, Any]) -> dict[str, Any]:
+    """Form 7: loads say what becomes of fields that the table has no column for."""
+    return {**body, "spec": _with_evolution(body.get("spec"))} if isinstance(body, dict) else body
+
+
+def _edit_6(body: dict[str, Any]) -> dict[str, Any]:
+    event = body.get("event") if isinstance(body, dict) else None
+    if not isinstance(event, dict):
+        return body
+    return {**body, "event": {**event, "spec": _with_evolution(event.get("spec"))}}
+
+
+def _with_evolution(spec: Any) -> Any:
+    return {"evolution": {"mode": "NONE", "rescued_column": ""}, **spec} if isinstance(spec, dict) else spec
+
+
 def _with_poison(spec: Any) -> Any:
     return {"on_poison_record": "PAUSE", **spec} if isinstance(spec, dict) else spec
 
@@ -138,14 +154,19 @@ def _table_2(body: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in body.items() if name != "options_ref"} if isinstance(body, dict) else body
 
 
+def _table_3(body: dict[str, Any]) -> dict[str, Any]:
+    """Form 3 tells tables that were adopted from those that Lading made."""
+    return {**body, "is_adopted": False} if isinstance(body, dict) else body
+
+
 UPGRADES: dict[str, tuple[Upgrade, ...]] = {
-    "JobRecord": (_job_2, _job_3, _job_3, _job_5, _job_6),
-    "BegunEdit": (_edit_2, _edit_2, _edit_4, _edit_5),
+    "JobRecord": (_job_2, _job_3, _job_3, _job_5, _job_6, _job_7),
+    "BegunEdit": (_edit_2, _edit_2, _edit_4, _edit_5, _edit_6),
     "TaskRecord": (_task_2,),
     "BillEntry": (_bill_2,),
     "UserEntry": (_user_2,),
     "AccessTokenEntry": (_token_2,),
-    "TableEntry": (_table_2,),
+    "TableEntry": (_table_2, _table_3),
 }
 """By the name of the record: what makes form 2 of form 1, form 3 of form 2, and so on."""
 

@@ -225,6 +225,15 @@ SERVICES = Migration(
     ),
 )
 
+CATALOGS = Migration(
+    version=9,
+    name="catalogs",
+    # Tables were those of the home's own catalog; it is one among others now.
+    statements=(
+        "CREATE TABLE lading_catalogs (name TEXT NOT NULL PRIMARY KEY, created_at TEXT NOT NULL, body TEXT NOT NULL)",
+    ),
+)
+
 ALL_MIGRATIONS: tuple[Migration, ...] = (
     FIRST,
     USERS,
@@ -234,4 +243,5 @@ ALL_MIGRATIONS: tuple[Migration, ...] = (
     LOAD_SPECS,
     MAPPING_FORMS,
     SERVICES,
+    CATALOGS,
 )

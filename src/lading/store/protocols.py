@@ -22,6 +22,7 @@ from lading.store.records import (
     AccessTokenEntry,
     AuditEntry,
     BillEntry,
+    CatalogEntry,
     DatabaseEntry,
     GrantEntry,
     RoleEntry,
@@ -100,6 +101,20 @@ class Catalog(Protocol):
     def list_tables(self, database: str | None = None) -> list[TableEntry]: ...
 
     def drop_table(self, database: str, name: str) -> None: ...
+
+
+class Catalogs(Protocol):
+    """Catalogs that others keep. Dropping one touches nothing in it."""
+
+    def create_catalog(self, entry: CatalogEntry) -> None: ...
+
+    def save_catalog(self, entry: CatalogEntry, *, old_name: str) -> None: ...
+
+    def drop_catalog(self, name: str) -> None: ...
+
+    def find_catalog(self, name: str) -> CatalogEntry | None: ...
+
+    def list_catalogs(self) -> list[CatalogEntry]: ...
 
 
 class Audit(Protocol):
@@ -202,7 +217,7 @@ class Leases(Protocol):
     def forget_service(self, service_id: str) -> None: ...
 
 
-class MetadataStore(Jobs, BillIndex, Catalog, Audit, Settings, Users, Roles, Leases, Protocol):
+class MetadataStore(Jobs, BillIndex, Catalog, Catalogs, Audit, Settings, Users, Roles, Leases, Protocol):
     """All of it."""
 
     @property

@@ -31,6 +31,20 @@ class DatabaseEntry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogEntry:
+    """A catalog that others keep. What it has is asked of it, each time."""
+
+    name: str
+    catalog_id: int
+    """Its number in SHOW CATALOGS, which stays when it is renamed."""
+    properties: Mapping[str, str] = field(default_factory=dict)
+    """As CREATE and ALTER wrote them. Secrets are sealed apart, and references such as `env:NAME` stay."""
+    comment: str = ""
+    created_at: datetime
+    changed_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TableEntry:
     """Where a table is. Its columns, rows and heads are in the table itself."""
 
@@ -43,6 +57,8 @@ class TableEntry:
     """Name of the catalog; empty for tables that need none."""
     spec: TableSpec | None = None
     """What CREATE TABLE said; None for a table that was there before."""
+    is_adopted: bool = False
+    """It was there before, and others look after it: DROP TABLE forgets it and deletes nothing."""
     created_at: datetime
 
 

@@ -48,6 +48,14 @@ DATABASES = Table(
     Column("body", Text, nullable=False),
 )
 
+CATALOGS = Table(
+    "lading_catalogs",
+    METADATA,
+    Column("name", Text, primary_key=True),
+    Column("created_at", UtcTime, nullable=False),
+    Column("body", Text, nullable=False),
+)
+
 TABLES = Table(
     "lading_tables",
     METADATA,

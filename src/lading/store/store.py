@@ -9,6 +9,7 @@ from lading.clock import Clock
 from lading.store.audit import SqlAudit
 from lading.store.bills import SqlBills
 from lading.store.catalog import SqlCatalog
+from lading.store.catalogs import SqlCatalogs
 from lading.store.database import Database
 from lading.store.jobs import SqlJobs
 from lading.store.leases import SqlLeases
@@ -19,7 +20,7 @@ from lading.store.settings import SqlSettings
 from lading.store.users import SqlUsers
 
 
-class Store(SqlJobs, SqlBills, SqlCatalog, SqlAudit, SqlSettings, SqlUsers, SqlRoles, SqlLeases):
+class Store(SqlJobs, SqlBills, SqlCatalog, SqlCatalogs, SqlAudit, SqlSettings, SqlUsers, SqlRoles, SqlLeases):
     """Everything that is kept of an installation, in one database. Safe to use from many threads and processes."""
 
     def __init__(self, database: Database) -> None:

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from lading.commit.protocols import Table
 from lading.ids import JobId
 from lading.model.batch import StagedFile
 from lading.model.bill import Head
 from lading.model.notices import PartitionField
+from lading.model.outcome import Outcome
 from lading.model.s3_access import S3Access
+from lading.model.table import ColumnChange
 from lading.tables.bills import StoredBills
+from lading.tables.compaction.model import LiveFile, LiveFiles
 from lading.tables.maintenance import CarePolicy, CareReport
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from lading.tables.parquet import FileNotes
 
 TAG_PREFIX = "lading-"
 _LONGEST_TAG = 200
@@ -42,6 +48,8 @@ class Removals:
     """By path, relative to the table."""
     is_complete: bool
     """Whether the history goes back far enough: then a file that is not among them was taken out by nobody."""
+    hidden_rows: int = 0
+    """Rows of the table that others took out and whose files are still there: by delete files or deletion vectors."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +110,8 @@ class WriterSpec:
     target_bytes: int = 128 * 1024 * 1024
     defaults: Mapping[str, str] = field(default_factory=dict)
     """Column → default in Spark SQL, for columns that have one in the table."""
+    renew: Callable[[], S3Access] | None = field(default=None, compare=False, repr=False)
+    """Where the keys of `options` end: gives good ones. Only in the process that opened the table."""
 
 
 class Writer(Protocol):
@@ -173,7 +183,10 @@ class LakeTable(Table, Protocol):
         ...
 
     def removals(self, paths: Collection[str]) -> Removals:
-        """Who took these files out of the table, as far as its history tells. For checking: it may read much."""
+        """Who took these files out of the table, as far as its history tells. For checking: it may read much.
+
+        Without paths only the rows that others hide are counted.
+        """
         ...
 
     def kept_files(self) -> Collection[str]:
@@ -199,6 +212,45 @@ class LakeTable(Table, Protocol):
         """The jobs that were dropped, as far as the table was told. Nobody starts them again."""
         ...
 
+    def alter(self, changes: Sequence[ColumnChange]) -> Sequence[ColumnChange]:
+        """Change columns in a commit of its own, which moves no head and has no rows. Those changes that were made.
+
+        A column that is there already stays as it is. All of them or none. Raises ConfigError for what the format, or
+        this table, cannot do.
+        """
+        ...
+
+    def widens(self) -> frozenset[str]:
+        """The kinds of widening that `alter` can do: see `tables.altering`."""
+        ...
+
     def look_after(self, job_id: JobId, policy: CarePolicy, now: datetime) -> CareReport:
         """Remove what Lading made and nobody needs any more. Never a head, never other writers' snapshots."""
+        ...
+
+    def live_files(self) -> LiveFiles:
+        """The data files of the current state, with what compaction must know of them. Asks the table itself."""
+        ...
+
+    def rewrite_stats(self, file: LiveFile, schema: pa.Schema) -> Callable[[pq.FileMetaData, FileNotes], str]:
+        """What tells the statistics of a file with these columns that takes the place of this one."""
+        ...
+
+    def replace_files(
+        self, old: Sequence[LiveFile], new: Sequence[StagedFile], compaction_id: str, at: datetime
+    ) -> Outcome:
+        """One commit that takes the old files out and puts the new ones, with the same rows, in their place.
+
+        Law: no row, head or position changes; the commit lands only while every old file is in the table and none of
+        its rows is deleted. Raises only before the commit was sent.
+        """
+        ...
+
+
+@runtime_checkable
+class NamedElsewhere(Protocol):
+    """A table that a catalog of others names: nobody here knows when it was made."""
+
+    def incarnation(self) -> str:
+        """Tells this table from another one that had its name before."""
         ...

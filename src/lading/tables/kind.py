@@ -13,8 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from lading.errors import ConfigError
 from lading.ids import JobId
 from lading.model.bill import Head
+from lading.model.catalog import CatalogAccess
 from lading.model.s3_access import S3Access
 from lading.model.table import TableSpec
 from lading.storage.store import ObjectStore
@@ -32,9 +34,13 @@ class TablePlace:
     home: Path
     """The home folder of the service, where a catalog of its own may be."""
     name: str
-    """database.table."""
+    """database.table, or catalog.database.table."""
     location: str
     options: S3Access = S3Access()
+    is_adopted: bool = False
+    """Others made the table and look after it: Lading looks after its own bills alone."""
+    catalog: CatalogAccess | None = None
+    """The catalog of others that has the table; then the first part of the name is the name of the catalog."""
     catalog_url: str = field(default="", repr=False)
     """A database that several services share, for formats that need a catalog. Empty: it is in the home."""
 
@@ -127,6 +133,13 @@ class TableKind(Protocol):
         """Have the catalog forget a table. Its files stay: the owner of the place deletes them."""
         ...
 
+    def purge(self, place: TablePlace) -> None:
+        """Delete the files of a table, and no others, wherever it is. The files that tell of it go last.
+
+        Killed in between, it may be called again. Raises TableError when it cannot be told which files are its own.
+        """
+        ...
+
     def find(self, place: TablePlace) -> AbstractContextManager[FoundTable]:
         """A table that may have no name here any more. Changes nothing, and makes no catalog.
 
@@ -145,3 +158,9 @@ class TableKind(Protocol):
     def open_writer(self, spec: WriterSpec, attempt: str) -> Writer:
         """A writer of staged files, in an executor: imports little. No two attempts write files of one name."""
         ...
+
+
+def refuse_purge(title: str, place: TablePlace) -> ConfigError:
+    """Of formats whose files are deleted by their own engines, or by nobody."""
+    msg = f"PURGE is not supported for the {title} table {place.name}: its files are at {place.location}"
+    return ConfigError(msg, left="Nothing was changed.", todo="DROP it without PURGE, and delete its files yourself.")

@@ -66,6 +66,12 @@ class MemoryTable:
     def version(self) -> int | None:
         return len(self.versions) - 1
 
+    def repair(self, job_id: JobId, seen: Head) -> str:
+        return ""
+
+    def is_watched(self) -> bool:
+        return False
+
     def discard(self, staged: Sequence[StagedFile]) -> None:
         for file in staged:
             self._stored.pop(file.path, None)

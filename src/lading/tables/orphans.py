@@ -7,7 +7,6 @@ refused, because a commit looks whether its files are there.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,11 +17,10 @@ from lading.model.bill import Head
 from lading.storage.store import ObjectInfo
 from lading.tables.base import LakeTable
 from lading.tables.bills import FOLDER, StoredBills, bill_key
+from lading.tables.compaction.model import OWN_NAME
 from lading.tables.registry import all_kinds
 
 DATA, BILL, STATE = "data file", "bill", "state"
-_OWN_NAME = re.compile(r"(?:data-)?[0-9a-f]{16}(?:-\d+){1,4}-[0-9a-f]{16}\.parquet")
-"""As `parquet.ParquetWriter` names files: batch, attempt, number, and a random part."""
 _MOST_BILLS = 2000
 
 
@@ -74,7 +72,7 @@ def _own_files(table: LakeTable, older_than: datetime) -> Iterator[ObjectInfo]:
     others = {root for info in listed if (root := _root_of_another(info.key)) is not None}
     for info in listed:
         folder, _, name = info.key.rpartition("/")
-        if info.modified >= older_than or not _OWN_NAME.fullmatch(name):
+        if info.modified >= older_than or not OWN_NAME.fullmatch(name):
             continue
         if folder.partition("/")[0] != FOLDER and not any(f"{folder}/".startswith(root) for root in others):
             yield info

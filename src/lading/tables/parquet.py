@@ -15,9 +15,11 @@ import pyarrow.parquet as pq
 
 from lading.model.batch import StagedFile
 from lading.storage.local import sync_file
+from lading.tables.types import is_nested
 
 PartitionKey = tuple[str | None, ...]
 
+_FLOATS = ("FLOAT", "DOUBLE")
 _GROUP_BYTES = 32 * 1024 * 1024
 """A row group is written when this much waits for it: small ones pack badly and are slow to read."""
 _WAITING_BYTES = 64 * 1024 * 1024
@@ -92,8 +94,7 @@ class ParquetWriter:
                 self._fs.delete_file(f"{self._root}/{path}")
 
     def _routed(self, batch: pa.RecordBatch) -> Iterator[tuple[PartitionKey, pa.RecordBatch]]:
-        names = self._layout.file_schema.names
-        body = batch.select(names).cast(self._layout.file_schema)
+        body = _shaped(batch, self._layout.file_schema)
         if not self._layout.partition_names:
             yield (), body
             return
@@ -138,6 +139,7 @@ class ParquetWriter:
                 compression="zstd",
                 store_schema=False,
                 write_statistics=_bounded(self._layout.file_schema, with_nan),
+                use_dictionary=_coded(self._layout.file_schema),
             )
         file.write(rows)
 
@@ -174,6 +176,15 @@ class ParquetWriter:
         sync_file(self._root)
 
 
+def _shaped(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The columns of a file. Nested ones that no job fills are NULL; no other one may be missing."""
+    given = set(batch.schema.names)
+    left_out = [field_ for field_ in schema if field_.nullable and is_nested(field_.type) and field_.name not in given]
+    for field_ in left_out:
+        batch = batch.append_column(field_, pa.nulls(batch.num_rows, field_.type))
+    return batch.select(schema.names).cast(schema)
+
+
 def _codes(column: pa.Array) -> pa.Array:
     """A number per row, the same for the same value, below the number of rows."""
     return pc.dictionary_encode(column, null_encoding="encode").indices.cast(pa.int64())
@@ -191,17 +202,26 @@ def _bounded(schema: pa.Schema, with_nan: frozenset[str]) -> bool | list[str]:
     """Which columns get statistics in the footer, as pyarrow wants it: all of them, or the paths of some."""
     if not with_nan and not any(pa.types.is_nested(field_.type) for field_ in schema):
         return True
-    probe = pa.BufferOutputStream()
-    pq.write_metadata(schema, probe)
-    leaves = pq.read_metadata(pa.BufferReader(probe.getvalue())).schema
-    columns = [leaves.column(at) for at in range(len(leaves.names))]
+    columns = _leaves(schema)
     # Numbers inside lists and structs are not looked through: they get none.
     inside = {column.path for column in columns if column.path not in schema.names}
     return [
         column.path
         for column in columns
-        if column.path not in with_nan and not (column.path in inside and column.physical_type in ("FLOAT", "DOUBLE"))
+        if column.path not in with_nan and not (column.path in inside and column.physical_type in _FLOATS)
     ]
+
+
+def _coded(schema: pa.Schema) -> list[str]:
+    """Columns that may have dictionaries. Readers on the JVM look for 0.0 in them and pass over a file with -0.0."""
+    return [column.path for column in _leaves(schema) if column.physical_type not in _FLOATS]
+
+
+def _leaves(schema: pa.Schema) -> list[pq.ColumnSchema]:
+    probe = pa.BufferOutputStream()
+    pq.write_metadata(schema, probe)
+    leaves = pq.read_metadata(pa.BufferReader(probe.getvalue())).schema
+    return [leaves.column(at) for at in range(len(leaves.names))]
 
 
 @dataclass(slots=True, kw_only=True)

@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 
 from lading.errors import ConfigError, SqlError
+from lading.model.catalog import CatalogAccess
 from lading.sql.statements.tables import CreateTable
 from lading.suggest import did_you_mean
 from lading.tables.base import Writer, WriterSpec
 from lading.tables.kind import TableKind
+from lading.tables.shelves import Shelves
 
 _MODULES: Mapping[str, str] = {
     "delta": "lading.tables.delta.kind",
@@ -18,6 +20,8 @@ _MODULES: Mapping[str, str] = {
 }
 NAMES: tuple[str, ...] = tuple(_MODULES)
 """As USING writes them."""
+IN_CATALOGS = "iceberg"
+"""What tables of catalogs that others keep are."""
 
 
 def kind_of(name: str) -> TableKind:
@@ -27,6 +31,11 @@ def kind_of(name: str) -> TableKind:
         raise ConfigError(msg, left="Nothing was changed.", todo=f"Known formats: {', '.join(NAMES)}.")
     kind: TableKind = import_module(_MODULES[name]).KIND
     return kind
+
+
+def kind_in_catalogs() -> TableKind:
+    """The format of tables in catalogs that others keep."""
+    return kind_of(IN_CATALOGS)
 
 
 def kind_of_statement(statement: CreateTable) -> TableKind:
@@ -47,3 +56,9 @@ def all_kinds() -> Sequence[TableKind]:
 def open_writer(spec: WriterSpec, attempt: str) -> Writer:
     """The executors' door to all formats: a writer for one attempt."""
     return kind_of(spec.format).open_writer(spec, attempt)
+
+
+def open_shelves(access: CatalogAccess) -> Shelves:
+    """What a catalog that others keep has. Raises what says that it cannot be reached, or not with this token."""
+    shelves: Shelves = import_module("lading.tables.iceberg.opened_shelves").OpenShelves(access)
+    return shelves

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 import pyarrow as pa
 
@@ -43,8 +44,40 @@ def arrow_type(column: Column) -> pa.DataType:
     raise ConfigError(msg, left="Nothing was changed.", todo=f"Known are: {', '.join(sorted(_PLAIN))}, decimal(p,s).")
 
 
+def fillable(schema: pa.Schema, wanted: Collection[str]) -> pa.Schema:
+    """The columns that a job can fill. Nested ones stay NULL, unless the job wants to fill one or they must not be."""
+    asked = {name.lower() for name in wanted}
+    return pa.schema([field for field in schema if _is_fillable(field, is_wanted=field.name.lower() in asked)])
+
+
+def _is_fillable(field: pa.Field, *, is_wanted: bool) -> bool:
+    if not is_nested(field.type):
+        return True
+    if field.nullable and not is_wanted:
+        return False
+    why = "is to be filled by the job" if is_wanted else "must not be NULL"
+    msg = f"Column {field.name} {why}, and Lading cannot load into its type: {spark_type(field.type)}"
+    todo = "Leave it out: INSERT INTO t (the other columns); it stays NULL then. A string can hold it as JSON."
+    raise ConfigError(msg, left="Nothing was changed.", todo=todo)
+
+
+def is_nested(kind: pa.DataType) -> bool:
+    """Whether a type is made of others."""
+    return bool(pa.types.is_nested(kind))
+
+
+def _nested_type(kind: pa.DataType) -> str:
+    if pa.types.is_struct(kind):
+        return f"struct<{','.join(f'{field.name}:{spark_type(field.type)}' for field in kind)}>"
+    if pa.types.is_map(kind):
+        return f"map<{spark_type(kind.key_type)},{spark_type(kind.item_type)}>"
+    return f"array<{spark_type(kind.value_type)}>"
+
+
 def spark_type(kind: pa.DataType) -> str:
     """The Spark SQL name of an Arrow type, for the columns of tables that Lading did not make."""
+    if is_nested(kind):
+        return _nested_type(kind)
     for name, plain in _PLAIN.items():
         if kind.equals(plain):
             return name

@@ -6,8 +6,7 @@ from collections.abc import Generator
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from lading.commit.coordinator import RollbackSight
-from lading.commit.rollback import newest_proved
+from lading.commit.rollback import RollbackSight, newest_proved
 from lading.commit.steps import Steps
 from lading.errors import ConfigError, HeadLostError, JobStateError, LadingError, TrimmedError, UnknownOutcomeError
 from lading.jobs.events import Altered, Event, PausedByUser, Resumed, RollbackAccepted, Tick

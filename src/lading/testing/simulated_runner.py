@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lading.commit.coordinator import Coordinator
 from lading.commit.steps import Steps
+from lading.errors import StageError
 from lading.ids import Incarnation
 from lading.jobs.record import JobRecord
 from lading.model.batch import BatchPlan, Report
@@ -138,6 +139,10 @@ class Runner:
         self.world.counts.commits += 1
         self.world.deaths = 0
         self.caretaker.committed(cast("Any", self.world), bill)
+
+    def evolve(self, job: SimulatedJob, record: JobRecord, unseen: StageError) -> None:
+        """Its rows have no other fields."""
+        raise unseen
 
     def remark(self, job: SimulatedJob) -> str:
         return ""

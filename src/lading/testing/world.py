@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from random import Random
 
-from lading.commit.coordinator import Coordinator, RollbackSight
+from lading.commit.coordinator import Coordinator
 from lading.commit.coordinator import CoordinatorPorts as Outside
 from lading.commit.protocols import Stager
-from lading.commit.rollback import newest_proved
+from lading.commit.rollback import RollbackSight, newest_proved
 from lading.commit.steps import Steps
 from lading.errors import FencedError, HeadLostError, LadingError, RolledBackError, TrimmedError, UnknownOutcomeError
 from lading.ids import Incarnation, JobId, Token

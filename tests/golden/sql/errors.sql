@@ -30,7 +30,7 @@ FROBNICATE
 
 --- half a statement
 SHOW CREATE
---- ! SqlError 1:12 expected ROUTINE or JOB
+--- ! SqlError 1:12 expected ROUTINE, JOB or CATALOG
 
 --- too much
 PAUSE JOB WHERE jobName='x' NOW
@@ -270,8 +270,8 @@ CREATE JOB x ON STREAMING DO INSERT INTO t (a, A) SELECT a, b FROM S3("uri"="a")
 --- ! SqlError 1:48 Column A is named twice
 
 --- too many parts
-CREATE ROUTINE LOAD a.b.c ON t FROM KAFKA("a"="b")
---- ! SqlError 1:21 labelParts in load should be [db.]label
+CREATE ROUTINE LOAD a.b.c.d ON t FROM KAFKA("a"="b")
+--- ! SqlError 1:21 labelParts in load should be [[catalog.]db.]label
 
 --- a name that begins with a digit
 CREATE ROUTINE LOAD 1x ON t FROM KAFKA("a"="b")

@@ -149,3 +149,82 @@ DESCRIBE sales.orders
 DESC orders
 --- =>
 DESCRIBE orders
+
+--- compaction by hand
+admin compact table sales.orders dry run
+--- =>
+ADMIN COMPACT TABLE sales.orders DRY RUN
+
+--- compaction as Spark's users say it
+optimize table orders
+--- =>
+ADMIN COMPACT TABLE orders
+
+--- how files stand
+show compaction in sales.orders
+--- =>
+SHOW COMPACTION FROM sales.orders
+
+--- how files of all tables stand
+show compaction
+--- =>
+SHOW COMPACTION
+
+--- compaction off
+alter table sales.orders set tblproperties ('compaction' = 'OFF')
+--- =>
+ALTER TABLE sales.orders SET (
+    "compaction" = "OFF"
+)
+
+--- a catalog
+create catalog if not exists lake comment 'theirs' properties ('type' = 'iceberg', "iceberg.catalog.type" = "rest")
+--- =>
+CREATE CATALOG IF NOT EXISTS lake
+COMMENT 'theirs'
+PROPERTIES (
+    "type" = "iceberg",
+    "iceberg.catalog.type" = "rest"
+)
+
+--- a catalog with other properties
+alter catalog lake set properties ("warehouse" = "w")
+--- =>
+ALTER CATALOG lake SET PROPERTIES (
+    "warehouse" = "w"
+)
+
+--- a catalog with another name
+alter catalog lake rename pond
+--- =>
+ALTER CATALOG lake RENAME pond
+
+--- a catalog with another comment
+alter catalog lake modify comment "x"
+--- =>
+ALTER CATALOG lake MODIFY COMMENT 'x'
+
+--- no catalog
+drop catalog if exists lake
+--- =>
+DROP CATALOG IF EXISTS lake
+
+--- a database of a catalog
+use lake.sales
+--- =>
+USE lake.sales
+
+--- tables of a database of a catalog
+show tables in lake.sales
+--- =>
+SHOW TABLES FROM lake.sales
+
+--- databases of a catalog
+show databases from lake
+--- =>
+SHOW DATABASES FROM lake
+
+--- a table of a catalog that goes with its files
+drop table if exists lake.sales.orders purge
+--- =>
+DROP TABLE IF EXISTS lake.sales.orders PURGE

@@ -36,7 +36,7 @@ ALTER USER jack IDENTIFIED BY ''
 
 --- something else than a user
 CREATE GROUP r
---- ! SqlError 1:8 mismatched input 'GROUP', expected JOB, ROUTINE, TABLE, DATABASE, USER, ROLE or TOKEN
+--- ! SqlError 1:8 mismatched input 'GROUP', expected JOB, ROUTINE, TABLE, DATABASE, CATALOG, USER, ROLE or TOKEN
 
 --- an unknown privilege
 GRANT LOAD, GRANT_PRIV ON * TO jack
@@ -51,8 +51,12 @@ GRANT LOAD ON sales. TO jack
 --- ! SqlError 1:25 mismatched input 'jack', expected TO
 
 --- too many parts
-GRANT LOAD ON a.b.c TO jack
+GRANT LOAD ON a.b.c.d TO jack
 --- ! SqlError 1:15 A privilege holds for
+
+--- a database of a catalog that is called star
+GRANT LOAD ON lake.`*`.t TO jack
+--- ! SqlError 1:15 cannot be the name of a database
 
 --- any database but one table
 GRANT LOAD ON *.orders TO jack

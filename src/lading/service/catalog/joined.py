@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from lading.errors import ConfigError, SourceError, StageError, TableNotFoundError
 from lading.model.joined import JoinedTable
+from lading.model.names import split_table
 from lading.pipeline.environment import cloud_identity, without_identity
 from lading.pipeline.remote import RemoteFiles
 from lading.service.catalog.tables import TableCatalog
@@ -27,7 +28,7 @@ class CatalogJoin:
     def __init__(self, catalog: TableCatalog, name: str, rights: Callable[[], Rights | None]) -> None:
         self._catalog = catalog
         self._name = name
-        self._database, _, self._table = name.partition(".")
+        self._database, self._table = split_table(name)
         self._rights = rights
 
     def schema(self) -> pa.Schema:
@@ -98,5 +99,4 @@ class CatalogJoin:
             raise ConfigError(msg, left=_LEFT, todo=todo) from error
 
     def _incarnation(self) -> str:
-        made = self._catalog.entry(self._database, self._table).created_at
-        return made.isoformat()
+        return self._catalog.incarnation(self._database, self._table)

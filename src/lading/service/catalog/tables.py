@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING
 
 from lading.clock import Clock
 from lading.deferred import deferred
-from lading.errors import ConfigError, ConflictError, TableNotFoundError
+from lading.errors import ConfigError, ConflictError, LadingError, TableNotFoundError
+from lading.model.names import INTERNAL, database_key, is_external, split_key, split_table
 from lading.model.s3_access import S3Access
 from lading.net.addresses import AddressRules
+from lading.service.catalog.adoption import check_alone, check_columns, check_there, is_adoption
+from lading.service.catalog.external import ExternalCatalogs
 from lading.service.home import Home
 from lading.service.security.endpoints import Endpoints, endpoints_of, table_subject
 from lading.service.security.vault import Vault, open_secrets, resolve_properties, seal_secrets
@@ -23,13 +26,15 @@ from lading.storage.homes import home_of
 from lading.storage.store import open_store
 from lading.store.protocols import Catalog, MetadataStore
 from lading.store.records import DatabaseEntry, TableEntry
-from lading.tables.base import LakeTable
+from lading.tables.base import LakeTable, NamedElsewhere
 from lading.tables.kind import FoundTable, TablePlace
+from lading.tables.manifest import KEY as CARD
 from lading.tables.manifest import TableCard, is_same_place, leave_card, local_path, settle_place
 
 if TYPE_CHECKING:
-    from lading.tables.registry import kind_of, kind_of_statement
+    from lading.tables.registry import kind_in_catalogs, kind_of, kind_of_statement
 else:
+    kind_in_catalogs = deferred("lading.tables.registry", "kind_in_catalogs")
     kind_of = deferred("lading.tables.registry", "kind_of")
     kind_of_statement = deferred("lading.tables.registry", "kind_of_statement")
 
@@ -39,24 +44,17 @@ _IF_LOST = "If the metadata store was lost: lading recover gives tables and jobs
 class TableCatalog:
     """The tables of one home."""
 
-    def __init__(
-        self,
-        home: Home,
-        store: MetadataStore,
-        clock: Clock,
-        vault: Vault,
-        endpoints: Endpoints,
-        *,
-        shared_url: str = "",
-    ) -> None:
-        """`shared_url`: the database where catalogs are kept that several services share."""
+    def __init__(self, home: Home, store: MetadataStore, clock: Clock, vault: Vault, endpoints: Endpoints) -> None:
         self._home = home
-        self._shared_url = shared_url
+        self._shared_url = store.shared_url
+        """The database where catalogs are kept that several services share."""
         self._store = store
         self._catalog: Catalog = store
         self._clock = clock
         self._vault = vault
         self._endpoints = endpoints
+        self.external = ExternalCatalogs(home, store, clock, vault, endpoints)
+        """Catalogs that others keep."""
 
     def create_table(self, statement: CreateTable, database: str) -> None:
         """CREATE TABLE. The table first, then its name: a kill in between leaves a table that can be made again.
@@ -66,6 +64,9 @@ class TableCatalog:
         """
         name, kind = statement.name.name, kind_of_statement(statement)
         self.require_database(database)
+        if is_external(database):
+            self._create_external(statement, database)
+            return
         if self._catalog.find_table(database, name) is not None:
             if statement.if_not_exists:
                 return
@@ -80,6 +81,8 @@ class TableCatalog:
         statement = replace(statement, properties=rest)
         # Dies after this: keys for a table that has no name, which the next CREATE TABLE writes over.
         self.keep_reach(database, name, reach)
+        if self._adopted(statement, database, location):
+            return
         try:
             kind.create(self._place_of(database, name, location), statement.spec)
         except ConflictError as error:
@@ -98,7 +101,45 @@ class TableCatalog:
         leave_card(open_store(location, self.storage_options(database, name, location)), card)
         self.adopt(card, location)
 
-    def adopt(self, card: TableCard, location: str) -> None:
+    def _create_external(self, statement: CreateTable, database: str) -> None:
+        """The catalog makes the table, at a place of its own choice; nothing of it is kept here, and no card."""
+        catalog, namespace = split_key(database)
+        kind, own = kind_of_statement(statement), [key for key in statement.properties if _is_reach(key)]
+        if kind is not kind_in_catalogs() or statement.location is not None or own:
+            what = f"USING {kind.name}" if kind is not kind_in_catalogs() else own[0] if own else "LOCATION"
+            msg = f"A table of catalog {catalog} cannot have {what}"
+            todo = "Write USING iceberg without it: the catalog says where tables are, and how they are reached."
+            raise ConfigError(msg, left="Nothing was made.", todo=todo)
+        if statement.if_not_exists:
+            with self.external.shelves(catalog) as shelves:
+                if shelves.has_table(namespace, statement.name.name):
+                    return
+        kind.create(self._named_place(f"{database}.{statement.name.name}", ""), statement.spec)
+
+    def _adopted(self, statement: CreateTable, database: str, location: str) -> bool:
+        """Give a table that is there already its name, when the statement is about one. Changes nothing in it.
+
+        Dies before the last step: keys without a table, as in `create_table`. Refused: not even those are left.
+        """
+        name, kind = statement.name.name, kind_of_statement(statement)
+        if statement.location is None or self._is_own_place(location, database, name):
+            return False
+        try:
+            storage = open_store(location, self.storage_options(database, name, location))
+            if not is_adoption(statement, kind, storage, has_card=storage.get(CARD) is not None):
+                return False
+            check_there(kind, storage)
+            check_alone(location, (entry.location for entry in self._catalog.list_tables()))
+            check_columns(statement, kind, kind.open(self._place_of(database, name, location, is_adopted=True)))
+        except LadingError:
+            self.keep_reach(database, name, {})
+            raise
+        spec = statement.spec if statement.columns else None
+        card = TableCard(database=database, name=name, format=kind.name, spec=spec, created_at=self._clock.now())
+        self.adopt(card, location, is_adopted=True)
+        return True
+
+    def adopt(self, card: TableCard, location: str, *, is_adopted: bool = False) -> None:
         """Give the table at a place its name."""
         entry = TableEntry(
             database=card.database,
@@ -107,6 +148,7 @@ class TableCatalog:
             location=location,
             catalog=card.catalog,
             spec=card.spec,
+            is_adopted=is_adopted,
             created_at=card.created_at,
         )
         self._catalog.create_table(entry)
@@ -126,8 +168,11 @@ class TableCatalog:
 
     def open_table(self, database: str, name: str) -> LakeTable:
         """The table of a name."""
+        if is_external(database):
+            return kind_in_catalogs().open(self._named_place(f"{database}.{name}", ""))
         entry = self.entry(database, name)
-        return kind_of(entry.format).open(self._place_of(database, name, entry.location))
+        place = self._place_of(database, name, entry.location, is_adopted=entry.is_adopted)
+        return kind_of(entry.format).open(place)
 
     def find_table(
         self, card: TableCard, location: str, reach: Mapping[str, str]
@@ -140,19 +185,23 @@ class TableCatalog:
         name = f"{card.database}.{card.name}"
         return kind_of(card.format).find(self._named_place(name, location, options))
 
-    def _place_of(self, database: str, name: str, location: str) -> TablePlace:
+    def _place_of(self, database: str, name: str, location: str, *, is_adopted: bool = False) -> TablePlace:
         options = self.storage_options(database, name, location)
-        return self._named_place(f"{database}.{name}", location, options)
+        return replace(self._named_place(f"{database}.{name}", location, options), is_adopted=is_adopted)
 
     def _named_place(self, name: str, location: str, options: S3Access = S3Access()) -> TablePlace:
         home, url = self._home.path, self._shared_url
-        return TablePlace(home=home, name=name, location=location, options=options, catalog_url=url)
+        database, _ = split_table(name)
+        catalog = self.external.access(split_key(database)[0]) if is_external(database) else None
+        return TablePlace(home=home, name=name, location=location, options=options, catalog=catalog, catalog_url=url)
 
     def storage_options(self, database: str, name: str, location: str | None = None) -> S3Access:
         """How the files of a table are reached. References to secrets are followed each time.
 
         `location` is for a table that has no name yet.
         """
+        if is_external(database):
+            return self.open_table(database, name).writer_spec().options
         kept = self._store.read_setting(_reach_key(database, name))
         reach = open_secrets(self._vault, kept, job=f"{database}.{name}") if kept else {}
         rules = self._endpoints.rules_for(table_subject(database, name), endpoints_of(reach))
@@ -160,22 +209,42 @@ class TableCatalog:
         return replace(self._with_rules(reach, rules), within=place)
 
     def entry(self, database: str, name: str) -> TableEntry:
-        """What is known of a table by its name."""
+        """What is known of a table by its name. Of a table of another catalog, that catalog knows the rest."""
+        if is_external(database):
+            at = self._clock.now()
+            return TableEntry(database=database, name=name, format=kind_in_catalogs().name, location="", created_at=at)
         entry = self._catalog.find_table(database, name)
         if entry is None:
             msg = f"Unknown table '{name}' in database '{database}'"
             raise TableNotFoundError(msg, left="Nothing was changed.", todo="See SHOW TABLES, or create it.")
         return entry
 
-    def drop_table(self, name: QualifiedName, database: str, *, if_exists: bool) -> None:
+    def incarnation(self, database: str, name: str) -> str:
+        """Tells a table from another one that had its name before."""
+        if is_external(database) and isinstance(lake := self.open_table(database, name), NamedElsewhere):
+            return lake.incarnation()
+        return self.entry(database, name).created_at.isoformat()
+
+    def drop_table(self, name: QualifiedName, database: str, *, if_exists: bool, purge: bool = False) -> None:
         """DROP TABLE: the name first, then the files, when they are at the table's own place in the warehouse.
 
-        A place that the statement named is never deleted: nobody knows what else is there.
+        A place that the statement named is not deleted: nobody knows what else is there. PURGE deletes the files that
+        the table itself knows, before the name: killed in between, the statement may be run again.
+        In a catalog of others the name goes, and the files with PURGE only, as the catalog deletes them.
         """
+        if is_external(database):
+            catalog, namespace = split_key(database)
+            with self.external.shelves(catalog) as shelves:
+                if shelves.has_table(namespace, name.name) or not if_exists:
+                    shelves.drop_table(namespace, name.name, purge=purge)
+            return
         found = self._catalog.find_table(database, name.name)
         if found is None and if_exists:
             return
         entry = self.entry(database, name.name)
+        if purge and not self._is_own_place(entry.location, database, name.name):
+            kind_of(entry.format).purge(self._place_of(database, name.name, entry.location))
+        self._store.drop_setting(f"compaction/{database}.{name.name}")
         self._catalog.drop_table(database, name.name)
         kind_of(entry.format).drop(self._named_place(f"{database}.{name.name}", entry.location))
         if self._is_own_place(entry.location, database, name.name):
@@ -184,14 +253,53 @@ class TableCatalog:
     def create_database(self, name: str, *, if_not_exists: bool) -> None:
         if if_not_exists and self.has_database(name):
             return
+        if is_external(name):
+            catalog, namespace = split_key(name)
+            with self.external.shelves(catalog) as shelves:
+                shelves.create_database(namespace)
+            return
         self._catalog.create_database(DatabaseEntry(name=name, created_at=self._clock.now()))
 
     def has_database(self, name: str) -> bool:
         """Whether a database is there."""
+        if is_external(name):
+            catalog, namespace = split_key(name)
+            with self.external.shelves(catalog) as shelves:
+                return bool(namespace) and shelves.has_database(namespace)
         return any(entry.name == name for entry in self._catalog.list_databases())
+
+    def drop_database(self, name: str) -> None:
+        """Forget a database. Raises ConflictError while it has tables."""
+        catalog, namespace = split_key(name)
+        if catalog == INTERNAL:
+            self._catalog.drop_database(name)
+            return
+        with self.external.shelves(catalog) as shelves:
+            shelves.drop_database(namespace)
+
+    def databases(self, catalog: str) -> list[str]:
+        """The databases of a catalog, each with its catalog."""
+        if catalog == INTERNAL:
+            return [entry.name for entry in self._catalog.list_databases()]
+        with self.external.shelves(catalog) as shelves:
+            return [database_key(catalog, name) for name in shelves.databases()]
+
+    def tables(self, database: str) -> list[str]:
+        """The names of the tables of a database."""
+        catalog, namespace = split_key(database)
+        if catalog == INTERNAL:
+            return [entry.name for entry in self._catalog.list_tables(database)]
+        with self.external.shelves(catalog) as shelves:
+            return shelves.tables(namespace)
 
     def require_database(self, name: str) -> None:
         """Refuse a database that is not there."""
+        catalog, namespace = split_key(name)
+        self.external.require(catalog)
+        if not namespace:
+            msg = f"No database of catalog {catalog} is in use"
+            todo = "USE one, or write it before the name of the table: db.table."
+            raise TableNotFoundError(msg, code="DatabaseNotFound", left="Nothing was changed.", todo=todo)
         if not self.has_database(name):
             msg = f"Unknown database '{name}'"
             todo = f"CREATE DATABASE {name} first."

@@ -26,6 +26,7 @@ from lading.pipeline.tasks import Quarantine, TaskTools
 from lading.service.compile.column_defaults import with_defaults
 from lading.service.compile.compiled import Compiled
 from lading.service.compile.event_time import check_names, state_rule, watermark_rule, with_event_time, with_state
+from lading.service.compile.evolution import watch_of
 from lading.service.compile.joins import JoinSource, join_columns, join_rule, joined_source_load, map_joined_rows
 from lading.service.compile.listening import listen_rule
 from lading.service.compile.mapping import asked_columns, map_rows
@@ -36,12 +37,14 @@ from lading.service.security.endpoints import endpoints_of
 from lading.sources.files.properties import is_s3_uri
 from lading.sources.kind import OpenContext, OpenSource, SourceKind
 from lading.sources.registry import kind_of
-from lading.storage.store import open_store
+from lading.sql.statements.load_specs import translate_mapping
 from lading.store.records import TableEntry
 from lading.tables.base import LakeTable, WriterSpec
 from lading.tables.bills import quarantine_folder, state_folder
+from lading.tables.fresh import fresh_store, fresh_writer
 from lading.tables.registry import kind_of as table_kind_of
 from lading.tables.registry import open_writer
+from lading.tables.types import fillable
 
 WINDOW_BATCHES = 10
 """Bad rows are counted over so many times the rows of a batch."""
@@ -66,9 +69,11 @@ def compile_load(record: JobRecord, load: LoadSpec, target: Target, context: Ope
     """Check a load, with its secrets, against its table and its source, and put its parts together."""
     kind = kind_of(load.source.kind)
     kind.check(load)
+    watch = watch_of(load, target.table.schema(), target.table.widens())
     columns, metadata = _asked(load, target, kind)
     rule = listen_rule(load, target.table.writer_spec().partition_fields) if load.listening is not None else None
-    opened = kind.open(load, replace(context, reads_rows=True, columns=columns, metadata=metadata))
+    asked = replace(context, reads_rows=True, columns=columns, metadata=metadata, watch=watch)
+    opened = kind.open(load, asked)
     try:
         stage = _stage(load, kind, opened, target, record.job_id)
     except BaseException:
@@ -105,7 +110,14 @@ def _asked(load: LoadSpec, target: Target, kind: SourceKind) -> tuple[tuple[str,
     if load.stream_join is not None:
         return stream_columns(load, load.stream_join), ()
     reads = row_load(load) if load.join is None else joined_source_load(load, load.join)
-    return asked_columns(reads, target.table.schema(), kind.metadata)
+    return asked_columns(reads, _columns(load, target), kind.metadata)
+
+
+def _columns(load: LoadSpec, target: Target) -> pa.Schema:
+    """The columns of the table that can be filled. Raises ConfigError for others that the load fills."""
+    named = [column.name for column in translate_mapping(load).columns or () if column.name]
+    filled = load.mapping.target_columns if load.mapping.is_select else named
+    return fillable(target.table.schema(), filled)
 
 
 def open_context(record: JobRecord, load: LoadSpec, clock: Clock, addresses: AddressRules) -> OpenContext:
@@ -154,8 +166,9 @@ def _limits(load: LoadSpec, opened: OpenSource, scale: float) -> Limits:
 def _stage(load: LoadSpec, kind: SourceKind, opened: OpenSource, target: Target, job_id: JobId) -> Stage | None:
     if opened.schema is None:
         return None
-    spec, schema = target.table.writer_spec(), target.table.schema()
-    open_quarantine = _quarantine(target, spec, job_id)
+    told, schema = target.table.writer_spec(), _columns(load, target)
+    spec, renew = replace(told, renew=None), told.renew
+    open_quarantine = _quarantine(target, told, job_id)
     mapping, rule = _rules(load, opened, opened.schema, target, open_quarantine)
     reads = load if load.join is None else joined_source_load(load, load.join)
     is_joined = load.join is not None or load.stream_join is not None
@@ -164,10 +177,11 @@ def _stage(load: LoadSpec, kind: SourceKind, opened: OpenSource, target: Target,
         source=opened.schema,
         tools=TaskTools(
             read=opened.read,
-            open_writer=partial(open_writer, spec),
+            open_writer=fresh_writer(open_writer, spec, renew),
             open_quarantine=open_quarantine,
             batch_id="",
             splits=(),
+            rescued=load.evolution.rescued_column,
             columns=join_columns(mapping) if is_joined else tuple(column.name for column in mapping.columns),
         ),
         most_tasks=load.limits.tasks,
@@ -178,7 +192,7 @@ def _stage(load: LoadSpec, kind: SourceKind, opened: OpenSource, target: Target,
         libraries=_libraries(kind, spec),
     )
     place = StatePlace(
-        open=partial(open_store, spec.location, spec.options),
+        open=fresh_store(spec, renew),
         folder=state_folder(job_id),
         copies=target.state_copies if is_s3_uri(spec.location) else None,
     )
@@ -195,7 +209,7 @@ def _quarantine(target: Target, spec: WriterSpec, job_id: JobId) -> Callable[[st
     """Where bad rows go."""
     if target.is_shared or not is_s3_uri(spec.location):
         return partial(QuarantineFile, target.quarantine)
-    place = partial(open_store, spec.location, spec.options)
+    place = fresh_store(replace(spec, renew=None), spec.renew)
     return partial(QuarantineObject, place, quarantine_folder(job_id))
 
 
@@ -207,7 +221,7 @@ def _rules(
     quarantine: Callable[[str], Quarantine],
 ) -> tuple[RowMapping, StateRule | None]:
     """What is done to a row when it is read, and what afterwards."""
-    spec, schema = target.table.writer_spec(), target.table.schema()
+    spec, schema = replace(target.table.writer_spec(), renew=None), _columns(load, target)
     lengths = target.entry.spec.properties if target.entry.spec else {}
     if load.stream_join is not None:
         mapping = map_stream_rows(load, load.stream_join, source, opened.knows)

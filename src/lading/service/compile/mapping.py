@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from lading.errors import ConfigError, SqlError
 from lading.model.load import LoadSpec
+from lading.model.rows import REST
 from lading.pipeline.mapping import RowMapping, TargetColumn, cast_text, misfit, quoted, reserved_names
 from lading.service.compile.source_types import source_type
 from lading.sql.expressions.mapping import SparkExpression, column_expression
@@ -37,7 +38,7 @@ def asked_columns(load: LoadSpec, target: pa.Schema, metadata: pa.Schema) -> tup
     translated = translate_mapping(load)
     used = used_names(translated)
     if load.mapping.is_select:
-        filled = load.mapping.target_columns or target.names
+        filled = load.mapping.target_columns or own_columns(load, target)
         stars = filled if any(column.is_star for column in translated.columns or ()) else ()
         columns = tuple(dict.fromkeys([*stars, *used]))
     else:
@@ -46,6 +47,11 @@ def asked_columns(load: LoadSpec, target: pa.Schema, metadata: pa.Schema) -> tup
     own = set() if load.mapping.is_select else {name.lower() for name in columns}
     told = dict.fromkeys(known[name.lower()] for name in used if name.lower() in known and name.lower() not in own)
     return tuple(name for name in columns if name not in told), tuple(told)
+
+
+def own_columns(load: LoadSpec, target: pa.Schema) -> list[str]:
+    """The columns of a table that fields of the source may fill."""
+    return [name for name in target.names if name != load.evolution.rescued_column]
 
 
 def used_names(translated: TranslatedMapping) -> list[str]:
@@ -60,7 +66,7 @@ def _fields(load: LoadSpec, translated: TranslatedMapping, target: pa.Schema) ->
     given = translated.columns
     paths = len(load.records.json.jsonpaths)
     if given is None:
-        names = target.names
+        names = own_columns(load, target)
         names = names[:paths] if 0 < paths < len(names) else names
     else:
         names = [column.name or "" for column in given if column.expression is None]
@@ -78,7 +84,7 @@ def map_rows(
     load: LoadSpec, target: pa.Schema, lengths: Mapping[str, str], source: pa.Schema, knows: str = ""
 ) -> RowMapping:
     """Check the clauses against the table and the source, and put them together. `knows` is for who asks in vain."""
-    if reserved := reserved_names(source.names):
+    if reserved := reserved_names(name for name in source.names if name != REST):
         msg = f"The source has a column {', '.join(map(repr, reserved))}, a name that Lading itself uses"
         raise ConfigError(msg, left="Nothing was changed.", todo="Rename it in the source.")
     form = _SelectMapper if load.mapping.is_select else _ColumnsMapper
@@ -120,6 +126,7 @@ class _Mapper:
             where_unread=_undecided(filters),
             where_tells_by_null=bool(filters) and all(each.tells_by_null for each in filters),
             strict=self._load.session.strict_values,
+            rescued=self._load.evolution.rescued_column,
         )
 
     def _joined(self, filters: Sequence[TypedExpression]) -> str | None:
@@ -153,6 +160,8 @@ class _SelectMapper(_Mapper):
 
     def _filled(self) -> dict[str, SparkExpression]:
         """By column of the table: what it is filled with."""
+        if self._load.evolution.is_on:
+            return self._filled_by_name()
         given: list[SparkExpression] = []
         for column in self._translated.columns or ():
             if column.is_star:
@@ -171,6 +180,13 @@ class _SelectMapper(_Mapper):
             )
             raise SqlError(msg, todo="Select one expression for each column.")
         return dict(zip(names, given, strict=True))
+
+    def _filled_by_name(self) -> dict[str, SparkExpression]:
+        """A table that grows with its source: each column takes the field of its name."""
+        found = {name: column_expression(name) for name in self._target.names if name in self._source.names}
+        if rescued := self._load.evolution.rescued_column:
+            found[rescued] = column_expression(REST)
+        return found
 
     def _exact_columns(self, filled: Mapping[str, SparkExpression]) -> dict[str, ValueType]:
         """Columns of the source that go to a decimal column as they are: WHERE compares their texts as decimals."""
@@ -254,6 +270,8 @@ class _ColumnsMapper(_Mapper):
 
     def _column(self, field: pa.Field) -> TargetColumn:
         name, column = field.name.lower(), self._bare(field)
+        if field.name == self._load.evolution.rescued_column:
+            return replace(column, expression=quoted(REST), is_text=True)
         if name in self._derived:
             typed = self._typed(self._derived[name], (name,), exact_for(source_type(field.type)))
             return replace(

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from lading.errors import ConfigError
 from lading.sql.expressions.value_types import OTHER, ValueType, type_of_spark
-from lading.tables.types import spark_type
+from lading.tables.types import is_nested, spark_type
 
 
 def source_type(kind: pa.DataType) -> ValueType:
@@ -15,7 +15,9 @@ def source_type(kind: pa.DataType) -> ValueType:
         return type_of_spark("double")
     if pa.types.is_integer(kind):
         return type_of_spark("bigint")
+    if is_nested(kind):
+        return OTHER  # Nothing is converted without being asked.
     try:
         return type_of_spark(spark_type(kind))
     except ConfigError:
-        return OTHER  # Nested, or a type of files that no table has: nothing is converted without being asked.
+        return OTHER  # A type of files that no table has.

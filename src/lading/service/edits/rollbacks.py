@@ -15,8 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lading.commit.coordinator import RollbackSight
-from lading.commit.rollback import accounts_for, newest_proved
+from lading.commit.rollback import RollbackSight, accounts_for, newest_proved
 from lading.commit.steps import run_steps
 from lading.errors import HeadLostError, JobStateError, RolledBackError
 from lading.jobs.events import RollbackAccepted, bill_facts

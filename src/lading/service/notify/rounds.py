@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -16,6 +16,7 @@ from lading.errors import LadingError
 from lading.ids import JobId
 from lading.jobs.record import JobRecord, JobState
 from lading.model.bill import Bill
+from lading.model.table import ColumnChange
 from lading.service.installation import Installation
 from lading.service.notify.books import Book, drop_book, load_book, load_books, save_book
 from lading.service.notify.config import NotifySettings
@@ -106,6 +107,8 @@ class NotifyRounds:
     def fenced(self, record: JobRecord) -> None: ...
     def unrecorded(self, record: JobRecord) -> None: ...
     def files_behind(self, record: JobRecord, files: Mapping[str, int]) -> None: ...
+    def evolved(self, record: JobRecord, changes: Sequence[ColumnChange]) -> None:
+        """The rounds compare the columns of tables: others may change them, too."""
 
     def _noted(self, record: JobRecord) -> None:
         with self._lock:

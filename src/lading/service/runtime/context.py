@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -13,6 +13,7 @@ from lading.ids import Incarnation
 from lading.jobs.record import JobRecord
 from lading.model.batch import Limits
 from lading.model.bill import Bill
+from lading.model.table import ColumnChange
 from lading.service.runtime.unrecorded import Unrecorded
 from lading.store.protocols import MetadataStore
 from lading.tables.maintenance import CarePolicy
@@ -42,6 +43,7 @@ class JobObserver(Protocol):
     def fenced(self, record: JobRecord) -> None: ...
     def unrecorded(self, record: JobRecord) -> None: ...
     def auto_resumed(self, record: JobRecord) -> None: ...
+    def evolved(self, record: JobRecord, changes: Sequence[ColumnChange]) -> None: ...
     def files_behind(self, record: JobRecord, files: Mapping[str, int]) -> None: ...
     def files_left_out(self, record: JobRecord, files: Mapping[str, int], remark: str) -> None: ...
 
@@ -99,6 +101,7 @@ class RunnerContext:
     clock: Clock
     incarnation: Incarnation
     compile: Compile
+    open_target: Callable[[JobRecord], LakeTable]
     make_stager: Callable[[Compiled], CancellableStager]
     make_listeners: Callable[[JobRecord, Compiled, LakeTable], Listeners | None] = lambda record, compiled, table: None
     care: CarePolicy = field(default_factory=CarePolicy)
@@ -106,6 +109,8 @@ class RunnerContext:
     unrecorded: Unrecorded = field(default_factory=Unrecorded)
     service_id: Callable[[], str | None] = lambda: None
     """As whom runners change their jobs; None: nobody else can have them."""
+    max_columns: int = 1000
+    """So many columns a table has at most that grows with its source."""
     has_others: Callable[[], bool] = lambda: False
     """Whether other services share the store."""
 

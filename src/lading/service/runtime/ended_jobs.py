@@ -6,6 +6,7 @@ import logging
 
 from lading.errors import LadingError
 from lading.jobs.record import JobRecord
+from lading.model.names import split_table
 from lading.service.catalog.tables import TableCatalog
 
 
@@ -15,7 +16,7 @@ def tell_table(catalog: TableCatalog, record: JobRecord) -> None:
     The job has ended in the store already. A table that is gone or cannot be reached keeps a head that holds up the
     expiry of old snapshots when somebody rolls the table back behind it.
     """
-    database, _, name = record.target.partition(".")
+    database, name = split_table(record.target)
     try:
         catalog.open_table(database, name).end_job(record.job_id)
     except LadingError as error:

@@ -9,12 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Generic, Protocol, TypeVar, assert_never
+from typing import Generic, assert_never
 
-from lading.clock import Clock
-from lading.commit.coordinator import Coordinator
 from lading.commit.steps import Steps
-from lading.errors import FencedError, JobChangedError, JobStateError, RolledBackError, TableNotFoundError
+from lading.errors import (
+    UNSEEN_COLUMNS,
+    FencedError,
+    JobChangedError,
+    JobStateError,
+    RolledBackError,
+    StageError,
+    TableNotFoundError,
+)
 from lading.errors import UnknownOutcomeError as Unknown
 from lading.ids import JobId
 from lading.jobs.events import (
@@ -43,103 +49,15 @@ from lading.jobs.events import (
 )
 from lading.jobs.reasons import failure_of
 from lading.jobs.record import JobRecord
-from lading.jobs.tasks import TaskRecord
 from lading.jobs.transition import transition
 from lading.model.bill import Bill
 from lading.model.notices import ListeningSummary
-from lading.status.outcomes import Outcome, outcome_of
+from lading.service.runtime.loop_ports import J, LoopPorts, LoopStore
+from lading.status.outcomes import outcome_of
 from lading.store.leases import is_lease_lost
-from lading.store.records import AuditEntry, StoredJob
+from lading.store.records import AuditEntry
 
 MAX_SAVES = 20
-
-
-class LoopStore(Protocol):
-    """What the loop needs of a metadata store."""
-
-    def load_job_by_id(self, job_id: JobId) -> StoredJob: ...
-    def save_job(
-        self,
-        record: JobRecord,
-        expected_version: int,
-        *,
-        tasks: Iterable[TaskRecord] = (),
-        audit: AuditEntry | None = None,
-    ) -> StoredJob: ...
-
-
-class LoopJob(Protocol):
-    """A job that is open."""
-
-    @property
-    def coordinator(self) -> Coordinator: ...
-    def is_ready(self) -> bool:
-        """Whether batches can be planned. False: nothing has come yet to learn the columns from."""
-        ...
-
-    def can_learn(self) -> bool:
-        """Whether columns are not known, and opening it again would tell them."""
-        ...
-
-    def shown(self, bill: Bill) -> str:
-        """The position after a bill, as jobs are shown with it."""
-        ...
-
-    def shown_range(self, bill: Bill | None = None) -> str:
-        """What the batch that was planned last reads, or has read."""
-        ...
-
-    def shown_end(self) -> str:
-        """How far the source reaches."""
-        ...
-
-    def is_full(self, bill: Bill, seconds: float) -> bool:
-        """Whether a batch ended because of its limits."""
-        ...
-
-    def is_complete(self, bill: Bill) -> bool:
-        """Whether a job that loads once has loaded everything."""
-        ...
-
-    def close(self) -> None:
-        """Let go of what is open. Never raises."""
-        ...
-
-
-J = TypeVar("J", bound=LoopJob)
-
-
-class LoopPorts(Protocol[J]):
-    """What is around the loop. `tell_…` may not raise or wait, the others may do both."""
-
-    @property
-    def store(self) -> LoopStore: ...
-    @property
-    def clock(self) -> Clock: ...
-    def compile(self, record: JobRecord) -> J: ...
-    def start(self, job: J, record: JobRecord) -> Steps[Bill]:
-        """Open it in its table, or take it over."""
-        ...
-
-    def is_halted(self) -> bool:
-        """Whether somebody wants the batch that runs cut off."""
-        ...
-
-    def redact(self, text: str) -> str: ...
-    def tell_opened(self, job: J, bill: Bill) -> None: ...
-    def tell_step(self, name: str, since_s: float) -> None: ...
-    def tell_ended(self, record: JobRecord, outcome: Outcome, seconds: float) -> None: ...
-    def tell_fenced(self, record: JobRecord) -> None: ...
-    def tell_error(self, error: Exception) -> None: ...
-    def committed(self, job: J, record: JobRecord, bill: Bill) -> None:
-        """After a commit is in the record: tell the source and others, look after the table."""
-        ...
-
-    def remark(self, job: J) -> str:
-        """The source had nothing: what people should know besides."""
-        ...
-
-    def tell_drained(self, record: JobRecord) -> None: ...
 
 
 def save_event(
@@ -303,6 +221,11 @@ class JobLoop(Generic[J]):
             except StopIteration as stop:
                 bill = stop.value
                 break
+            except StageError as unseen:
+                if unseen.code != UNSEEN_COLUMNS:
+                    raise
+                yield from self._evolve(opened, unseen)
+                return
             self._ports.tell_step(name, since_s)
             since_s = self._ports.clock.monotonic_s()
             if name == "stage.before":
@@ -326,6 +249,17 @@ class JobLoop(Generic[J]):
             yield from self._nothing_to_do(opened)
         else:
             yield from self._committed(opened, bill, task_id)
+
+    def _evolve(self, opened: J, unseen: StageError) -> Steps[None]:
+        yield "evolve.before"
+        # Dies after it: the table has columns that no row fills yet. The position is unchanged: the next start reads
+        # the same rows, and finds the columns there.
+        self._ports.evolve(opened, self.record(), unseen)
+        yield "evolve.after"
+        # Opened again for the table as it is now; the task goes on, and stages the same rows once more.
+        yield from self.goodbye()
+        self._is_retry = True
+        yield from self._batch((yield from self._open()))
 
     def _begin_task(self, opened: J) -> Steps[JobRecord]:
         shown, end, facts = opened.shown_range(), opened.shown_end(), opened.coordinator.plan_facts()

@@ -5,21 +5,36 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 
 from lading.clock import Clock
 from lading.commit.coordinator import Coordinator, CoordinatorPorts
 from lading.commit.steps import Steps, run_steps
-from lading.errors import FencedError, LadingError, StoreError, TableError, TableNotFoundError
+from lading.errors import (
+    ConfigError,
+    FencedError,
+    JobChangedError,
+    LadingError,
+    SqlError,
+    StageError,
+    StoreError,
+    TableError,
+    TableNotFoundError,
+)
 from lading.ids import JobId, new_token
 from lading.jobs.events import BatchWaits, Event, Halt, Rest, Retry, Run
 from lading.jobs.record import JobRecord
 from lading.jobs.tasks import TaskRecord
 from lading.model.bill import Bill
 from lading.plan.planner import Planner
+from lading.service.compile.compiled import Compiled
 from lading.service.runtime.caretaker import Caretaker
 from lading.service.runtime.context import OpenJob, RunnerContext
+from lading.service.runtime.evolving import evolve
 from lading.service.runtime.file_surveys import SurveyTeller
-from lading.service.runtime.job_loop import JobLoop, LoopStore, save_event
+from lading.service.runtime.job_loop import JobLoop, save_event
+from lading.service.runtime.kept_columns import check_columns, keep_columns
+from lading.service.runtime.loop_ports import LoopStore
 from lading.service.runtime.starting import start_steps
 from lading.service.runtime.store_health import try_write
 from lading.service.security.redaction import redact
@@ -28,7 +43,9 @@ from lading.status.outcomes import Outcome
 from lading.store.leases import is_lease_lost
 from lading.store.protocols import MetadataStore
 from lading.store.records import AuditEntry, StoredJob
+from lading.tables.base import LakeTable
 
+MAX_SAVES = 5
 REMARK_EVERY_S = 60.0
 """How often an idle job looks at everything there is, to say what it passes over."""
 
@@ -146,6 +163,8 @@ class JobRunner:
             return False
         if self._tools.clock.monotonic_s() >= self._remark_due_s:
             return False
+        if opened.table.is_watched():
+            return False
         if opened.coordinator.teller.is_due(opened.coordinator.bill, self._tools.clock.now()):
             return False
         try:
@@ -168,12 +187,34 @@ class JobRunner:
             try:
                 self._known = self.record()
                 run_steps(self._loop.turn())
+                self._write_repaired()
             except StoreError as error:
                 self._note_unrecorded(error)
                 raise
             self._tools.unrecorded.clear(self._job_id)
             going_on = self._loop.next
             return not going_on.is_drained if isinstance(going_on, Rest) else going_on is not None
+
+    def _write_repaired(self) -> None:
+        """Write down that commits were put back. Dies before: the log of the table still tells of it."""
+        opened = self.opened
+        while opened is not None and opened.coordinator.repaired:
+            said = opened.coordinator.repaired.pop()
+            self._log.warning("%s", said, extra={"job": self._job_id})
+            facts = {"why": said, "todo": "Let other writers use a safe log store; see docs/engines.md."}
+            for _ in range(MAX_SAVES):
+                stored = self._tools.store.load_job_by_id(self._job_id)
+                entry = AuditEntry(
+                    at=self.clock.now(),
+                    user="lading",
+                    action="COMMIT AGAIN",
+                    job_id=self._job_id,
+                    subject=str(stored.record.full_name),
+                    facts=facts,
+                )
+                with suppress(JobChangedError):  # Somebody changed the record meanwhile: read it again.
+                    self.store.save_job(stored.record, stored.version, audit=entry)
+                    break
 
     def apply(self, event: Event, audit: AuditEntry | None = None) -> JobRecord:
         """Change the record by a statement's word, and do what is to be done; the audit in the same step."""
@@ -232,7 +273,7 @@ class JobRunner:
 
     def compile(self, record: JobRecord) -> OpenJob:
         try:
-            compiled, table = self._tools.compile(record)
+            compiled, table = self._compiled(record)
         except TableNotFoundError as error:
             if not self._tools.has_others():
                 raise
@@ -265,6 +306,22 @@ class JobRunner:
         )
         return OpenJob(Coordinator(compiled.job, ports, self._tools.incarnation), compiled, table, planner, stager)
 
+    def _compiled(self, record: JobRecord) -> tuple[Compiled, LakeTable]:
+        store = self._tools.store
+        try:
+            compiled, table = self._tools.compile(record)
+        except (ConfigError, SqlError):
+            # Perhaps because of what somebody did to the table: then that is to be told.
+            check_columns(store, record, self._tools.open_target(record).schema())
+            raise
+        try:
+            check_columns(store, record, table.schema())
+            keep_columns(store, record, compiled)
+        except BaseException:
+            compiled.close()
+            raise
+        return compiled, table
+
     def start(self, job: OpenJob, record: JobRecord) -> Steps[Bill]:
         if (service_id := self._tools.service_id()) is not None:
             # To open a job commits to its table, which would fence the service that has it.
@@ -289,6 +346,9 @@ class JobRunner:
         self.on_progress(bill)
         self._remark_due_s = 0.0
         self._caretaker.committed(job.table, bill)
+
+    def evolve(self, job: OpenJob, record: JobRecord, unseen: StageError) -> None:
+        evolve(self._tools, self.store, job.table, record, unseen)
 
     def remark(self, job: OpenJob) -> str:
         bill, source = job.coordinator.bill, job.compiled.source

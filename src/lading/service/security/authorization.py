@@ -7,9 +7,20 @@ from typing import TYPE_CHECKING
 from lading.deferred import deferred
 from lading.errors import DeniedError, JobNotFoundError
 from lading.jobs.record import JobRecord
+from lading.model.names import ALL, database_key, is_external, split_key, split_table
 from lading.service.limits.statement_size import SHORT
 from lading.service.security.privileges import Rights, denied
 from lading.sql.statements.admin import CleanOrphans, ShowServices
+from lading.sql.statements.catalogs import (
+    AlterCatalog,
+    CreateCatalog,
+    DropCatalog,
+    RefreshCatalog,
+    ShowCatalogs,
+    ShowCreateCatalog,
+    SwitchCatalog,
+)
+from lading.sql.statements.compaction import AlterTableSet, CompactTable, ShowCompaction
 from lading.sql.statements.jobs import (
     AlterJob,
     CreateJob,
@@ -28,11 +39,13 @@ from lading.sql.statements.jobs import (
 )
 from lading.sql.statements.parts import InsertSelect, QualifiedName, SourceFunction
 from lading.sql.statements.tables import (
+    AlterTable,
     CreateDatabase,
     CreateTable,
     DescribeTable,
     DropDatabase,
     DropTable,
+    LookAt,
     ShowDatabases,
     ShowTables,
     UseDatabase,
@@ -54,7 +67,7 @@ else:
 
 def sees(rights: Rights | None, record: JobRecord) -> bool:
     """Whether a job is there for somebody: not without LOAD on its table."""
-    database, _, table = record.target.partition(".")
+    database, table = split_table(record.target)
     return rights is None or rights.allow(Privilege.LOAD, database, table)
 
 
@@ -69,12 +82,14 @@ def check_allowed(database: str, rights: Rights, statement: Statement) -> None:
         rights.require(Privilege.ADMIN, why="env:… and file:… name what the machine of the service keeps")
     match statement:
         case CreateJob():
+            if statement.creates is not None:
+                _check_catalog(database, rights, statement.creates)
             rights.require(Privilege.LOAD, *_target(database, statement.insert.table))
             _check_source(rights, statement.insert)
             _check_joined(database, rights, statement.insert)
         case CreateRoutineLoad():
-            database = statement.name.db if statement.name.db is not None else database
-            rights.require(Privilege.LOAD, database, statement.table)
+            place = (statement.table_in or statement.name).within(database)
+            rights.require(Privilege.LOAD, place, statement.table)
         case AlterJob():
             _check_alter(database, rights, statement)
         case ExplainAlter() if isinstance(statement.alter, AlterJob):
@@ -92,7 +107,9 @@ def _only_reads(statement: Statement) -> bool:
             return True
         case ShowCreateJob() | ShowLoad() | ShowRoutineLoad() | ShowRoutineLoadTask() | ShowCreateRoutineLoad():
             return True
-        case ShowServices():
+        case ShowServices() | ShowCompaction() | LookAt():
+            return True
+        case ShowCatalogs() | ShowCreateCatalog() | SwitchCatalog():
             return True
         case ExplainJob() | ExplainRoutineLoad() | ExplainAlter() | ShowRollback() | ShowUsers() | ShowRoles():
             return True
@@ -106,23 +123,43 @@ def _check_catalog(database: str, rights: Rights, statement: Statement) -> None:
             rights.require(Privilege.ADMIN, *_target(database, statement.name))
             if statement.location is not None and not is_s3_uri(statement.location):
                 rights.require(Privilege.ADMIN, why="the table would lie on the disk of the service")
-        case DropTable():
+            if statement.schema_of is not None:
+                _check_look(rights, statement.schema_of)
+        case LookAt():
+            _check_look(rights, statement.source)
+        case DropTable() | AlterTable():
             rights.require(Privilege.ADMIN, *_target(database, statement.name))
-        case CreateDatabase() | ShowServices():
+        case CreateDatabase():
+            place = _within(database, statement.catalog, ALL)
+            rights.require(Privilege.ADMIN, *((place,) if is_external(place) else ()))
+        case ShowServices():
             rights.require(Privilege.ADMIN)
         case CleanOrphans():
             # Paths and sizes of all tables are told, and files deleted.
             rights.require(Privilege.ADMIN, *(_target(database, statement.table) if statement.table else ()))
+        case CompactTable() | AlterTableSet():
+            rights.require(Privilege.ADMIN, *_target(database, statement.table))
         case DropDatabase():
-            rights.require(Privilege.ADMIN, statement.name)
+            rights.require(Privilege.ADMIN, _within(database, statement.catalog, statement.name))
         case UseDatabase():
-            _check_database(rights, statement.name)
+            _check_database(rights, _within(database, statement.catalog, statement.name))
         case ShowTables():
-            _check_database(rights, statement.db or database)
-        case DescribeTable():
-            database, table = _target(database, statement.name)
+            _check_database(rights, _within(database, statement.catalog, statement.db) if statement.db else database)
+        case CreateCatalog() | AlterCatalog() | DropCatalog() | RefreshCatalog():
+            # Its hosts are reached with keys that everybody who loads there uses.
+            rights.require(Privilege.ADMIN)
+        case ShowCompaction(table=QualifiedName() as name) | DescribeTable(name=name):
+            database, table = _target(database, name)
             if not rights.see_table(database, table):
                 raise denied(rights.identity.user, Privilege.SELECT, database, table)
+
+
+def _check_look(rights: Rights, source: SourceFunction) -> None:
+    """Who could load from a source may look at it: LOAD on anything, and ADMIN for files of the machine."""
+    if not rights.allow_anywhere(Privilege.LOAD):
+        raise _not_read(rights, Privilege.LOAD)
+    if is_local(source):
+        rights.require(Privilege.ADMIN, why="the statement would read files of the machine of the service")
 
 
 def _check_database(rights: Rights, database: str) -> None:
@@ -174,15 +211,19 @@ def _check_query(database: str, rights: Rights, query: Query) -> None:
         rights.require(Privilege.ADMIN, why="an expression without a table runs on Spark; select it from a table")
 
 
+def _within(database: str, catalog: str | None, name: str) -> str:
+    return database_key(catalog or split_key(database)[0], name)
+
+
 def _target(database: str, name: QualifiedName) -> tuple[str, str]:
-    return (name.db if name.db is not None else database, name.name)
+    return (name.within(database), name.name)
 
 
 # Before a statement is read as a whole, which can take long.
 
 _NEEDS = {
     Privilege.LOAD: ("CREATE JOB", "CREATE ROUTINE LOAD", "ALTER JOB", "ALTER ROUTINE LOAD", "EXPLAIN ALTER"),
-    Privilege.ADMIN: ("CREATE TABLE",),
+    Privilege.ADMIN: ("CREATE TABLE", "ALTER TABLE"),
     Privilege.SELECT: ("SELECT", "WITH"),
 }
 """Statements that hold expressions or long lists, and what all of them need for something."""

@@ -54,12 +54,13 @@ class Endpoint:
 def endpoints_of(properties: Mapping[str, str], *, bucket: str = "") -> tuple[Endpoint, ...]:
     """The hosts that properties name. Raises SqlError for a value that is no host, and no URL of one."""
     named = [(name, value) for name, value in properties.items() if name != "uri" and _ADDRESS.search(name.lower())]
-    found = [_endpoint(name, part) for name, value in named for part in value.split(",")]
+    found = [endpoint_of(name, part) for name, value in named for part in value.split(",")]
     inside = [replace(each, host=f"{bucket}.{each.host}") for each in found if bucket]
     return (*found, *(each for each in inside if literal_address_or_none(each.host.removeprefix(f"{bucket}.")) is None))
 
 
-def _endpoint(name: str, value: str) -> Endpoint:
+def endpoint_of(name: str, value: str) -> Endpoint:
+    """The host that a property names. Raises SqlError."""
     form = _FORM.fullmatch(value.strip())
     host = plain_host(form["host"]) if form else ""
     if not host or not host.isascii():
@@ -152,6 +153,11 @@ def job_subject(job_id: str) -> str:
 def table_subject(database: str, name: str) -> str:
     """What the hosts of a table are kept under."""
     return f"table/{database}.{name}"
+
+
+def catalog_subject(name: str) -> str:
+    """What the hosts of a catalog are kept under."""
+    return f"catalog/{name}"
 
 
 def _key(subject: str) -> str:

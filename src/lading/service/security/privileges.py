@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from lading.errors import DeniedError
+from lading.model.names import INTERNAL, covers, split_key
 from lading.service.security.origin import LOCAL, Origin
 from lading.sql.statements.users import ON_SERVICE_IDENTITY, SERVICE_IDENTITY, Grant, Privilege, Scope, TokenScope
 from lading.sql.syntax.render import render
@@ -105,13 +106,30 @@ class Rights:
         places = (part.scope for part in scope.parts)
         if table is not None:
             return any(_is_within(place, database, table) for place in places)
-        return any(place.identity is None and place.database in (None, database) for place in places)
+        return any(
+            place.identity is None and (place.database is None or covers(place.database, database)) for place in places
+        )
 
     def see_database(self, database: str) -> bool:
         """Whether there is anything in this database that concerns the user."""
         return self.identity.is_root or (
-            self._scope_touches(database) and any(grant.database in ("", database) for grant in self.grants)
+            self._scope_touches(database)
+            and any(not grant.database or covers(grant.database, database) for grant in self.grants)
         )
+
+    def see_catalog(self, catalog: str) -> bool:
+        """Whether there is anything in this catalog that concerns the user."""
+        if self.identity.is_root or catalog == INTERNAL:
+            return True
+        places = {grant.database for grant in self.grants}
+        return any(not place or split_key(place)[0] == catalog for place in places) and self._scope_has(catalog)
+
+    def _scope_has(self, catalog: str) -> bool:
+        scope = self.identity.scope
+        if scope is None or scope.is_read_only:
+            return True
+        places = (part.scope for part in scope.parts if part.scope.identity is None)
+        return any(place.database is None or split_key(place.database)[0] == catalog for place in places)
 
     def see_table(self, database: str, table: str) -> bool:
         """Whether the user has any privilege on this table."""
@@ -160,7 +178,7 @@ class Rights:
 def _covers(grant: GrantEntry, database: str | None, table: str | None) -> bool:
     if not grant.database:
         return True
-    return grant.database == database and (not grant.table or grant.table == table)
+    return database is not None and covers(grant.database, database) and (not grant.table or grant.table == table)
 
 
 def _is_within(place: Scope, database: str | None, table: str | None) -> bool:
@@ -168,7 +186,7 @@ def _is_within(place: Scope, database: str | None, table: str | None) -> bool:
         return (database, table) == (_IDENTITY, place.identity)
     if place.database is None:
         return True
-    return place.database == database and (place.table is None or place.table == table)
+    return database is not None and covers(place.database, database) and (place.table is None or place.table == table)
 
 
 def _overlap(place: Scope, grant: GrantEntry) -> bool:
@@ -177,7 +195,7 @@ def _overlap(place: Scope, grant: GrantEntry) -> bool:
     if not grant.database or place.database is None:
         return True
     same_table = not grant.table or place.table is None or grant.table == place.table
-    return grant.database == place.database and same_table
+    return (covers(grant.database, place.database) or covers(place.database, grant.database)) and same_table
 
 
 def denied(

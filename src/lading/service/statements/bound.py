@@ -9,17 +9,20 @@ from lading.sql.statements.parts import InsertSelect, QualifiedName
 
 
 def database_of(session: Session, name: QualifiedName) -> str:
-    """The database that a name means."""
-    return name.db if name.db is not None else session.database
+    """The database that a name means, with its catalog."""
+    return name.within(session.database)
 
 
-def bound_names(session: Session, insert: InsertSelect) -> InsertSelect:
-    """The same with the columns that it fills by name: those that others add to the table later are not among them."""
-    insert = replace(insert, table=replace(insert.table, db=database_of(session, insert.table)))
+def bound_names(session: Session, insert: InsertSelect, *, grows: bool = False) -> InsertSelect:
+    """The same with the columns that it fills by name: those that others add to the table later are not among them.
+
+    A job that `grows` with its source names none: it takes those, too.
+    """
+    database = database_of(session, insert.table)
+    insert = replace(insert, table=insert.table.bound(session.database))
     if insert.join is not None:
-        table = replace(insert.join.table, db=database_of(session, insert.join.table))
-        insert = replace(insert, join=replace(insert.join, table=table))
-    if insert.columns:
+        insert = replace(insert, join=replace(insert.join, table=insert.join.table.bound(session.database)))
+    if insert.columns or grows:
         return insert
-    target = session.lading.catalog.open_table(insert.table.db or "", insert.table.name)
+    target = session.lading.catalog.open_table(database, insert.table.name)
     return replace(insert, columns=tuple(target.schema().names))

@@ -43,7 +43,7 @@ def execute_clean(session: Session, statement: CleanOrphans) -> Result:
         raise ConfigError(msg, left="Nothing was deleted.", todo=todo)
     entries = session.lading.store.list_tables()
     if statement.table is not None:
-        database = statement.table.db if statement.table.db is not None else session.database
+        database = statement.table.within(session.database)
         entries = [session.lading.catalog.entry(database, statement.table.name)]
     rows: list[tuple[object, ...]] = []
     for entry in entries:

@@ -11,10 +11,14 @@ from lading.service.edits.edit import Edit, commit_edit, plan_of, show_plan
 from lading.service.edits.undo import prepare_undo
 from lading.service.result import Result, done, table
 from lading.service.session import Session
+from lading.service.statements.catalogs import execute_catalog_statement
 from lading.service.statements.clean import execute_clean
+from lading.service.statements.compact import execute_compact, set_properties, show_compaction
 from lading.service.statements.inspect import explain_job, show_load
 from lading.service.statements.loads import control, create, find_any, operable, prepare_alter
-from lading.service.statements.reach import allow_altered_hosts, allow_table_hosts, check_source, check_table
+from lading.service.statements.looking import look
+from lading.service.statements.made_tables import alter_table, create_table
+from lading.service.statements.reach import allow_altered_hosts, check_source
 from lading.service.statements.select import run_query
 from lading.service.statements.shows import (
     show_create_job,
@@ -28,6 +32,8 @@ from lading.service.views.audit_log import show_audit
 from lading.service.views.loads import after_change
 from lading.sql.statements.admin import CleanOrphans, ShowServices
 from lading.sql.statements.audit import ShowAudit
+from lading.sql.statements.catalogs import CatalogStatement
+from lading.sql.statements.compaction import AlterTableSet, CompactTable, ShowCompaction
 from lading.sql.statements.jobs import (
     AcceptRollback,
     AlterJob,
@@ -51,9 +57,11 @@ from lading.sql.statements.jobs import (
 )
 from lading.sql.statements.parts import QualifiedName
 from lading.sql.statements.tables import (
+    AlterTable,
     CreateTable,
     DescribeTable,
     DropTable,
+    LookAt,
 )
 from lading.sql.statements.users import AlterUser, UserStatement
 from lading.tables.types import spark_type
@@ -71,12 +79,20 @@ def execute(session: Session, statement: Statement) -> Result:
             return _accept_rollback(session, statement)
         case CleanOrphans():
             return execute_clean(session, statement)
+        case CompactTable():
+            return execute_compact(session, statement)
+        case AlterTableSet():
+            return set_properties(session, statement)
         case ControlJob() | ControlRoutineLoad():
             return control(session, statement)
         case Query():
             return run_query(session, statement)
+        case LookAt():
+            return look(session, statement)
         case _ if isinstance(statement, UserStatement):
             return _change_users(session, statement)
+        case _ if isinstance(statement, CatalogStatement):
+            return execute_catalog_statement(session, statement)
         case _:
             return _show(session, statement)
 
@@ -112,6 +128,8 @@ def _show(session: Session, statement: Statement) -> Result:
             return show_load(session, statement)
         case ShowServices():
             return show_services(session)
+        case ShowCompaction():
+            return show_compaction(session, statement)
         case ShowAudit():
             return show_audit(session, statement)
         case _:
@@ -151,15 +169,16 @@ def _alter(session: Session, edit: Edit) -> Result:
 
 
 def _catalog(session: Session, statement: Statement) -> Result:
+    catalog = session.lading.catalog
     match statement:
         case CreateTable():
-            check_table(session, statement)
-            allow_table_hosts(session, statement, _database(session, statement.name))
-            session.lading.catalog.create_table(statement, _database(session, statement.name))
+            create_table(session, statement)
+        case AlterTable():
+            return alter_table(session, statement)
         case DropTable():
             database = _database(session, statement.name)
             _refuse_used(session, f"{database}.{statement.name.name}")
-            session.lading.catalog.drop_table(statement.name, database, if_exists=statement.if_exists)
+            catalog.drop_table(statement.name, database, if_exists=statement.if_exists, purge=statement.is_purged)
         case DescribeTable():
             schema = session.lading.catalog.open_table(_database(session, statement.name), statement.name.name).schema()
             rows = [(field.name, spark_type(field.type), "Yes" if field.nullable else "No") for field in schema]
@@ -171,7 +190,7 @@ def _catalog(session: Session, statement: Statement) -> Result:
 
 
 def _database(session: Session, name: QualifiedName) -> str:
-    return name.db if name.db is not None else session.database
+    return name.within(session.database)
 
 
 def _refuse_used(session: Session, target: str) -> None:

@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeVar
 
-from lading.errors import ConfigError, ConflictError, JobNotFoundError, JobStateError
+from lading.errors import JobNotFoundError, JobStateError
 from lading.ids import new_job_id
 from lading.jobs.dialects import DIALECTS, ROUTINE, STREAMING, Dialect
 from lading.jobs.events import Created, Event, PausedByUser, Resumed, Stopped
@@ -31,14 +31,18 @@ from lading.service.edits.state_moves import take_state_word, with_state_word
 from lading.service.edits.written import statement_of
 from lading.service.result import Result, done
 from lading.service.runtime.ended_jobs import tell_table
+from lading.service.runtime.kept_columns import accept_columns
 from lading.service.security.job_owner import keep_first_owner, keep_owner
 from lading.service.security.reach import job_rules
 from lading.service.session import Session
 from lading.service.statements.bound import bound_names, database_of
+from lading.service.statements.made_tables import create_for_job
 from lading.service.statements.reach import allow_hosts, check_listeners, check_source
+from lading.service.statements.room import check_room
 from lading.service.telemetry.recent import forget_lag
 from lading.sources.kind import OpenSource
 from lading.sources.registry import check_load, is_stream, kind_of, stream_kind
+from lading.sql.properties.evolution import read_evolution
 from lading.sql.statements.alter import (
     AlteredRoutineLoad,
     alter_routine_load,
@@ -61,7 +65,6 @@ from lading.sql.syntax.masking import without_secrets
 from lading.sql.syntax.render import render
 
 Verb = Literal["PAUSE", "RESUME", "STOP"]
-DEFAULT_MOST_JOBS = 10_000
 _T = TypeVar("_T", CreateJob, CreateRoutineLoad)
 
 
@@ -131,13 +134,15 @@ def create(session: Session, statement: AnyJob) -> Result:
     """CREATE JOB, CREATE ROUTINE LOAD. All is checked against table and source before the job exists."""
     lading, dialect = session.lading, dialect_of(statement)
     check_source(session, source_of(statement))
+    if isinstance(statement, CreateJob):
+        statement = create_for_job(session, statement)
     check_listeners(session, statement.properties)
     name = statement.name if isinstance(statement, CreateRoutineLoad) else QualifiedName(name=statement.name)
     database = database_of(session, name)
     if dialect.has_database:
         lading.catalog.require_database(database)
     check_load(statement)
-    _check_room(session, dialect, name)
+    check_room(session, dialect, name)
     statement = _located(session, statement)
     kept, spec = without_secrets(statement), load_spec(statement)
     _check_joined(session, spec)
@@ -168,28 +173,16 @@ def create(session: Session, statement: AnyJob) -> Result:
     )
 
 
-def _check_room(session: Session, dialect: Dialect, name: QualifiedName) -> None:
-    store, database = session.lading.store, database_of(session, name)
-    wanted = JobName(kind=dialect.kind, name=name.name, database=database if dialect.has_database else "")
-    if store.find_job(wanted) is not None:
-        msg = dialect.exists.format(own=name.name, db=database)
-        raise ConflictError(msg, code="JobExists", left="It was not touched.", todo=dialect.exists_todo)
-    if not dialect.most_jobs:
-        return
-    most = int(store.read_setting(dialect.most_jobs) or DEFAULT_MOST_JOBS)
-    if len(store.list_jobs(kind=dialect.kind)) > most:
-        msg = f"There are more than {most} {dialect.noun}s. exceed limit: {dialect.most_jobs} is {most}"
-        raise ConfigError(msg, left="Nothing was changed.", todo="Stop jobs that are not needed.")
-
-
 def _located(session: Session, statement: AnyJob) -> AnyJob:
     """The statement with whole names: it means the same in every session and wherever the service is started."""
     source = source_of(statement)
     where, properties = kind_of(source.name).located(source.properties, statement.properties)
     statement = with_source(replace(statement, properties=properties), replace(source, properties=where))
     if isinstance(statement, CreateJob):
-        return replace(statement, insert=bound_names(session, statement.insert))
-    return replace(statement, name=replace(statement.name, db=database_of(session, statement.name)))
+        grows = read_evolution(statement.properties).is_on
+        return replace(statement, insert=bound_names(session, statement.insert, grows=grows))
+    place = statement.table_in.bound(session.database) if statement.table_in is not None else None
+    return replace(statement, name=statement.name.bound(session.database), table_in=place)
 
 
 # Controlling.
@@ -222,6 +215,7 @@ def _control_in_turn(session: Session, record: JobRecord, verb: Verb) -> None:
     lading, now = session.lading, session.lading.clock.now()
     if verb == "RESUME":
         finish_begun(lading, record)
+        accept_columns(lading.store, record)
         if record.spec is not None and record.spec.join is not None:
             keep_first_owner(lading.store, record.job_id, session.identity)
     events: dict[str, Event] = {

@@ -5,6 +5,7 @@ What those import takes longer than these statements do, so that it is imported 
 
 from __future__ import annotations
 
+from lading.model.names import database_key, split_key
 from lading.service.result import Result, done, table
 from lading.service.session import Session
 from lading.sql.statements.jobs import Statement
@@ -13,25 +14,35 @@ from lading.sql.statements.tables import CreateDatabase, DropDatabase, ShowDatab
 
 def execute(session: Session, statement: Statement) -> Result:
     """Run a statement that its session may run."""
+    catalog = session.lading.catalog
     match statement:
         case CreateDatabase():
-            session.lading.catalog.create_database(statement.name, if_not_exists=statement.if_not_exists)
+            catalog.create_database(_named(session, statement), if_not_exists=statement.if_not_exists)
         case DropDatabase():
-            if not (statement.if_exists and not session.lading.catalog.has_database(statement.name)):
-                session.lading.store.drop_database(statement.name)
+            database = _named(session, statement)
+            if not (statement.if_exists and not catalog.has_database(database)):
+                catalog.drop_database(database)
         case UseDatabase():
-            session.lading.catalog.require_database(statement.name)
-            session.database = statement.name
+            catalog.require_database(_named(session, statement))
+            session.database = _named(session, statement)
         case ShowDatabases():
-            names = [entry.name for entry in session.lading.store.list_databases()]
-            return table(("Database",), [(name,) for name in names if session.sees_database(name)])
+            keys = catalog.databases(statement.catalog or split_key(session.database)[0])
+            return table(("Database",), [(split_key(key)[1],) for key in keys if session.sees_database(key)])
         case ShowTables():
-            database = statement.db or session.database
-            session.lading.catalog.require_database(database)
-            names = [entry.name for entry in session.lading.store.list_tables(database)]
-            return table((f"Tables_in_{database}",), [(name,) for name in names if session.sees_table(database, name)])
+            database = _named(session, statement)
+            catalog.require_database(database)
+            names = [name for name in catalog.tables(database) if session.sees_table(database, name)]
+            return table((f"Tables_in_{split_key(database)[1]}",), [(name,) for name in names])
         case _:
             from lading.service.statements import dispatch
 
             return dispatch.execute(session, statement)
     return done()
+
+
+def _named(session: Session, statement: CreateDatabase | DropDatabase | UseDatabase | ShowTables) -> str:
+    """The database that a statement means, with its catalog."""
+    name = statement.db if isinstance(statement, ShowTables) else statement.name
+    if name is None:
+        return session.database
+    return database_key(statement.catalog or split_key(session.database)[0], name)

@@ -84,7 +84,7 @@ def _tables(session: Session, query: Query) -> Result:
     no catalog, no store and no keys of its own.
     """
     checked = read_query(query)
-    owned = {name: (name.db if name.db is not None else session.database, name.name) for name in checked.tables}
+    owned = {name: (name.within(session.database), name.name) for name in checked.tables}
     for database, name in owned.values():
         # The guard has looked already. Here it is the same list that Spark is given.
         if session.rights is not None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from enum import Enum
 
 from lading.ids import JobId
 from lading.jobs.record import JobRecord
 from lading.model.bill import Bill
+from lading.model.table import ColumnChange
 from lading.service.security.log_output import LogHandler, capture_stderr, log_uncaught, redacted_message
 from lading.service.security.redaction import redact
 from lading.status.outcomes import Outcome
@@ -114,6 +115,10 @@ class LogWatch:
 
     def auto_resumed(self, record: JobRecord) -> None:
         self._log.info("resumed automatically", extra={"job": str(record.full_name)})
+
+    def evolved(self, record: JobRecord, changes: Sequence[ColumnChange]) -> None:
+        told = ", ".join(map(str, changes))
+        self._log.warning("changed table %s: %s", record.target, told, extra={"job": str(record.full_name)})
 
     def files_behind(self, record: JobRecord, files: Mapping[str, int]) -> None:
         pass

@@ -6,7 +6,7 @@ know (how long steps take, how commits end, who was fenced) is counted in memory
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, Summary, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -17,17 +17,21 @@ from lading.clock import Clock
 from lading.errors import LadingError
 from lading.jobs.record import JobRecord
 from lading.model.bill import Bill
+from lading.model.table import ColumnChange
 from lading.model.tally import Tally
 from lading.service.runtime.store_health import StoreHealth
 from lading.service.security.audit_log import AuditLog
 from lading.service.security.audit_metrics import AuditCollector
 from lading.service.telemetry.metric_labels import JobLabels
 from lading.service.telemetry.recent import RecentActivity
+from lading.service.telemetry.table_metrics import TableMetrics
 from lading.status.families import JOB_LABELS, MOST_JOBS, Family, JobFigures, Labels, derive_families
 from lading.status.lag import Lag, LagUnit
 from lading.status.outcomes import Outcome
 from lading.status.rates import Beat
 from lading.store.protocols import MetadataStore
+from lading.tables.compaction.figures import TableFigures
+from lading.tables.compaction.model import Compacted
 
 _COMMIT_OUTCOMES = {"refused": "not_landed", "unknown": "unknown", "fenced": "fenced"}
 _LANDED = "landed"
@@ -59,6 +63,7 @@ class Metrics:
         registry.register(_StoreCollector(store, clock, self.health, self._labels, self.lookout, self._of_job))
         for metric in self._of_job.all:
             registry.register(metric)
+        self._of_table = TableMetrics(registry)
         if audit is not None:
             registry.register(AuditCollector(audit))
         Counter(
@@ -112,6 +117,10 @@ class Metrics:
         """A paused job goes on without a person."""
         self._of_job.resumes.labels(*self._labels.of(record)).inc()
 
+    def evolved(self, record: JobRecord, changes: Sequence[ColumnChange]) -> None:
+        """The table of a job got columns, or wider ones."""
+        self._of_job.evolved.labels(*self._labels.of(record)).inc(len(changes))
+
     def lag_seen(
         self,
         record: JobRecord,
@@ -131,6 +140,19 @@ class Metrics:
     def files_left_out(self, record: JobRecord, files: Mapping[str, int], remark: str) -> None:
         """Which files a job is not going to load."""
         self.lookout.saw_left_out(record.job_id, files)
+
+    def table_seen(self, found: TableFigures) -> None:
+        """How the files of a table stand."""
+        self.lookout.saw_table(found)
+        self._of_table.seen(found)
+
+    def table_compacted(self, table: str, done: Compacted) -> None:
+        """One compaction ended."""
+        self._of_table.compacted(table, done)
+
+    def tables_there(self, tables: set[str]) -> None:
+        """All tables that there are."""
+        self._of_table.forget_all_but(tables)
 
     def timer(self, record: JobRecord) -> StepTimer:
         """Measures the steps of one batch from the names the coordinator yields."""
@@ -153,11 +175,13 @@ class _OfJob:
         self.resumes = Counter("lading_auto_resumes", resumed, JOB_LABELS, registry=None)
         unwritten = "Batches whose end could not be written to the metadata store."
         self.unrecorded = Counter("lading_unrecorded_batches", unwritten, JOB_LABELS, registry=None)
+        grown = "Columns that the table of a job got, or got wider, because its rows needed them."
+        self.evolved = Counter("lading_schema_changes", grown, JOB_LABELS, registry=None)
         batches = "How long the batches of a job take."
         self.batch = Summary("lading_job_batch_seconds", batches, JOB_LABELS, registry=None)
         steps = "How long the steps of a job take."
         self.step = Summary("lading_job_step_seconds", steps, (*JOB_LABELS, "step"), registry=None)
-        self.all = (self.commits, self.fenced, self.resumes, self.unrecorded, self.batch, self.step)
+        self.all = (self.commits, self.fenced, self.resumes, self.unrecorded, self.evolved, self.batch, self.step)
 
     def begin(self, labels: Labels) -> None:
         """Show the counters of a job from now on."""
@@ -166,6 +190,7 @@ class _OfJob:
         self.fenced.labels(*labels)
         self.resumes.labels(*labels)
         self.unrecorded.labels(*labels)
+        self.evolved.labels(*labels)
 
     def forget(self, gone: list[Labels]) -> None:
         """Jobs that are there no more."""

@@ -15,6 +15,7 @@ from lading.ids import JobId
 from lading.service.installation import Installation
 from lading.status.lag import Lag, LagUnit
 from lading.status.rates import Beat, LagPoint
+from lading.tables.compaction.figures import TableFigures
 
 KEPT_BEATS = 240
 KEPT_LAGS = 120
@@ -35,6 +36,17 @@ class RecentActivity:
         self._past: dict[JobId, deque[LagPoint]] = {}
         self._newest: dict[JobId, LagPoint] = {}
         self._left_out: dict[JobId, Mapping[str, int]] = {}
+        self._tables: dict[str, TableFigures] = {}
+
+    def saw_table(self, found: TableFigures) -> None:
+        """How the files of a table stood at the last round of compaction."""
+        with self._lock:
+            self._tables[found.table] = found
+
+    def table(self, name: str) -> TableFigures | None:
+        """How the files of a table stood when somebody last looked; None when nobody did yet."""
+        with self._lock:
+            return self._tables.get(name)
 
     def saw_commit(self, job_id: JobId, seq: int, beat: Beat) -> None:
         """Take a commit in. One that is not newer than the last changes nothing."""

@@ -40,6 +40,7 @@ from lading.service.views.records import (
 )
 from lading.status.lag import Lag, LagUnit
 from lading.status.rates import Beat, Rates, measure_rates, plot
+from lading.tables.compaction.figures import TableFigures
 
 MaySee = Callable[[JobRecord], bool]
 
@@ -63,6 +64,10 @@ class JobViews:
     def __init__(self, lading: Installation, *, lookout: RecentActivity | None = None) -> None:
         self._lading = lading
         self._lookout = lookout or RecentActivity()
+
+    def files_of(self, table: str) -> TableFigures | None:
+        """How the files of a table stood when compaction last looked; None when it did not yet."""
+        return self._lookout.table(table)
 
     # Lists.
 

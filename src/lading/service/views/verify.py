@@ -1,16 +1,19 @@
 """A job's bills against its table: is every row that the bills account for there, once, and do the counts agree?
 
-Rows that others took out on purpose are not lost. The history of the table tells who removed a file; what it does not
-tell of is LOSS when it is complete, and GONE when it is not.
+Rows that others took out on purpose are not lost. The history of the table tells who removed a file: one that nobody
+removed is LOSS when the history is complete. When it is not, it cannot be told, and that is said. A file that the table
+names and that is not there, or is short, is LOSS whatever the history says.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import pyarrow as pa
+import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
 from lading.errors import HeadLostError, JobStateError
@@ -18,8 +21,10 @@ from lading.jobs.record import JobRecord
 from lading.model.batch import StagedFile
 from lading.model.bill import Bill
 from lading.model.manifests import parse_manifest
+from lading.model.s3_access import S3Access
 from lading.model.state import StateRef
 from lading.model.tally import Tally
+from lading.service.views.compacted import follow_compactions
 from lading.storage.store import open_store
 from lading.tables.base import LakeTable, Removals
 
@@ -33,11 +38,16 @@ class Verdict:
     rows: int
     """Rows that the bills say were loaded."""
     findings: tuple[str, ...] = ()
-    """Each begins with its class: LOSS, GONE, DUP, CORRUPT or PROGRESS-MISMATCH."""
+    """Each begins with its class: LOSS, DUP, CORRUPT or PROGRESS-MISMATCH."""
     removed: Mapping[str, int] = field(default_factory=dict)
     """Rows that others took out on purpose, by what they did."""
     rewritten: Mapping[str, int] = field(default_factory=dict)
     """Rows that others wrote into other files, which the bills do not know: those are not looked at."""
+
+    untold: int = 0
+    """Rows of files that are gone, of which the history of the table no longer says who removed them."""
+    hidden: int = 0
+    """Rows of the whole table that others took out without writing files again: by delete files or deletion vectors."""
 
     @property
     def is_clean(self) -> bool:
@@ -52,6 +62,15 @@ class Verdict:
             parts.append(f"others removed {_listed(self.removed)}")
         if self.rewritten:
             parts.append(f"others rewrote {_listed(self.rewritten)}, whose new files were not looked at")
+        if self.hidden:
+            parts.append(f"delete files of others hide {self.hidden:,} rows of the table")
+        if self.untold:
+            parts.append(
+                f"cannot be told of {self.untold:,} rows: their files are gone, and the table's history is not kept "
+                "long enough to say who removed or rewrote them"
+            )
+        if self.untold:
+            return "; ".join(parts)
         return f"nothing lost by Lading; {'; '.join(parts)}" if parts else "clean"
 
 
@@ -71,9 +90,14 @@ def verify_job(record: JobRecord, table: LakeTable) -> Verdict:
     lineage = bills[::-1]
     named = [file for bill in lineage for file in bill.files]
     there = Counter(table.files())
+    followed = follow_compactions(named, there, table)
+    named = list(followed.files)
     gone = {file.path: file for file in named if file.path not in there}
-    removals = table.removals(set(gone)) if gone else Removals(is_complete=True)
-    findings = [*_totals(lineage), *_doubles(named, there), *_losses(gone, removals), *_content(named, there, table)]
+    removals = table.removals(set(gone))
+    missing = [file for path, file in gone.items() if path not in removals.found]
+    findings = [*_totals(lineage), *_doubles(named, there), *_content(named, there, table), *followed.findings]
+    if missing and removals.is_complete:
+        findings.append(_loss(missing))
     if record.job_id not in table.ended_jobs():  # What a dropped job kept goes by and by.
         findings += _state(lineage[-1].state, table)
     return Verdict(
@@ -83,6 +107,8 @@ def verify_job(record: JobRecord, table: LakeTable) -> Verdict:
         findings=tuple(findings),
         removed=_taken(gone, removals, is_rewrite=False),
         rewritten=_taken(gone, removals, is_rewrite=True),
+        untold=0 if removals.is_complete else sum(file.rows for file in missing),
+        hidden=removals.hidden_rows,
     )
 
 
@@ -103,16 +129,11 @@ def _doubles(named: list[StagedFile], there: Counter[str]) -> list[str]:
     return found + [f"DUP: {path} is {count} times in the table" for path, count in there.items() if count > 1]
 
 
-def _losses(gone: Mapping[str, StagedFile], removals: Removals) -> list[str]:
+def _loss(missing: Sequence[StagedFile]) -> str:
     """Files that nobody took out."""
-    missing = [file for path, file in gone.items() if path not in removals.found]
-    if not missing:
-        return []
     rows = sum(file.rows for file in missing)
     what = f"{len(missing)} files with {rows:,} rows that the bills name are not in the table"
-    if removals.is_complete:
-        return [f"LOSS: {what}, and no commit of its history removed them"]
-    return [f"GONE: {what}; its history is not kept long enough to tell who removed them"]
+    return f"LOSS: {what}, and no commit of its history removed them"
 
 
 def _listed(rows: Mapping[str, int]) -> str:
@@ -129,14 +150,33 @@ def _taken(gone: Mapping[str, StagedFile], removals: Removals, *, is_rewrite: bo
 
 
 def _content(named: list[StagedFile], there: Counter[str], table: LakeTable) -> list[str]:
-    filesystem, root = open_store(table.location, table.writer_spec().options).arrow()
+    """Files that the table names: those of others must be there, those of the job have the rows of their bill."""
+    options = table.writer_spec().options
+    filesystem, root = open_store(table.location, options).arrow()
+    rows_of = {file.path: file.rows for file in named}
     found = []
-    for file in named:
-        if file.path in there:
-            rows = pq.read_metadata(f"{root}/{file.path}", filesystem=filesystem).num_rows
-            if rows != file.rows:
-                found.append(f"CORRUPT: {file.path} holds {rows} rows, its bill says {file.rows}")
+    for path in sorted(there):
+        # Engines may keep files elsewhere; such paths are whole.
+        files, full = (filesystem, f"{root}/{path}") if "://" not in path else _elsewhere(path, options)
+        if not files.get_file_info(full).is_file:
+            whose = f"with {rows_of[path]:,} rows of the job " if path in rows_of else ""
+            found.append(f"LOSS: the table names {path} {whose}and it is not there")
+        elif path in rows_of and (rows := _rows(files, full)) != rows_of[path]:
+            found.append(f"CORRUPT: {path} holds {rows} rows, its bill says {rows_of[path]}")
     return found
+
+
+def _elsewhere(path: str, options: S3Access) -> tuple[pafs.FileSystem, str]:
+    folder, _, name = path.rpartition("/")
+    filesystem, root = open_store(folder, options).arrow()
+    return filesystem, f"{root}/{name}"
+
+
+def _rows(filesystem: pafs.FileSystem, path: str) -> int | str:
+    try:
+        return int(pq.read_metadata(path, filesystem=filesystem).num_rows)
+    except (pa.ArrowInvalid, OSError) as error:
+        return f"no readable ({error})"
 
 
 def _state(state: StateRef | None, table: LakeTable) -> list[str]:

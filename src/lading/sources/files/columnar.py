@@ -9,6 +9,9 @@ import pyarrow as pa
 import pyarrow.orc as paorc
 import pyarrow.parquet as pq
 
+from lading.model.rows import REST
+from lading.sources.fields import FieldNotes, folded, spark_name
+from lading.sources.files.column_fit import fit_each
 from lading.sources.files.errors import file_unreadable
 from lading.sources.files.payload import FilePart
 from lading.sources.files.rows import MAX_ROWS, RowShaper
@@ -19,17 +22,45 @@ from lading.storage.store import ByteFile
 
 
 def columnar_batches(
-    file: ByteFile, part: FilePart, spec: FilesSpec, shaper: RowShaper, uri: str
+    file: ByteFile, part: FilePart, spec: FilesSpec, shaper: RowShaper, uri: str, notes: FieldNotes | None = None
 ) -> Iterator[pa.RecordBatch]:
     """The rows of the groups or stripes that belong to a part."""
     source = lend(file)
+    if notes is not None:
+        yield from _watched(source, part, spec, shaper, uri, notes)
+        return
     pieces = _parquet(source, part, shaper) if spec.format is Format.PARQUET else _orc(source, part, shaper)
     for found, first, batch in pieces:
-        if doubled := sorted({name for name in found if found.count(name) > 1}):
-            raise file_unreadable(uri, f"it has more than one column {', '.join(doubled)}")
+        _check_doubled(found, uri)
         if spec.missing_columns is MissingColumns.ERROR:
             check_columns(shaper.schema.names, found, uri)
         yield from shaper.good(_fit(batch, shaper.schema, uri), first)
+
+
+def _watched(
+    source: Any, part: FilePart, spec: FilesSpec, shaper: RowShaper, uri: str, notes: FieldNotes
+) -> Iterator[pa.RecordBatch]:
+    """Columns that the job does not know are told, and go into `__rest` where somebody wants them."""
+    known = [field for field in shaper.schema if field.name != REST]
+    found = {field.name: plain_type(field.type) for field in _file_schema(source, spec)}
+    extras = [pa.field(name, kind) for name, kind in found.items() if name not in shaper.schema.names]
+    extras = [field for field in extras if field.name not in spec.path_partition_keys]
+    for name, kind in found.items():
+        (notes.see_wider if name in notes.watch.known else notes.see)(name, spark_name(kind))
+    extras = extras if notes.watch.rescues else []
+    wide = shaper.widened(pa.schema([*known, *extras]))
+    pieces = _parquet(source, part, wide) if spec.format is Format.PARQUET else _orc(source, part, wide)
+    for names, first, batch in pieces:
+        _check_doubled(names, uri)
+        columns, misfits = fit_each(batch, wide.schema, uri, keeps=notes.watch.rescues)
+        for shaped in wide.good(columns, first):
+            yield folded(shaped, shaper.whole, [field.name for field in extras], misfits)
+
+
+def _file_schema(source: Any, spec: FilesSpec) -> pa.Schema:
+    found = pq.read_schema(source) if spec.format is Format.PARQUET else paorc.ORCFile(source).schema
+    source.seek(0)
+    return found
 
 
 def columnar_schema(file: ByteFile, spec: FilesSpec) -> pa.Schema:
@@ -70,6 +101,11 @@ def _plain_nested(kind: pa.DataType) -> pa.DataType:
     if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
         return pa.list_(plain_type(kind.value_type))
     return kind
+
+
+def _check_doubled(found: tuple[str, ...], uri: str) -> None:
+    if doubled := sorted({name for name in found if found.count(name) > 1}):
+        raise file_unreadable(uri, f"it has more than one column {', '.join(doubled)}")
 
 
 Piece = tuple[tuple[str, ...], int, pa.RecordBatch]

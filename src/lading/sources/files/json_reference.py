@@ -7,12 +7,13 @@ JSON, null and absent keys null. Of a key that stands twice in an object, the la
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from json.encoder import encode_basestring
 from typing import Any
 
 from lading.model.row_formats import JsonOptions
+from lading.model.rows import REST
 from lading.sources.files.jsonpath import MISSING, follow, parse_jsonpath
 
 NOT_UTF8 = "Not UTF-8"
@@ -46,6 +47,8 @@ class JsonText:
         self._options = options
         self._root = parse_jsonpath(options.json_root) if options.json_root else ()
         self._names = list(names)
+        self._known = frozenset(names)
+        self._keeps_rest = REST in self._known
         self._paths = [parse_jsonpath(path) for path in options.jsonpaths]
         self._decoder = json.JSONDecoder(parse_float=Digits, parse_int=Digits, parse_constant=_refuse)
 
@@ -100,6 +103,9 @@ class JsonText:
     def _values(self, value: Any) -> list[Value] | BadDocument:
         if not isinstance(value, dict):
             return BadDocument(NO_OBJECT)
+        if self._keeps_rest:
+            rest = rest_of(value, self._known)
+            return [self._text(rest if name == REST else value.get(name)) for name in self._names]
         if not self._paths:
             return [self._text(value.get(name)) for name in self._names]
         found = [follow(value, path) for path in self._paths]
@@ -113,6 +119,11 @@ class JsonText:
         if isinstance(value, str):
             return str(value)
         return render_json(value)
+
+
+def rest_of(value: dict[str, Any], known: Collection[str]) -> dict[str, Any] | None:
+    """The fields of an object that nobody asked for, but for nulls; None when there are none."""
+    return {name: item for name, item in value.items() if name not in known and item is not None} or None
 
 
 def render_json(value: Any) -> str:

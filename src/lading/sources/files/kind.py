@@ -20,8 +20,10 @@ from lading.model.load import FileIntake, LoadSpec
 from lading.model.moves import Direction, PartitionMove, plain_way
 from lading.model.positions import PartitionState, Positions
 from lading.model.row_formats import CsvOptions
+from lading.model.rows import REST
 from lading.model.s3_access import S3Access
 from lading.net.addresses import EVERY_PRIVATE, AddressRules
+from lading.sources.fields import FieldWatch, carrier
 from lading.sources.files.offsets import warn_outside, whole_name
 from lading.sources.files.payload import parse_payload
 from lading.sources.files.place import parse_uri
@@ -96,7 +98,11 @@ class FilesKind:
         spec = _spec(load, context)
         known = infer_schema(spec, clock=context.clock) if context.reads_rows else None
         source = FilesSource(known or spec, parallel=context.parallel or cores_here, clock=context.clock)
-        schema = None if known is None else without_hidden(output_schema(known))
+        schema = (
+            None
+            if known is None
+            else without_hidden(output_schema(known), keeps_rest=bool(load.evolution.rescued_column))
+        )
         return OpenSource(
             driver=source,
             read=partial(read_splits, known or spec),
@@ -183,7 +189,21 @@ def _spec(load: LoadSpec, context: OpenContext) -> FilesSpec:
         # The keys that the job asks for: a document may have others, and lack some of these.
         names = [name for name in context.columns if name not in spec.path_partition_keys]
         spec = replace(spec, schema=_texts(names))
+    if context.watch is not None and context.reads_rows:
+        spec = replace(
+            spec,
+            schema=_watched_schema(spec, context.watch),
+            watch=context.watch,
+            missing_columns=MissingColumns.NULL,
+        )
     return replace(spec, settle_s=0.0) if context.is_trial else spec
+
+
+def _watched_schema(spec: FilesSpec, watch: FieldWatch) -> pa.Schema:
+    """Columns of the table by their names, wherever they stand in a file, and one for all others."""
+    names = [name for name in watch.columns if name not in spec.path_partition_keys]
+    types = [pa.string() if spec.format.is_text else carrier(watch.known[name]) for name in names]
+    return pa.schema([*map(pa.field, names, types), pa.field(REST, pa.string())])
 
 
 def _files_of(plan: BatchPlan, bill: Bill | None) -> str:

@@ -10,6 +10,7 @@ import pyarrow as pa
 from lading.errors import ConfigError
 from lading.model.batch import Split
 from lading.model.rows import SplitEnd
+from lading.sources.fields import FieldNotes
 from lading.sources.files.errors import file_unreadable, translating
 from lading.sources.files.json_reader import JsonReader
 from lading.sources.files.payload import FilePart, parse_payload
@@ -44,6 +45,7 @@ def read_split(spec: FilesSpec, split: Split, *, store: ReadStore | None = None)
     place = store or open_store(spec.place.root, spec.s3)
     payload = parse_payload(split.payload)
     count = _Count()
+    count.notes = FieldNotes(spec.watch) if spec.watch is not None else None
     for part in payload.parts:
         yield from _read_part(spec, part, place, count)
     yield SplitEnd(
@@ -54,17 +56,19 @@ def read_split(spec: FilesSpec, split: Split, *, store: ReadStore | None = None)
         source_bytes=sum(part.end - part.begin for part in payload.parts),
         received_bytes=count.received,
         marks=payload.marks,
+        fields=count.notes.drain() if count.notes is not None else {},
     )
 
 
 class _Count:
     """What a split has given so far."""
 
-    __slots__ = ("received", "rows")
+    __slots__ = ("notes", "received", "rows")
 
     def __init__(self) -> None:
         self.rows = 0
         self.received = 0
+        self.notes: FieldNotes | None = None
 
 
 def _read_part(spec: FilesSpec, part: FilePart, store: ReadStore, count: _Count) -> Iterator[pa.RecordBatch]:
@@ -88,14 +92,18 @@ def _batches(
         # Imported here so that readers of text do not pay for it.
         from lading.sources.files.columnar import columnar_batches
 
-        yield from columnar_batches(file, part, spec, shaper, uri)
+        yield from columnar_batches(file, part, spec, shaper, uri, count.notes)
         count.received += part.end - part.begin
         return
     text = open_text(file, part, spec, uri)
     if spec.format is Format.JSON:
-        yield from JsonReader(spec.json, text.lines, shaper).batches(text.stream.read)
+        found = JsonReader(spec.json, text.lines, shaper).batches(text.stream.read)
     else:
-        yield from csv_batches(text, spec, shaper, uri)
+        found = csv_batches(text, spec, shaper, uri, count.notes)
+    for batch in found:
+        if count.notes is not None:
+            count.notes.see_batch(batch)
+        yield batch
     count.received += text.stream.received
 
 

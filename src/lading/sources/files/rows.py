@@ -32,8 +32,12 @@ class RowShaper:
         self._path_values = path_values
         self.schema = schema
         path_fields = [pa.field(name, pa.string()) for name in path_values]
-        self._whole = pa.schema([*schema, *path_fields, *HIDDEN])
+        self.whole = pa.schema([*schema, *path_fields, *HIDDEN])
         self._numbers = whole_numbers(())
+
+    def widened(self, schema: pa.Schema) -> RowShaper:
+        """The same for other columns of the file."""
+        return RowShaper(schema, self._file, self._path_values)
 
     def good(self, columns: Sequence[pa.Array], first: int, *, without: Sequence[int] = ()) -> Iterator[pa.RecordBatch]:
         """Rows that are numbered from `first`, leaving out the numbers of bad ones between them."""
@@ -70,4 +74,4 @@ class RowShaper:
     def _batch(self, columns: Sequence[pa.Array], numbers: pa.Array, raw: pa.Array, error: pa.Array) -> pa.RecordBatch:
         count = len(numbers)
         beside = [repeated(value, count) for value in (*self._path_values.values(), self._file)]
-        return pa.RecordBatch.from_arrays([*columns, *beside, numbers, raw, error], schema=self._whole)
+        return pa.RecordBatch.from_arrays([*columns, *beside, numbers, raw, error], schema=self.whole)

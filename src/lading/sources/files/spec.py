@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from lading.model.row_formats import CsvOptions, JsonOptions
 from lading.model.s3_access import S3Access
+from lading.sources.fields import FieldWatch
 
 MAX_RECORD_BYTES = 16 * 1024 * 1024
 
@@ -114,6 +115,8 @@ class FilesSpec:
     """Files on a disk that were modified within so many seconds may still be written, and wait."""
     max_record_bytes: int = MAX_RECORD_BYTES
     """A longer row or document stops the load: more likely the delimiter is wrong. Bounds memory."""
+    watch: FieldWatch | None = None
+    """What is done about fields that the job does not know. None: nobody looks at them."""
     schema: pa.Schema | None = None
     """Source columns, without those of the path. Text formats have strings only. None: not yet known."""
 

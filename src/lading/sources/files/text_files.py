@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from lading.model.rows import REST
+from lading.sources.fields import FieldNotes, folded
 from lading.sources.files.blocks import BOM, Lines, first_line_offset, until
 from lading.sources.files.csv_reader import CsvReader
 from lading.sources.files.csv_reference import CsvText
@@ -85,12 +87,28 @@ def open_text(file: ByteFile, part: FilePart, spec: FilesSpec, uri: str) -> Open
     return OpenText(stream, lines, header)
 
 
-def csv_batches(text: OpenText, spec: FilesSpec, shaper: RowShaper, uri: str) -> Iterator[pa.RecordBatch]:
+def csv_batches(
+    text: OpenText, spec: FilesSpec, shaper: RowShaper, uri: str, notes: FieldNotes | None = None
+) -> Iterator[pa.RecordBatch]:
     """The rows of a csv file."""
+    if notes is not None:
+        return _watched_csv(text, spec, shaper, notes)
     columns = text.header or tuple(shaper.schema.names)
     if text.header and spec.missing_columns is MissingColumns.ERROR:
         check_columns(shaper.schema.names, text.header, uri)
     return CsvReader(spec.csv, text.lines, shaper, columns).batches(text.stream.read)
+
+
+def _watched_csv(text: OpenText, spec: FilesSpec, shaper: RowShaper, notes: FieldNotes) -> Iterator[pa.RecordBatch]:
+    """Columns that the job does not know are told, and go into `__rest` where somebody wants them."""
+    known = [name for name in shaper.schema.names if name != REST]
+    extras = [name for name in text.header if name not in known and name not in spec.path_partition_keys]
+    for name in extras:
+        notes.see(name, "string")
+    extras = extras if notes.watch.rescues else []
+    wide = shaper.widened(pa.schema([pa.field(name, pa.string()) for name in (*known, *extras)]))
+    for batch in CsvReader(spec.csv, text.lines, wide, text.header or known).batches(text.stream.read):
+        yield folded(batch, shaper.whole, extras)
 
 
 def check_columns(expected: list[str], found: tuple[str, ...], uri: str) -> None:

@@ -177,7 +177,7 @@ def _spec(load: LoadSpec, asked: KafkaProperties, context: OpenContext) -> Kafka
     return KafkaSpec(
         brokers=asked.broker_list,
         topic=asked.topic,
-        format=record_format(load, context.columns, asked.client),
+        format=record_format(load, context.columns, asked.client, context.watch),
         partitions=asked.partitions if asked.discovery != "ON" else (),
         client=client,
         aws=asked.aws,

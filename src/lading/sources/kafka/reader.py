@@ -102,7 +102,14 @@ class _Reading:
             self._keep_fetching(run, later)
             self._fetcher.pull()
         marks = epoch_marks(run.leader_epoch)
-        return SplitEnd(end=str(run.at), rows=rows, skipped=run.skipped, received_bytes=run.size, marks=marks)
+        return SplitEnd(
+            end=str(run.at),
+            rows=rows,
+            skipped=run.skipped,
+            received_bytes=run.size,
+            marks=marks,
+            fields=self._parser.fields(),
+        )
 
     def _keep_fetching(self, run: Run, later: Sequence[Run]) -> None:
         is_too_much = sum(other.waiting_bytes for other in later) > _AHEAD_BYTES

@@ -180,7 +180,7 @@ def _spec(load: LoadSpec, asked: KinesisProperties, context: OpenContext, shards
     return KinesisSpec(
         stream=asked.stream,
         region=asked.region,
-        format=record_format(load, context.columns),
+        format=record_format(load, context.columns, watch=context.watch),
         endpoint=asked.endpoint,
         stream_arn=asked.stream_arn,
         credentials=Credentials(

@@ -125,6 +125,7 @@ class Taking:
             skipped=self._skipped,
             received_bytes=self._bytes,
             lag_ms=self._lag_ms,
+            fields=self._parser.fields(),
             marks=render_marks(arrival=self._arrival, current=self._current, lag_ms=self._lag_ms),
         )
 

@@ -36,10 +36,12 @@ _NUMBER = rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 class FlatJson:
     """Reads runs of records that are one object each, of which the wanted values are not nested."""
 
-    def __init__(self, keys: Sequence[str], *, needs_value: bool) -> None:
+    def __init__(self, keys: Sequence[str], *, needs_value: bool, keeps_rest: bool = False) -> None:
         self._keys = keys
         self._kinds: list[frozenset[type]] = [frozenset()] * len(keys)
         self._needs_value = needs_value
+        # A field that nobody asked for must not get lost: such a run goes another way.
+        self._unexpected = "error" if keeps_rest else "ignore"
         self._schema: pa.Schema | None = None
         self._quotes = NumberQuotes(())
         self._pause = 0
@@ -93,7 +95,9 @@ class FlatJson:
             table = pajson.read_json(
                 pa.BufferReader(text),
                 read_options=pajson.ReadOptions(use_threads=False, block_size=len(text) + 1),
-                parse_options=pajson.ParseOptions(explicit_schema=self._schema, unexpected_field_behavior="ignore"),
+                parse_options=pajson.ParseOptions(
+                    explicit_schema=self._schema, unexpected_field_behavior=self._unexpected
+                ),
             )
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             return None

@@ -16,7 +16,8 @@ from typing import Any
 import pyarrow as pa
 
 from lading.model.row_formats import JsonOptions
-from lading.sources.files.json_reference import BadDocument, JsonText, Value
+from lading.model.rows import REST
+from lading.sources.files.json_reference import BadDocument, JsonText, Value, rest_of
 from lading.sources.files.jsonpath import MISSING, Step, follow, parse_jsonpath
 from lading.sources.records.arrow_json import MINUS_ZERO, FlatJson
 from lading.sources.records.columns import text_column
@@ -50,13 +51,15 @@ class JsonRecords:
         self._opens_array = options.strip_outer_array
         self._has_paths = bool(options.jsonpaths)
         self._paths: list[tuple[Step, ...]] = [parse_jsonpath(path) for path in options.jsonpaths]
-        self._paths = self._paths or [(name,) for name in names]
+        self._known = frozenset(names)
+        self._keeps_rest = REST in self._known
+        self._paths = self._paths or [(name,) for name in names if name != REST]
         keys = [path[0] for path in self._paths if len(path) == 1 and isinstance(path[0], str)]
         is_flat = len(keys) == len(self._paths)
         self._all_keys = itemgetter(*keys) if is_flat and len(keys) > 1 else None
         self._flat: FlatJson | None = None
         if fast and is_flat and 0 < len(set(keys)) == len(keys) and not self._opens_array and not self._root:
-            self._flat = FlatJson(keys, needs_value=self._has_paths)
+            self._flat = FlatJson(keys, needs_value=self._has_paths, keeps_rest=self._keeps_rest)
         self._load = load if fast else leave_unread
         self._of_file = of_file
 
@@ -66,7 +69,7 @@ class JsonRecords:
 
     def _take(self, values: Sequence[bytes]) -> Taken:
         columns = self._flat.parse(values) if self._flat else None
-        return _flat_rows(columns) if columns else self.take_documents(values)
+        return self._flat_rows(columns) if columns else self.take_documents(values)
 
     @property
     def knows_types(self) -> bool:
@@ -76,7 +79,12 @@ class JsonRecords:
     def take_lines(self, block: bytes) -> Taken | None:
         """The rows of a block of lines, each one document; None when it must be taken document by document."""
         columns = self._flat.parse_lines(block) if self._flat else None
-        return _flat_rows(columns) if columns else None
+        return self._flat_rows(columns) if columns else None
+
+    def _flat_rows(self, columns: Sequence[pa.Array]) -> Taken:
+        count = len(columns[0])
+        rests = [pa.nulls(count, pa.string())] if self._keeps_rest else []
+        return Taken(records=count, rows=count, columns=[*columns, *rests])
 
     def take_documents(self, values: Sequence[bytes]) -> Taken:
         """The rows of one run of records, not the fast way."""
@@ -139,10 +147,13 @@ class JsonRecords:
     def _columns(self, rows: _Rows, documents: Documents) -> tuple[list[list[Any]], set[int]]:
         """Values, and the documents that only the judge can read rightly."""
         columns = self._by_keys(rows.objects) or [self._column(rows.objects, path) for path in self._paths]
+        rests = [[rest_of(item, self._known) for item in rows.objects]] if self._keeps_rest else []
         doubtful = {rows.origin(place) for place in _take_missing_out(columns)} if self._has_paths else set()
         kinds = [set(map(type, column)) - {NoneType} for column in columns]
         if self._flat:
             self._flat.learn(kinds)
+        columns += rests
+        kinds += [{dict} for _ in rests]
         for column, found in zip(columns, kinds, strict=True):
             for place in self._odd_places(column, found):
                 number = rows.origin(place)
@@ -186,10 +197,6 @@ class JsonRecords:
             return None
         has_letters = has_minus_zero or _FRACTION.search(written)
         return None if has_letters and not documents.is_canonical(number) else written.decode()
-
-
-def _flat_rows(columns: Sequence[pa.Array]) -> Taken:
-    return Taken(records=len(columns[0]), rows=len(columns[0]), columns=columns)
 
 
 def _is_odd(value: Any) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from lading.errors import ConfigError
+from lading.sources.fields import FieldNotes
 from lading.sources.files.arrays import repeated, strings, whole_numbers
 from lading.sources.files.rows import MAX_ROWS
 from lading.sources.hidden import HIDDEN
@@ -46,16 +47,24 @@ class RecordParser:
     def __init__(self, format: RecordFormat, meta: pa.Schema, *, fast: bool = True) -> None:
         self._meta = meta
         self._max_bytes = format.max_record_bytes
-        self._decoder = _decoder(format, fast=fast)
+        self.notes = FieldNotes(format.watch) if format.watch is not None else None
+        """What is seen of fields that the job does not know."""
+        self._decoder = _decoder(format, self.notes, fast=fast)
         self._columns = len(format.columns)
         self.without_rows = 0
         """Records so far that hold no row: white space, an array without elements. The reader counts them."""
         self.schema = pa.schema([*(pa.field(name, pa.string()) for name in format.columns), *meta, *HIDDEN])
 
+    def fields(self) -> dict[str, str]:
+        """Columns that the table lacks for what was parsed since this was last asked."""
+        return self.notes.drain() if self.notes is not None else {}
+
     def parse(self, block: RecordBlock) -> Iterator[pa.RecordBatch]:
         """The rows of a block. Each record gives none, one or several."""
         waiting, rows = list[pa.RecordBatch](), 0
         for batch in self._pieces(block):
+            if self.notes is not None:
+                self.notes.see_batch(batch)
             if waiting and rows + batch.num_rows > _JOINED_ROWS:
                 yield _joined(waiting)
                 waiting, rows = [], 0
@@ -133,7 +142,7 @@ def _places(values: Sequence[bytes], max_bytes: int) -> list[int]:
     return [place for place, value in enumerate(values) if len(value) > max_bytes]
 
 
-def _decoder(format: RecordFormat, *, fast: bool) -> Decoder:
+def _decoder(format: RecordFormat, notes: FieldNotes | None, *, fast: bool) -> Decoder:
     """Only what a job needs is imported: this runs in Spark's workers."""
     if format.kind is RecordKind.JSON:
         from lading.sources.records.json_records import JsonRecords
@@ -145,4 +154,4 @@ def _decoder(format: RecordFormat, *, fast: bool) -> Decoder:
         return CsvRecords(format.csv, format.columns, max_record=format.max_record_bytes, fast=fast)
     from lading.sources.records.registry import RegistryRecords
 
-    return RegistryRecords(format)
+    return RegistryRecords(format, notes)

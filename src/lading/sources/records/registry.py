@@ -13,6 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from lading.errors import ConfigError, SourceError
+from lading.model.rows import REST
+from lading.sources.fields import FieldNotes
 from lading.sources.records.columns import text_column
 from lading.sources.records.parsed import Flaw, Taken, runs
 from lading.sources.records.spec import RecordFormat, RecordKind, RegistryAccess
@@ -50,12 +52,14 @@ class Values(Protocol):
 class RegistryRecords:
     """Takes apart runs of records."""
 
-    def __init__(self, format: RecordFormat) -> None:
+    def __init__(self, format: RecordFormat, notes: FieldNotes | None = None) -> None:
         access = _access(format)
         client = open_client(access)
         # A parser is nowhere closed; its connections are when it is gone.
         weakref.finalize(self, client.close)
         self._names = format.columns
+        self._known = frozenset(format.columns)
+        self._notes = notes
         self._values = _values(format.kind, client, access.url)
         self._unknown: dict[int, str] = {}
 
@@ -84,7 +88,8 @@ class RegistryRecords:
             return self._unknown[schema_id]
         try:
             fields = self._values.fields(schema_id, value)
-            row = [text_of(fields.get(name)) for name in self._names]
+            rest = self._rest(fields) if self._notes is not None else None
+            row = [text_of(rest if name == REST else fields.get(name)) for name in self._names]
             # Text of half a character can be in a value, but not in a column.
             "".join(text for text in row if isinstance(text, str)).encode()
         except SourceError as error:
@@ -95,6 +100,11 @@ class RegistryRecords:
         except _undecodable() as error:
             return f"Does not decode with schema {schema_id}: {_reason(error)}"
         return row
+
+    def _rest(self, fields: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """The fields that nobody asked for, but for nulls."""
+        found = {name: value for name, value in fields.items() if name not in self._known and value is not None}
+        return found or None
 
 
 def open_client(access: RegistryAccess) -> SchemaRegistryClient:

@@ -9,6 +9,8 @@ from enum import Enum
 from lading.errors import SqlError
 from lading.model.load import LoadSpec
 from lading.model.row_formats import CsvOptions, JsonOptions
+from lading.model.rows import REST
+from lading.sources.fields import FieldWatch
 from lading.sources.files.spec import MAX_RECORD_BYTES
 from lading.sql.properties.records import RECORD_NAMES, SelectedRecords, read_selected_records
 
@@ -46,6 +48,8 @@ class RecordFormat:
     json: JsonOptions = field(default_factory=JsonOptions)
     registry: RegistryAccess | None = None
     """For avro and protobuf; the others need none."""
+    watch: FieldWatch | None = None
+    """What is done about fields that the job does not know. None: nobody looks at them."""
     max_record_bytes: int = MAX_RECORD_BYTES
     """A longer record is a bad row. Bounds memory."""
 
@@ -65,7 +69,12 @@ def records_of(load: LoadSpec) -> SelectedRecords:
     return SelectedRecords(options=load.records)
 
 
-def record_format(load: LoadSpec, columns: tuple[str, ...], settings: Mapping[str, str] | None = None) -> RecordFormat:
+def record_format(
+    load: LoadSpec,
+    columns: tuple[str, ...],
+    settings: Mapping[str, str] | None = None,
+    watch: FieldWatch | None = None,
+) -> RecordFormat:
     """How rows stand in a record. `settings` are those of a client, among which a registry may have its own."""
     records = records_of(load)
     options, registry = records.options, None
@@ -73,6 +82,12 @@ def record_format(load: LoadSpec, columns: tuple[str, ...], settings: Mapping[st
     if kind.needs_registry and settings is not None:
         own = {name.removeprefix(REGISTRY): value for name, value in settings.items() if name.startswith(REGISTRY)}
         registry = RegistryAccess(url=own.pop("url"), settings=own)
+    names = records.columns or columns
     return RecordFormat(
-        kind=kind, columns=records.columns or columns, csv=options.csv, json=options.json, registry=registry
+        kind=kind,
+        columns=(*names, REST) if watch is not None else names,
+        csv=options.csv,
+        json=options.json,
+        registry=registry,
+        watch=watch,
     )

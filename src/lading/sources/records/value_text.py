@@ -28,16 +28,16 @@ def text_of(value: Any) -> Scalar:
     if type(value) in _SIMPLE:
         return value  # type: ignore[no-any-return]  # its type was looked at
     if isinstance(value, Mapping | list | tuple):
-        return render_json(_tree(value))
+        return render_json(tree_of(value))
     return _leaf(value)
 
 
-def _tree(value: Any) -> Any:
+def tree_of(value: Any) -> Any:
     """The same value, made of what `render_json` takes."""
     if isinstance(value, Mapping):
-        return {str(text_of(key)): _tree(item) for key, item in value.items()}
+        return {str(text_of(key)): tree_of(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_tree(item) for item in value]
+        return [tree_of(item) for item in value]
     if value is None or isinstance(value, str | bool):
         return value
     if isinstance(value, int):

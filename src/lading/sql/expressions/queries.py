@@ -91,6 +91,7 @@ class TableQuery:
             stands = views[_written(table)] if cte is None else renamed[id(cte)]
             table.set("this", exp.to_identifier(stands, quoted=True))
             table.set("db", None)
+            table.set("catalog", None)
         for cte in tree.find_all(exp.CTE):
             cte.args["alias"].set("this", exp.to_identifier(renamed[id(cte)], quoted=True))
         return write_spark(tree, identify=False)
@@ -151,7 +152,7 @@ def _word_problem(node: exp.Expr) -> str:
 
 
 def _written(table: exp.Table) -> QualifiedName:
-    return QualifiedName(name=table.name, db=table.db or None)
+    return QualifiedName(name=table.name, db=table.db or None, catalog=table.catalog or None)
 
 
 def _name(table: exp.Table, name: str) -> None:

@@ -32,8 +32,8 @@ NODES: frozenset[type[exp.Expr]] = frozenset(
 )  # fmt: skip
 """Parts of a tree that read, and do nothing else."""
 
-TABLE_PARTS = frozenset(("this", "db", "alias", "sample", "joins", "laterals"))
-"""A table of another catalog, an older version of one, and metadata of one are not among them."""
+TABLE_PARTS = frozenset(("this", "db", "catalog", "alias", "sample", "joins", "laterals"))
+"""An older version of a table, and metadata of one, are not among them."""
 
 QUERY_FUNCTIONS = (
     SPARK_FUNCTIONS | AGGREGATE_FUNCTIONS | WINDOW_FUNCTIONS | ROW_FUNCTIONS | RENAMED.keys() | REWRITTEN.keys()

@@ -9,7 +9,8 @@ from typing import Any
 
 from lading.errors import SqlError
 from lading.model.file_offset import file_name_or_none
-from lading.model.load import DedupSpec, ListeningSpec, WatermarkSpec
+from lading.model.load import DedupSpec, EvolutionSpec, ListeningSpec, WatermarkSpec
+from lading.sql.properties.evolution import EVOLUTION_PROPERTY_NAMES, read_evolution
 from lading.sql.properties.listeners import LISTENER_PROPERTY_NAMES, PREFIX, read_listening
 from lading.sql.properties.state import STATE_PROPERTY_NAMES, read_dedup, read_watermark
 from lading.sql.properties.values import Rule, boolean, known_names, ratio, read_fields, refuse, timezone, whole, word
@@ -67,6 +68,7 @@ class StreamingJobProperties:
     watermark: WatermarkSpec | None = None
     dedup: DedupSpec | None = None
     listening: ListeningSpec | None = None
+    evolution: EvolutionSpec = field(default_factory=EvolutionSpec)
     session: SessionVariables = field(default_factory=SessionVariables)
     kept: Mapping[str, str] = field(default_factory=dict)
     """Properties that begin with two underscores."""
@@ -141,7 +143,10 @@ _SESSION_RULES = (
     Rule(name="time_zone", field="time_zone", read=timezone),
 )
 JOB_PROPERTY_NAMES = STATE_PROPERTY_NAMES.union(
-    LISTENER_PROPERTY_NAMES, (rule.name for rule in _RULES), (_SESSION + rule.name for rule in _SESSION_RULES)
+    LISTENER_PROPERTY_NAMES,
+    EVOLUTION_PROPERTY_NAMES,
+    (rule.name for rule in _RULES),
+    (_SESSION + rule.name for rule in _SESSION_RULES),
 )
 """Every property that a streaming job can have, but for those of listeners and those that begin with __."""
 
@@ -179,7 +184,9 @@ def check_of_pair(properties: Mapping[str, str], are_streams: Sequence[bool]) ->
 
 def read_job_properties(properties: Mapping[str, str]) -> StreamingJobProperties:
     """The properties of a streaming job."""
-    known = STATE_PROPERTY_NAMES.union(LISTENER_PROPERTY_NAMES, (rule.name for rule in _RULES))
+    known = STATE_PROPERTY_NAMES.union(
+        LISTENER_PROPERTY_NAMES, EVOLUTION_PROPERTY_NAMES, (rule.name for rule in _RULES)
+    )
     for name in properties:
         if name == "compute_group":
             msg = "compute_group is only supported in cloud mode"
@@ -194,6 +201,7 @@ def read_job_properties(properties: Mapping[str, str]) -> StreamingJobProperties
         watermark=watermark,
         dedup=read_dedup(properties, watermark),
         listening=read_listening(properties, watermark),
+        evolution=read_evolution(properties),
         session=_session(properties),
         kept=kept,
     )

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from lading.errors import NotSupportedError, SqlError
-from lading.model.load import DedupSpec, ListeningSpec, WatermarkSpec
+from lading.model.load import DedupSpec, EvolutionSpec, ListeningSpec, WatermarkSpec
 from lading.model.row_formats import CsvOptions, JsonOptions
+from lading.sql.properties.evolution import EVOLUTION_PROPERTY_NAMES, read_evolution
 from lading.sql.properties.listeners import LISTENER_PROPERTY_NAMES, PREFIX, read_listening
 from lading.sql.properties.row_formats import (
     ENCLOSE_RULES,
@@ -61,6 +62,7 @@ class RoutineLoadProperties:
     watermark: WatermarkSpec | None = None
     dedup: DedupSpec | None = None
     listening: ListeningSpec | None = None
+    evolution: EvolutionSpec = field(default_factory=EvolutionSpec)
 
 
 REGISTRY_FORMATS = ("avro", "protobuf")
@@ -146,7 +148,9 @@ _RULES = (
     ),
 )
 ROUTINE_PROPERTY_NAMES = STATE_PROPERTY_NAMES.union(
-    LISTENER_PROPERTY_NAMES, (rule.name for rule in (*_RULES, *ENCLOSE_RULES, *RECORD_JSON_RULES))
+    LISTENER_PROPERTY_NAMES,
+    EVOLUTION_PROPERTY_NAMES,
+    (rule.name for rule in (*_RULES, *ENCLOSE_RULES, *RECORD_JSON_RULES)),
 )
 """Every property that a routine load can have, but for those of listeners."""
 ALTERABLE_PROPERTY_NAMES = ROUTINE_PROPERTY_NAMES - {
@@ -172,6 +176,7 @@ def read_routine_properties(
         watermark=watermark,
         dedup=read_dedup(properties, watermark),
         listening=read_listening(properties, watermark),
+        evolution=read_evolution(properties),
     )
     _check_update_mode(record)
     return record

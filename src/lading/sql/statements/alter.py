@@ -74,8 +74,8 @@ def _check_insert(old: InsertSelect, new: InsertSelect, current_db: str | None, 
             raise SqlError(msg, code="Alter", place=new.source.span, hint=f"another {name}", todo=todo)
 
 
-def _full(name: QualifiedName, current_db: str | None) -> tuple[str | None, str]:
-    return (name.db if name.db is not None else current_db, name.name)
+def _full(name: QualifiedName, current_db: str | None) -> QualifiedName:
+    return name if name.db is not None or current_db is None else name.bound(current_db)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

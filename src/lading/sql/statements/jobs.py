@@ -8,13 +8,17 @@ from typing import Literal
 
 from lading.sql.statements.admin import CleanOrphans, ShowServices
 from lading.sql.statements.audit import ShowAudit
+from lading.sql.statements.catalogs import CatalogStatement
+from lading.sql.statements.compaction import AlterTableSet, CompactTable, ShowCompaction
 from lading.sql.statements.parts import NO_CLAUSES, InsertSelect, LoadClauses, MergeType, QualifiedName, SourceFunction
 from lading.sql.statements.tables import (
+    AlterTable,
     CreateDatabase,
     CreateTable,
     DescribeTable,
     DropDatabase,
     DropTable,
+    LookAt,
     ShowDatabases,
     ShowTables,
     UseDatabase,
@@ -30,6 +34,8 @@ class CreateJob:
     properties: Mapping[str, str] = field(default_factory=dict)
     comment: str | None = None
     insert: InsertSelect
+    creates: CreateTable | None = None
+    """The table that is made first, when it is not there: `INSERT INTO t CREATE TABLE IF NOT EXISTS USING …`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +97,8 @@ class CreateRoutineLoad:
     name: QualifiedName
     table: str | None = None
     """None: every record names its own table."""
+    table_in: QualifiedName | None = None
+    """The whole name of the table, where it is written with its database: it need not be in that of the job."""
     merge_type: MergeType = MergeType.APPEND
     clauses: LoadClauses = NO_CLAUSES
     properties: Mapping[str, str] = field(default_factory=dict)
@@ -208,6 +216,8 @@ Statement = (
     | ShowRollback
     | AcceptRollback
     | CreateTable
+    | AlterTable
+    | LookAt
     | DropTable
     | CreateDatabase
     | DropDatabase
@@ -217,6 +227,10 @@ Statement = (
     | DescribeTable
     | ShowAudit
     | CleanOrphans
+    | CompactTable
+    | ShowCompaction
+    | AlterTableSet
     | ShowServices
     | UserStatement
+    | CatalogStatement
 )

@@ -16,6 +16,7 @@ from lading.model.load import (
     SessionOptions,
     SourceSpec,
 )
+from lading.model.names import database_key
 from lading.sql.expressions.aggregates import check_window, split_windows
 from lading.sql.expressions.mapping import SparkExpression, translate_expression
 from lading.sql.properties.jobs import StreamingJobProperties, read_job_properties
@@ -109,6 +110,7 @@ def _job_load(statement: CreateJob) -> LoadSpec:
         join=None if insert.join is None else join_spec(insert.join),
         stream_join=stream_join_spec(insert, properties.watermark, properties.dedup),
         on_poison_record=properties.on_poison_record,
+        evolution=properties.evolution,
     )
 
 
@@ -124,6 +126,11 @@ def intake_of(properties: StreamingJobProperties) -> FileIntake:
     )
 
 
+def _target(statement: CreateRoutineLoad) -> str:
+    name, place = statement.name, statement.table_in
+    return f"{database_key(name.catalog, str(name.db))}.{statement.table}" if place is None else str(place)
+
+
 def _stream_load(statement: CreateRoutineLoad) -> LoadSpec:
     if statement.table is None:
         msg = "A routine load for many tables is not supported"
@@ -132,7 +139,7 @@ def _stream_load(statement: CreateRoutineLoad) -> LoadSpec:
     properties = read_routine_properties(statement.properties, column_separator=clauses.column_separator)
     return LoadSpec(
         name=statement.name.name,
-        target=f"{statement.name.db}.{statement.table}",
+        target=_target(statement),
         source=_source(statement.source),
         mapping=MappingSpec(
             columns=_columns(clauses),
@@ -158,6 +165,7 @@ def _stream_load(statement: CreateRoutineLoad) -> LoadSpec:
         dedup=properties.dedup,
         listening=properties.listening,
         on_poison_record=properties.on_poison_record,
+        evolution=properties.evolution,
     )
 
 

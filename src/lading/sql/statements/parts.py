@@ -3,22 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
+from lading.model.names import INTERNAL, database_key, split_key
 from lading.sql.syntax.spans import NOWHERE, Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QualifiedName:
-    """The name of a table or job, with its database when one was written."""
+    """The name of a table or job, with its database and its catalog when they were written."""
 
     name: str
     db: str | None = None
+    catalog: str | None = None
+    """Never without a database."""
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
     def __str__(self) -> str:
-        return f"{self.db}.{self.name}" if self.db is not None else self.name
+        return ".".join(part for part in (self.catalog, self.db, self.name) if part is not None)
+
+    def within(self, current: str) -> str:
+        """The database that it means where `current` is the one in use, with its catalog: `db` or `catalog.db`."""
+        if self.db is None:
+            return current
+        return database_key(self.catalog or split_key(current)[0], self.db)
+
+    def bound(self, current: str) -> QualifiedName:
+        """The same name, written out: it means the same wherever it is read."""
+        catalog, db = split_key(self.within(current))
+        return replace(self, catalog=None if catalog == INTERNAL else catalog, db=db)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from lading.model.table import Column, PartitionField, TableSpec
-from lading.sql.statements.parts import QualifiedName
+from lading.model.table import Column, ColumnChange, PartitionField, TableSpec
+from lading.sql.statements.parts import QualifiedName, SourceFunction
 from lading.sql.syntax.spans import NOWHERE, Span
 
 LENGTH_PROPERTY = "lading.length."
@@ -34,6 +34,7 @@ class CreateTable:
 
     name: QualifiedName
     columns: tuple[ColumnDefinition, ...]
+    """None at all: the table that is at the location is adopted with those that it has."""
     format: str
     """In small letters. Which formats there are, the tables know."""
     format_span: Span = field(default=NOWHERE, compare=False, repr=False)
@@ -43,6 +44,8 @@ class CreateTable:
     properties: Mapping[str, str] = field(default_factory=dict)
     """What TBLPROPERTIES says, and no more."""
     if_not_exists: bool = False
+    schema_of: SourceFunction | None = None
+    """AS SCHEMA OF: the columns are those of this source; `columns` is empty then."""
 
     @property
     def spec(self) -> TableSpec:
@@ -60,46 +63,71 @@ class CreateTable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AlterTable:
+    """ALTER TABLE … ADD COLUMN …, ALTER TABLE … MODIFY COLUMN …"""
+
+    name: QualifiedName
+    changes: tuple[ColumnChange, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookAt:
+    """SELECT * FROM S3(…) [LIMIT n], DESCRIBE FROM S3(…): what a source has, before anything is loaded."""
+
+    source: SourceFunction
+    limit: int | None = 10
+    """None: its columns are told, and not its rows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DropTable:
-    """DROP TABLE [IF EXISTS] …"""
+    """DROP TABLE [IF EXISTS] … [PURGE]"""
 
     name: QualifiedName
     if_exists: bool = False
+    is_purged: bool = False
+    """PURGE: in a catalog of others, and for a table that was adopted, the files go with the name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateDatabase:
-    """CREATE DATABASE [IF NOT EXISTS] …"""
+    """CREATE DATABASE [IF NOT EXISTS] [catalog.]db"""
 
     name: str
+    catalog: str | None = None
     if_not_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DropDatabase:
-    """DROP DATABASE [IF EXISTS] …"""
+    """DROP DATABASE [IF EXISTS] [catalog.]db"""
 
     name: str
+    catalog: str | None = None
     if_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UseDatabase:
-    """USE …"""
+    """USE [catalog.]db"""
 
     name: str
+    catalog: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShowDatabases:
-    """SHOW DATABASES"""
+    """SHOW DATABASES [FROM catalog]"""
+
+    catalog: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShowTables:
-    """SHOW TABLES [FROM …]"""
+    """SHOW TABLES [FROM [catalog.]db]"""
 
     db: str | None = None
+    catalog: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

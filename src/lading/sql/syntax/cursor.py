@@ -117,16 +117,32 @@ class Cursor:
         return self.take().value
 
     def qualified(self, what: str) -> QualifiedName:
-        """Take [db.]name."""
+        """Take [[catalog.]db.]name."""
+        return self._qualified(what, self.identifier)
+
+    def database(self) -> QualifiedName:
+        """Take [catalog.]db; the database is the name, and the catalog its `db`."""
         start = self.token.span.start
-        parts = [self.identifier(what)]
+        parts = [self.identifier("the name of a database")]
         while self.accept_symbol("."):
-            parts.append(self.identifier(what))
+            parts.append(self.identifier("the name of a database"))
         span = Span(self.text, start, self.previous.span.end)
         if len(parts) > 2:
-            msg = f"labelParts in load should be [db.]label: the name of a {what} has at most two parts"
+            msg = "The name of a database has at most two parts: [catalog.]db"
             raise SqlError(msg, place=span, hint="too many parts")
         return QualifiedName(name=parts[-1], db=parts[0] if len(parts) == 2 else None, span=span)
+
+    def _qualified(self, what: str, read: Callable[[str], str]) -> QualifiedName:
+        start = self.token.span.start
+        parts = [read(what)]
+        while self.accept_symbol("."):
+            parts.append(read(what))
+        span = Span(self.text, start, self.previous.span.end)
+        if len(parts) > 3:
+            msg = f"labelParts in load should be [[catalog.]db.]label: the name of a {what} has at most three parts"
+            raise SqlError(msg, place=span, hint="too many parts")
+        catalog, db, name = [None] * (3 - len(parts)) + [*parts]
+        return QualifiedName(name=name or "", db=db, catalog=catalog, span=span)
 
     def label(self, what: str) -> str:
         """Take the name of a job, which may have hyphens when nothing stands between its parts."""
@@ -139,16 +155,8 @@ class Cursor:
         return name
 
     def qualified_label(self, what: str) -> QualifiedName:
-        """Take [db.]job."""
-        start = self.token.span.start
-        parts = [self.label(what)]
-        while self.accept_symbol("."):
-            parts.append(self.label(what))
-        span = Span(self.text, start, self.previous.span.end)
-        if len(parts) > 2:
-            msg = "labelParts in load should be [db.]label"
-            raise SqlError(msg, place=span, hint="too many parts", todo="Write the job as db.name or as name.")
-        return QualifiedName(name=parts[-1], db=parts[0] if len(parts) == 2 else None, span=span)
+        """Take [[catalog.]db.]job."""
+        return self._qualified(what, self.label)
 
     def _joins(self, symbol: str) -> bool:
         after = self.look(1)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
+from lading.sql.statements.catalogs import AlterCatalog, CreateCatalog
 from lading.sql.statements.jobs import (
     AlterJob,
     AlterRoutineLoad,
@@ -16,7 +17,7 @@ from lading.sql.statements.jobs import (
     Statement,
 )
 from lading.sql.statements.parts import InsertSelect, SourceFunction
-from lading.sql.statements.tables import CreateTable
+from lading.sql.statements.tables import CreateTable, LookAt
 from lading.sql.statements.users import AlterUser, CreateUser
 from lading.sql.syntax.spans import MASK, is_hidden, is_reference, is_secret, mask_text
 
@@ -61,7 +62,8 @@ def _changed(statement: AnyStatement, change: Change) -> AnyStatement:
     match statement:
         case CreateJob():
             insert = _insert(statement.insert, change)
-            return replace(statement, properties=change(statement.properties), insert=insert)
+            made = _changed(statement.creates, change) if statement.creates is not None else None
+            return replace(statement, properties=change(statement.properties), insert=insert, creates=made)
         case AlterJob():
             new = _insert(statement.insert, change) if statement.insert is not None else None
             return replace(statement, properties=change(statement.properties), insert=new)
@@ -74,6 +76,13 @@ def _changed(statement: AnyStatement, change: Change) -> AnyStatement:
         case ExplainAlter():
             return replace(statement, alter=_changed(statement.alter, change))
         case CreateTable():
+            of = _source(statement.schema_of, change) if statement.schema_of is not None else None
+            return replace(statement, properties=change(statement.properties), schema_of=of)
+        case LookAt():
+            return replace(statement, source=_source(statement.source, change))
+        case CreateCatalog():
+            return replace(statement, properties=change(statement.properties))
+        case AlterCatalog() if statement.properties is not None:
             return replace(statement, properties=change(statement.properties))
         case Query():
             functions = tuple(_source(function, change) for function in statement.functions)

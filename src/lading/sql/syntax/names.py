@@ -33,9 +33,9 @@ def check_job_name(name: str, place: Span | None = None) -> None:
 
 
 def check_object_name(name: str, what: str, place: Span | None = None) -> None:
-    """Refuse a name that no database, table or column can have: names become parts of paths."""
+    """Refuse a name that no catalog, database, table or column can have: names become parts of paths."""
     # `a.b`.c and a.`b.c` would be one name wherever the two parts are joined by a dot.
-    has_dot = what in ("database", "table") and "." in name
+    has_dot = what in ("database", "table", "catalog") and "." in name
     if not name or len(name) > _MOST_NAME or _ODD.search(name) or name in (".", "..") or has_dot:
         msg = f"'{name}' cannot be the name of a {what}"
         raise SqlError(msg, place=place, hint="not a name", todo="Use letters, digits and underscores.")

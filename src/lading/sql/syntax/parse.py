@@ -9,8 +9,22 @@ from lading.deferred import deferred
 from lading.errors import SqlError
 from lading.sql.statements.admin import parse_clean_orphans, parse_show_services
 from lading.sql.statements.audit import parse_show_audit
+from lading.sql.statements.compaction import (
+    parse_compact_table,
+    parse_optimize,
+    parse_show_compaction,
+)
 from lading.sql.statements.jobs import Statement
 from lading.sql.syntax.cursor import Cursor
+from lading.sql.syntax.parse_catalog import (
+    parse_alter_catalog,
+    parse_create_catalog,
+    parse_drop_catalog,
+    parse_refresh_catalog,
+    parse_show_catalogs,
+    parse_show_create_catalog,
+    parse_switch,
+)
 from lading.sql.syntax.parse_edit import (
     parse_accept_rollback,
     parse_explain_alter,
@@ -36,6 +50,7 @@ from lading.sql.syntax.parse_routine import (
     parse_show_routine_load,
 )
 from lading.sql.syntax.parse_table import (
+    parse_alter_table,
     parse_create_database,
     parse_create_table,
     parse_describe,
@@ -72,11 +87,13 @@ _FORMS: tuple[tuple[str, Callable[[Cursor], Statement]], ...] = (
     ("CREATE ROUTINE LOAD", parse_create_routine_load),
     ("CREATE TABLE", parse_create_table),
     ("CREATE DATABASE", parse_create_database),
+    ("CREATE CATALOG", parse_create_catalog),
     ("CREATE USER", parse_create_user),
     ("CREATE ROLE", parse_create_role),
     ("CREATE TOKEN", parse_create_token),
     ("ALTER JOB", parse_alter_job),
     ("ALTER ROUTINE LOAD", parse_alter_routine_load),
+    ("ALTER CATALOG", parse_alter_catalog),
     ("ALTER USER", parse_alter_user),
     ("PAUSE JOB", parse_control_job),
     ("PAUSE ROUTINE LOAD", parse_control_routine_load),
@@ -88,6 +105,7 @@ _FORMS: tuple[tuple[str, Callable[[Cursor], Statement]], ...] = (
     ("DROP JOB", parse_control_job),
     ("DROP TABLE", parse_drop_table),
     ("DROP DATABASE", parse_drop_database),
+    ("DROP CATALOG", parse_drop_catalog),
     ("DROP USER", parse_drop_user),
     ("DROP ROLE", parse_drop_role),
     ("DROP TOKEN", parse_drop_token),
@@ -101,12 +119,18 @@ _FORMS: tuple[tuple[str, Callable[[Cursor], Statement]], ...] = (
     ("SHOW LOAD", parse_show_load),
     ("SHOW DATABASES", parse_show_databases),
     ("SHOW TABLES", parse_show_tables),
+    ("SHOW CATALOGS", parse_show_catalogs),
+    ("SHOW CREATE CATALOG", parse_show_create_catalog),
     ("SHOW GRANTS", parse_show_grants),
     ("SHOW USERS", parse_show_users),
     ("SHOW ROLES", parse_show_roles),
     ("SHOW TOKENS", parse_show_tokens),
     ("SHOW AUDIT", parse_show_audit),
     ("ADMIN CLEAN ORPHANS", parse_clean_orphans),
+    ("ADMIN COMPACT TABLE", parse_compact_table),
+    ("OPTIMIZE", parse_optimize),
+    ("SHOW COMPACTION", parse_show_compaction),
+    ("ALTER TABLE", parse_alter_table),
     ("SHOW SERVICES", parse_show_services),
     ("EXPLAIN JOB", parse_explain_job),
     ("EXPLAIN ROUTINE LOAD", parse_explain_routine_load),
@@ -119,6 +143,8 @@ _FORMS: tuple[tuple[str, Callable[[Cursor], Statement]], ...] = (
     ("DESCRIBE", parse_describe),
     ("DESC", parse_describe),
     ("USE", parse_use),
+    ("SWITCH", parse_switch),
+    ("REFRESH CATALOG", parse_refresh_catalog),
     ("SELECT", parse_query),
     ("WITH", parse_query),
 )

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Literal, cast
 from lading.deferred import deferred
 from lading.errors import NotSupportedError, SqlError
 from lading.sql.statements.jobs import AlterJob, ControlJob, CreateJob, ExplainJob, Query, ShowCreateJob, ShowLoad
-from lading.sql.statements.parts import SourceFunction
+from lading.sql.statements.parts import InsertSelect, SourceFunction
+from lading.sql.statements.tables import CreateTable, LookAt
 from lading.sql.syntax.cursor import Cursor
 from lading.sql.syntax.names import check_job_name
-from lading.sql.syntax.parse_select import parse_insert
+from lading.sql.syntax.parse_select import parse_insert, parse_source
+from lading.sql.syntax.parse_table import parse_create_table
+from lading.sql.syntax.spans import Span
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -31,7 +34,21 @@ def parse_create_job(cursor: Cursor) -> CreateJob:
     comment = cursor.string("a comment in quotes") if cursor.accept("COMMENT") else None
     _refuse_cdc(cursor)
     cursor.expect("DO")
-    return CreateJob(name=name, properties=properties, comment=comment, insert=parse_insert(cursor))
+    made = parse_create_table(cursor, may_lack_columns=True) if cursor.sees("CREATE", "TABLE") else None
+    span = cursor.token.span
+    insert = parse_insert(cursor)
+    if made is not None:
+        _check_made(made, insert, span)
+    return CreateJob(name=name, properties=properties, comment=comment, insert=insert, creates=made)
+
+
+def _check_made(made: CreateTable, insert: InsertSelect, span: Span) -> None:
+    if str(made.name) != str(insert.table):
+        msg = f"The job makes the table {made.name} and loads into {insert.table}"
+        raise SqlError(msg, place=span, hint="expected the same table")
+    if not made.if_not_exists:
+        msg = "A job makes its table only when it is not there"
+        raise SqlError(msg, place=span, hint="expected CREATE TABLE IF NOT EXISTS")
 
 
 def parse_alter_job(cursor: Cursor) -> AlterJob:
@@ -96,8 +113,27 @@ def parse_show_load(cursor: Cursor) -> ShowLoad:
     return ShowLoad(what=what, name=name, limit=cursor.number("a number") if limited else None)
 
 
-def parse_query(cursor: Cursor) -> Query:
-    """SELECT …"""
+_SOURCES = ("S3", "FILE", "KAFKA", "KINESIS")
+
+
+def _is_look(cursor: Cursor) -> bool:
+    words = [cursor.look(at) for at in range(5)]
+    is_star = words[0].upper == "SELECT" and words[1].is_symbol("*") and words[2].upper == "FROM"
+    return is_star and words[3].upper in _SOURCES and words[4].is_symbol("(")
+
+
+def _parse_look(cursor: Cursor) -> LookAt:
+    cursor.expect("SELECT")
+    cursor.expect_symbol("*")
+    cursor.expect("FROM")
+    source = parse_source(cursor)
+    return LookAt(source=source, limit=cursor.number("a number of rows") if cursor.accept("LIMIT") else 10)
+
+
+def parse_query(cursor: Cursor) -> Query | LookAt:
+    """SELECT …, or SELECT * FROM source(…) [LIMIT n]"""
+    if _is_look(cursor):
+        return _parse_look(cursor)
     from sqlglot import exp
 
     span = cursor.rest()

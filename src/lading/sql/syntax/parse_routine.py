@@ -47,7 +47,7 @@ def parse_create_routine_load(cursor: Cursor) -> CreateRoutineLoad:
     cursor.expect("CREATE", "ROUTINE", "LOAD")
     name = cursor.qualified_label(_JOB)
     check_routine_load_name(name.name, name.span)
-    table = cursor.identifier("the name of a table") if cursor.accept("ON") else None
+    table = cursor.qualified("the name of a table") if cursor.accept("ON") else None
     merge = MergeType(cursor.choose("APPEND", "MERGE", "DELETE")) if cursor.accept("WITH") else MergeType.APPEND
     clauses = _clauses(cursor)
     properties = cursor.properties() if cursor.accept("PROPERTIES") else {}
@@ -57,7 +57,8 @@ def parse_create_routine_load(cursor: Cursor) -> CreateRoutineLoad:
     comment = cursor.string("a comment in quotes") if cursor.accept("COMMENT") else None
     return CreateRoutineLoad(
         name=name,
-        table=table,
+        table=table.name if table is not None else None,
+        table_in=table if table is not None and table.db is not None else None,
         merge_type=merge,
         clauses=clauses,
         properties=properties,

@@ -69,7 +69,7 @@ def parse_insert(cursor: Cursor) -> InsertSelect:
     while cursor.accept_symbol(","):
         items.append(_item(cursor))
     cursor.expect("FROM")
-    source = _source(cursor)
+    source = parse_source(cursor)
     alias = _alias(cursor)
     joined = parse_join(cursor, alias)
     if not cursor.sees("GROUP"):
@@ -153,7 +153,8 @@ def _without_alias(written: Expression) -> Expression:
     return Expression(text=written.text[:end], span=written.span.inner(0, end))
 
 
-def _source(cursor: Cursor) -> SourceFunction:
+def parse_source(cursor: Cursor) -> SourceFunction:
+    """S3(…), FILE(…), KAFKA(…), KINESIS(…)"""
     start = cursor.token.span
     if cursor.token.is_symbol("("):
         msg = f"{ONE_SOURCE}: a subquery cannot be loaded from"

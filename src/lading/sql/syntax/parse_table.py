@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from lading.errors import SqlError
-from lading.model.table import PartitionField
+from lading.model.table import ColumnChange, PartitionField
 from lading.sql.expressions.type_names import read_type
+from lading.sql.statements.compaction import AlterTableSet
 from lading.sql.statements.parts import QualifiedName
 from lading.sql.statements.tables import (
+    AlterTable,
     ColumnDefinition,
     CreateDatabase,
     CreateTable,
     DescribeTable,
     DropDatabase,
     DropTable,
+    LookAt,
     ShowDatabases,
     ShowTables,
     UseDatabase,
 )
 from lading.sql.syntax.cursor import Cursor
 from lading.sql.syntax.names import check_object_name
+from lading.sql.syntax.parse_select import parse_source
 from lading.sql.syntax.spans import Span
 
 _TIMES = {word: word.removesuffix("S").lower() for word in ("YEARS", "MONTHS", "DAYS", "HOURS")}
@@ -26,12 +30,16 @@ _TRANSFORMS = {**_TIMES, **{word.removesuffix("S"): small for word, small in _TI
 _NUMBERED = {"BUCKET": "bucket", "TRUNCATE": "truncate"}
 
 
-def parse_create_table(cursor: Cursor) -> CreateTable:
-    """CREATE TABLE [IF NOT EXISTS] [db.]t (columns) USING format [PARTITIONED BY (…)] [LOCATION] [COMMENT] …"""
+def parse_create_table(cursor: Cursor, *, may_lack_columns: bool = False) -> CreateTable:
+    """CREATE TABLE [IF NOT EXISTS] [db.]t (columns) USING format [PARTITIONED BY (…)] [LOCATION] [COMMENT] …
+
+    Without columns: … AS SCHEMA OF source(…), unless the job that makes the table has a source; or the table that is at
+    the LOCATION is adopted.
+    """
     cursor.expect("CREATE", "TABLE")
     if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
     name = _new_table(cursor)
-    columns = _columns(cursor)
+    columns = _columns(cursor) if cursor.token.is_symbol("(") else ()
     _explain_doris(cursor)
     cursor.expect("USING")
     format_span = cursor.token.span
@@ -39,6 +47,14 @@ def parse_create_table(cursor: Cursor) -> CreateTable:
     options = _Options()
     while _option(cursor, options, columns):
         continue
+    schema_of = None
+    if not columns and cursor.accept("AS"):
+        cursor.expect("SCHEMA", "OF")
+        schema_of = parse_source(cursor)
+    if not columns and schema_of is None and options.location is None and not may_lack_columns:
+        msg = f"Table {name.name} has no columns and no LOCATION"
+        todo = "Write its columns, AS SCHEMA OF a source, or the LOCATION of a table that is there."
+        raise SqlError(msg, place=name.span, hint="no columns", todo=todo)
     return CreateTable(
         name=name,
         columns=columns,
@@ -49,6 +65,7 @@ def parse_create_table(cursor: Cursor) -> CreateTable:
         comment=options.comment,
         properties=options.properties or {},
         if_not_exists=if_not_exists,
+        schema_of=schema_of,
     )
 
 
@@ -126,6 +143,8 @@ def _partition_fields(cursor: Cursor, columns: tuple[ColumnDefinition, ...]) -> 
     def column_name() -> str:
         span = cursor.token.span
         name = cursor.identifier("the name of a column")
+        if not known:
+            return name  # The columns come from files; they are looked at when those are known.
         if name.lower() not in known:
             msg = f"The table has no column {name} to partition by"
             raise SqlError(msg, place=span, hint="unknown column")
@@ -162,49 +181,91 @@ def _positive(cursor: Cursor) -> int:
 
 
 def parse_drop_table(cursor: Cursor) -> DropTable:
-    """DROP TABLE [IF EXISTS] [db.]t"""
+    """DROP TABLE [IF EXISTS] [[catalog.]db.]t [PURGE]"""
     cursor.expect("DROP", "TABLE")
     if_exists = cursor.accept("IF", "EXISTS")
-    return DropTable(name=cursor.qualified("table"), if_exists=if_exists)
+    name = cursor.qualified("table")
+    return DropTable(name=name, if_exists=if_exists, is_purged=cursor.accept("PURGE"))
 
 
 def parse_create_database(cursor: Cursor) -> CreateDatabase:
-    """CREATE DATABASE [IF NOT EXISTS] db"""
+    """CREATE DATABASE [IF NOT EXISTS] [catalog.]db"""
     cursor.expect("CREATE", "DATABASE")
     if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
-    span = cursor.token.span
-    name = cursor.identifier("the name of a database")
-    check_object_name(name, "database", span)
-    return CreateDatabase(name=name, if_not_exists=if_not_exists)
+    database = cursor.database()
+    check_object_name(database.name, "database", database.span)
+    return CreateDatabase(name=database.name, catalog=database.db, if_not_exists=if_not_exists)
 
 
 def parse_drop_database(cursor: Cursor) -> DropDatabase:
-    """DROP DATABASE [IF EXISTS] db"""
+    """DROP DATABASE [IF EXISTS] [catalog.]db"""
     cursor.expect("DROP", "DATABASE")
     if_exists = cursor.accept("IF", "EXISTS")
-    return DropDatabase(name=cursor.identifier("the name of a database"), if_exists=if_exists)
+    database = cursor.database()
+    return DropDatabase(name=database.name, catalog=database.db, if_exists=if_exists)
 
 
 def parse_use(cursor: Cursor) -> UseDatabase:
-    """USE db"""
+    """USE [catalog.]db"""
     cursor.expect("USE")
-    return UseDatabase(name=cursor.identifier("the name of a database"))
+    database = cursor.database()
+    return UseDatabase(name=database.name, catalog=database.db)
 
 
 def parse_show_databases(cursor: Cursor) -> ShowDatabases:
-    """SHOW DATABASES"""
+    """SHOW DATABASES [FROM catalog]"""
     cursor.expect("SHOW", "DATABASES")
-    return ShowDatabases()
+    has_catalog = cursor.accept("FROM") or cursor.accept("IN")
+    return ShowDatabases(catalog=cursor.identifier("the name of a catalog") if has_catalog else None)
 
 
 def parse_show_tables(cursor: Cursor) -> ShowTables:
-    """SHOW TABLES [FROM db]"""
+    """SHOW TABLES [FROM [catalog.]db]"""
     cursor.expect("SHOW", "TABLES")
-    has_db = cursor.accept("FROM") or cursor.accept("IN")
-    return ShowTables(db=cursor.identifier("the name of a database") if has_db else None)
+    if not (cursor.accept("FROM") or cursor.accept("IN")):
+        return ShowTables()
+    database = cursor.database()
+    return ShowTables(db=database.name, catalog=database.db)
 
 
-def parse_describe(cursor: Cursor) -> DescribeTable:
-    """DESCRIBE [db.]t"""
+def parse_alter_table(cursor: Cursor) -> AlterTable | AlterTableSet:
+    """ALTER TABLE [db.]t ADD COLUMN c type [COMMENT '…'] [AFTER x | FIRST], MODIFY COLUMN c type, … | SET (…)"""
+    cursor.expect("ALTER", "TABLE")
+    name = cursor.qualified("table")
+    if cursor.accept("SET"):
+        cursor.accept("TBLPROPERTIES")
+        return AlterTableSet(table=name, properties=cursor.properties())
+    changes = [_change(cursor)]
+    while cursor.accept_symbol(","):
+        changes.append(_change(cursor))
+    return AlterTable(name=name, changes=tuple(changes))
+
+
+def _change(cursor: Cursor) -> ColumnChange:
+    is_new = cursor.choose("ADD", "MODIFY") == "ADD"
+    cursor.expect("COLUMN")
+    span = cursor.token.span
+    column = _column(cursor)
+    if is_new:
+        check_object_name(column.name, "column", span)
+    if not column.nullable:
+        msg = f"Column {column.name} cannot be NOT NULL: rows that are there have no value for it"
+        raise SqlError(msg, place=span, hint="leave NOT NULL out")
+    if column.max_length is not None:
+        msg = f"Column {column.name} of a table that is there cannot have a length"
+        raise SqlError(msg, place=span, hint="write STRING")
+    after: str | None = None
+    if is_new and cursor.accept("AFTER"):
+        after = cursor.identifier("the name of a column")
+    elif is_new and cursor.accept("FIRST"):
+        after = ""
+    comment = column.comment or ""
+    return ColumnChange(name=column.name, type=column.type, is_new=is_new, after=after, comment=comment)
+
+
+def parse_describe(cursor: Cursor) -> DescribeTable | LookAt:
+    """DESCRIBE [[catalog.]db.]t, DESCRIBE FROM source(…)"""
     cursor.choose("DESCRIBE", "DESC")
+    if cursor.accept("FROM"):
+        return LookAt(source=parse_source(cursor), limit=None)
     return DescribeTable(name=cursor.qualified("table"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lading.errors import NotSupportedError, SqlError
+from lading.model.names import ALL, INTERNAL, database_key
 from lading.sql.statements.users import (
     EVERYWHERE,
     ON_SERVICE_IDENTITY,
@@ -36,7 +37,6 @@ from lading.sql.syntax.tokens import Kind
 
 _PRIVILEGES = {word: each for each in Privilege for word in (each.value, f"{each.value}_PRIV")}
 MOST_DAYS = 36_500
-_CATALOG = "internal"
 """What Doris calls the catalog of its own tables; it may stand before the database."""
 
 
@@ -283,23 +283,29 @@ def _privilege(cursor: Cursor) -> Privilege:
 
 
 def _scope(cursor: Cursor) -> Scope:
-    """Take *, *.*, db, db.* or db.table; Doris' catalog may stand before the last two."""
+    """Take *, *.*, db, db.* or db.table; a catalog may stand before the last two, as in lake.*.* and lake.db.table."""
     cursor.expect("ON")
     start = cursor.token.span.start
     parts = [_part(cursor)]
     while cursor.accept_symbol("."):
         parts.append(_part(cursor))
     place = Span(cursor.text, start, cursor.previous.span.end)
-    if len(parts) == 3 and parts[0] in (None, _CATALOG):
+    catalog: str | None = None
+    if len(parts) == 3 and parts[0] in (None, INTERNAL):
         parts = parts[1:] if parts[0] else _without_star(parts, place)
+    elif len(parts) == 3:
+        catalog, *parts = parts
     if len(parts) > 2:
-        msg = "A privilege holds for *, for db.* or for db.table"
+        msg = "A privilege holds for *, for db.* or for db.table, with a catalog before it or not"
         raise SqlError(msg, place=place, hint="too many parts")
     database, table = parts[0], parts[1] if len(parts) == 2 else None
     if database is None:
         _without_star(parts, place)
-        return EVERYWHERE
-    return Scope(database=database, table=table)
+        return EVERYWHERE if catalog is None else Scope(database=database_key(catalog, ALL))
+    if catalog is not None and database == ALL:
+        msg = f"'{ALL}' cannot be the name of a database"
+        raise SqlError(msg, place=place, hint="not a name", todo="Without quotes it means all databases.")
+    return Scope(database=database_key(catalog, database), table=table)
 
 
 def _without_star(parts: list[str | None], place: Span) -> list[str | None]:

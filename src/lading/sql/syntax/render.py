@@ -5,9 +5,11 @@ from __future__ import annotations
 from datetime import timedelta
 from functools import singledispatch
 
-from lading.model.table import PartitionField
+from lading.model.table import ColumnChange, PartitionField
 from lading.sql.statements.admin import CleanOrphans, ShowServices
 from lading.sql.statements.audit import ShowAudit, audit_text
+from lading.sql.statements.catalogs import CatalogStatement
+from lading.sql.statements.compaction import AlterTableSet, CompactTable, ShowCompaction
 from lading.sql.statements.jobs import (
     AcceptRollback,
     AlterJob,
@@ -29,19 +31,22 @@ from lading.sql.statements.jobs import (
     Statement,
     UndoAlter,
 )
-from lading.sql.statements.parts import MergeType
+from lading.sql.statements.parts import MergeType, QualifiedName
 from lading.sql.statements.tables import (
+    AlterTable,
     ColumnDefinition,
     CreateDatabase,
     CreateTable,
     DescribeTable,
     DropDatabase,
     DropTable,
+    LookAt,
     ShowDatabases,
     ShowTables,
     UseDatabase,
 )
 from lading.sql.statements.users import UserStatement
+from lading.sql.syntax.render_catalog import catalog_text
 from lading.sql.syntax.render_parts import (
     comment_text,
     function_text,
@@ -73,7 +78,8 @@ def _(it: CreateJob) -> str:
     lines.append("ON STREAMING")
     if it.comment is not None:
         lines.append(comment_text(it.comment))
-    return "\n".join([*lines, "DO", insert_text(it.insert)])
+    made = [_text(it.creates)] if it.creates is not None else []
+    return "\n".join([*lines, "DO", *made, insert_text(it.insert)])
 
 
 @_text.register
@@ -117,7 +123,7 @@ def _(it: Query) -> str:
 
 @_text.register
 def _(it: CreateRoutineLoad) -> str:
-    table = f" ON {quoted_name(it.table)}" if it.table is not None else ""
+    table = f" ON {name_text(it.table_in) if it.table_in else quoted_name(it.table)}" if it.table is not None else ""
     merge = f" WITH {it.merge_type.value}" if it.merge_type is not MergeType.APPEND else ""
     lines = [f"CREATE ROUTINE LOAD {name_text(it.name)}{table}{merge}"]
     lines += routine_clauses(it.clauses)
@@ -201,7 +207,16 @@ def _(it: ShowCreateRoutineLoad) -> str:
 def _(it: CreateTable) -> str:
     exists = "IF NOT EXISTS " if it.if_not_exists else ""
     columns = ",\n".join(f"    {_column(column)}" for column in it.columns)
-    lines = [f"CREATE TABLE {exists}{name_text(it.name)} (", columns, f") USING {it.format}"]
+    head = f"CREATE TABLE {exists}{name_text(it.name)}"
+    lines = [f"{head} (", columns, f") USING {it.format}"] if it.columns else [f"{head} USING {it.format}"]
+    lines += _table_options(it)
+    if it.schema_of is not None:
+        lines.append(f"AS SCHEMA OF {function_text(it.schema_of)}")
+    return "\n".join(lines)
+
+
+def _table_options(it: CreateTable) -> list[str]:
+    lines = []
     if it.partition_by:
         lines.append(f"PARTITIONED BY ({', '.join(_partition(field) for field in it.partition_by)})")
     if it.location is not None:
@@ -210,7 +225,27 @@ def _(it: CreateTable) -> str:
         lines.append(comment_text(it.comment))
     if it.properties:
         lines.append(f"TBLPROPERTIES {properties_text(it.properties)}")
-    return "\n".join(lines)
+    return lines
+
+
+@_text.register
+def _(it: AlterTable) -> str:
+    return f"ALTER TABLE {name_text(it.name)} " + ", ".join(map(_change, it.changes))
+
+
+def _change(change: ColumnChange) -> str:
+    words = ["ADD" if change.is_new else "MODIFY", "COLUMN", quoted_name(change.name), change.type]
+    words += [comment_text(change.comment)] if change.comment else []
+    if change.after is not None:
+        words.append(f"AFTER {quoted_name(change.after)}" if change.after else "FIRST")
+    return " ".join(words)
+
+
+@_text.register
+def _(it: LookAt) -> str:
+    if it.limit is None:
+        return f"DESCRIBE FROM {function_text(it.source)}"
+    return f"SELECT * FROM {function_text(it.source)} LIMIT {it.limit}"  # noqa: S608 - quoted by function_text
 
 
 def _column(column: ColumnDefinition) -> str:
@@ -235,32 +270,36 @@ def _partition(field: PartitionField) -> str:
 
 @_text.register
 def _(it: DropTable) -> str:
-    return f"DROP TABLE {'IF EXISTS ' if it.if_exists else ''}{name_text(it.name)}"
+    return f"DROP TABLE {'IF EXISTS ' if it.if_exists else ''}{name_text(it.name)}{' PURGE' if it.is_purged else ''}"
 
 
 @_text.register
 def _(it: CreateDatabase) -> str:
-    return f"CREATE DATABASE {'IF NOT EXISTS ' if it.if_not_exists else ''}{quoted_name(it.name)}"
+    return f"CREATE DATABASE {'IF NOT EXISTS ' if it.if_not_exists else ''}{_database(it.catalog, it.name)}"
 
 
 @_text.register
 def _(it: DropDatabase) -> str:
-    return f"DROP DATABASE {'IF EXISTS ' if it.if_exists else ''}{quoted_name(it.name)}"
+    return f"DROP DATABASE {'IF EXISTS ' if it.if_exists else ''}{_database(it.catalog, it.name)}"
 
 
 @_text.register
 def _(it: UseDatabase) -> str:
-    return f"USE {quoted_name(it.name)}"
+    return f"USE {_database(it.catalog, it.name)}"
 
 
 @_text.register
 def _(it: ShowDatabases) -> str:
-    return "SHOW DATABASES"
+    return f"SHOW DATABASES FROM {quoted_name(it.catalog)}" if it.catalog is not None else "SHOW DATABASES"
 
 
 @_text.register
 def _(it: ShowTables) -> str:
-    return f"SHOW TABLES FROM {quoted_name(it.db)}" if it.db is not None else "SHOW TABLES"
+    return f"SHOW TABLES FROM {_database(it.catalog, it.db)}" if it.db is not None else "SHOW TABLES"
+
+
+def _database(catalog: str | None, name: str) -> str:
+    return name_text(QualifiedName(name=name, db=catalog))
 
 
 @_text.register
@@ -289,5 +328,25 @@ def _(it: CleanOrphans) -> str:
 
 
 @_text.register
+def _(it: CompactTable) -> str:
+    return f"ADMIN COMPACT TABLE {name_text(it.table)}{' DRY RUN' if it.dry_run else ''}"
+
+
+@_text.register
+def _(it: ShowCompaction) -> str:
+    return f"SHOW COMPACTION FROM {name_text(it.table)}" if it.table is not None else "SHOW COMPACTION"
+
+
+@_text.register
+def _(it: AlterTableSet) -> str:
+    return f"ALTER TABLE {name_text(it.table)} SET {properties_text(it.properties)}"
+
+
+@_text.register
 def _(it: UserStatement) -> str:
     return user_text(it)
+
+
+@_text.register
+def _(it: CatalogStatement) -> str:
+    return catalog_text(it)

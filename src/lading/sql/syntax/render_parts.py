@@ -36,9 +36,8 @@ def quoted_name(name: str) -> str:
 
 
 def name_text(name: QualifiedName) -> str:
-    """[db.]name"""
-    own = quoted_name(name.name)
-    return f"{quoted_name(name.db)}.{own}" if name.db is not None else own
+    """[[catalog.]db.]name"""
+    return ".".join(quoted_name(part) for part in (name.catalog, name.db, name.name) if part is not None)
 
 
 def comment_text(comment: str) -> str:

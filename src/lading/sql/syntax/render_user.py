@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from lading.model.names import ALL, INTERNAL, split_key
 from lading.sql.statements.users import (
     AlterUser,
     CreateRole,
@@ -83,12 +84,16 @@ def _receiver(it: Grant | Revoke) -> str:
 
 
 def scope_text(scope: Scope) -> str:
-    """*.*, db.*, db.table or IDENTITY name"""
+    """*.*, db.*, db.table, catalog.*.*, catalog.db.table or IDENTITY name"""
     if scope.identity is not None:
         return f"IDENTITY {scope.identity}"
     if scope.database is None:
         return "*.*"
-    return f"{quoted_name(scope.database)}.{quoted_name(scope.table) if scope.table is not None else '*'}"
+    catalog, database = split_key(scope.database)
+    table = quoted_name(scope.table) if scope.table is not None else ALL
+    if catalog == INTERNAL:
+        return f"{quoted_name(database)}.{table}"
+    return f"{quoted_name(catalog)}.{ALL if database == ALL else quoted_name(database)}.{table}"
 
 
 def token_scope_text(scope: TokenScope | None) -> str:

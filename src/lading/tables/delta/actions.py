@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
-from lading import __version__
 from lading.errors import TableError
 from lading.ids import JobId
-from lading.model.batch import StagedFile
-from lading.model.bill import Bill
-from lading.tables.bills import bill_key
-from lading.tables.delta.staged import parse_staged
 
 LOG = "_delta_log"
+TAG_JOB = "lading.job"
+TAG_ORDER = "lading.order"
+"""The place of a file among those of its job: seq, place in the commit, and part, with points between them. Compaction
+keeps it, so that rows can be told in the order in which they were loaded."""
 _SKIPPED = (b'{"add":', b'{"remove":', b'{"cdc":')
 
 
@@ -55,6 +54,10 @@ class Entry:
     metadata: Metadata | None = None
     protocol: TableProtocol | None = None
     restore: Restore | None = None
+    domains: Mapping[str, str | None] = field(default_factory=dict)
+    """Domain metadata → its configuration; None: it was removed."""
+    in_commit_ms: int | None = None
+    """When the commit says it was made, in tables with in-commit timestamps."""
 
 
 def entry_key(version: int) -> str:
@@ -76,63 +79,31 @@ def parse_entry(content: bytes, *, where: str) -> Entry:
     """Read a log entry. Files that were added and removed are passed over."""
     found: dict[str, Any] = {}
     txns: dict[str, int] = {}
+    domains: dict[str, str | None] = {}
     for line in content.splitlines():
         if not line.strip() or line.startswith(_SKIPPED):
             continue
         action = _load(line, where)
         if txn := action.get("txn"):
             txns[str(txn["appId"])] = int(txn["version"])
+        if domain := action.get("domainMetadata"):
+            domains[str(domain["domain"])] = None if domain.get("removed") else str(domain["configuration"])
         found.update(action)
+    told = found.get("commitInfo") or {}
+    made_ms = told.get("inCommitTimestamp")
     return Entry(
         txns=txns,
         metadata=_metadata(found["metaData"]) if "metaData" in found else None,
         protocol=_protocol(found["protocol"]) if "protocol" in found else None,
-        restore=_restore(found.get("commitInfo") or {}),
+        restore=_restore(told),
+        domains=domains,
+        in_commit_ms=None if made_ms is None else int(made_ms),
     )
 
 
-def render_entry(bill: Bill, staged: Sequence[StagedFile], partition_columns: Sequence[str]) -> bytes:
-    """The log entry that adds the files and moves the head, both or neither."""
-    at_ms = int(bill.billed_at.timestamp() * 1000)
-    actions: list[dict[str, Any]] = [
-        {"commitInfo": _commit_info(bill, partition_columns, at_ms)},
-        {"txn": {"appId": seq_app(bill.job_id), "version": bill.seq, "lastUpdated": at_ms}},
-        {"txn": {"appId": token_app(bill.job_id), "version": bill.token, "lastUpdated": at_ms}},
-        *({"add": _add(file, at_ms)} for file in staged),
-    ]
-    return "\n".join(json.dumps(action, separators=(",", ":")) for action in actions).encode() + b"\n"
-
-
-def _commit_info(bill: Bill, partition_columns: Sequence[str], at_ms: int) -> dict[str, Any]:
-    return {
-        "timestamp": at_ms,
-        "operation": "WRITE",
-        "operationParameters": {"mode": "Append", "partitionBy": json.dumps(list(partition_columns))},
-        "engineInfo": f"lading/{__version__}",
-        "isBlindAppend": True,
-        "operationMetrics": {
-            "numFiles": str(len(bill.files)),
-            "numOutputRows": str(bill.tally.written),
-            "numOutputBytes": str(bill.tally.data_bytes),
-        },
-        "lading.job": bill.job_id,
-        "lading.jobName": bill.job_name,
-        "lading.kind": bill.kind.value,
-        "lading.seq": bill.seq,
-        "lading.token": bill.token,
-        "lading.bill": bill_key(bill.job_id, bill.head),
-    }
-
-
-def _add(file: StagedFile, at_ms: int) -> dict[str, Any]:
-    return {
-        "path": quote(file.path, safe="/=:@!$&'()*+,;~"),
-        "partitionValues": dict(file.partition),
-        "size": file.size_bytes,
-        "modificationTime": at_ms,
-        "dataChange": True,
-        "stats": parse_staged(file).stats,
-    }
+def log_path(path: str) -> str:
+    """A path as an entry writes it."""
+    return quote(path, safe="/=:@!$&'()*+,;~")
 
 
 def _load(line: bytes, where: str) -> dict[str, Any]:

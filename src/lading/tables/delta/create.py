@@ -72,10 +72,10 @@ def _exists(storage: ObjectStore) -> ConflictError:
     )
 
 
-def open_delta_table(location: str, options: S3Access | None = None) -> DeltaLakeTable:
+def open_delta_table(location: str, options: S3Access | None = None, *, is_adopted: bool = False) -> DeltaLakeTable:
     """Open a table that is there."""
     how = options or S3Access()
-    return DeltaLakeTable(open_store(location, how), how)
+    return DeltaLakeTable(open_store(location, how), how, is_adopted=is_adopted)
 
 
 def _partition_columns(spec: TableSpec) -> list[str]:

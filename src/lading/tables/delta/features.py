@@ -8,6 +8,7 @@ from typing import Any
 
 from lading.errors import TableError
 from lading.tables.delta.actions import Metadata, TableProtocol
+from lading.tables.delta.columns import mapping_mode
 
 MAX_READER, MAX_WRITER = 3, 7
 
@@ -17,24 +18,44 @@ HARMLESS = frozenset(
         "appendOnly",
         "changeDataFeed",
         "checkConstraints",
+        "checkpointProtection",
         "clustering",
         "columnMapping",
         "deletionVectors",
         "domainMetadata",
         "generatedColumns",
+        "icebergCompatV1",
+        "icebergCompatV2",
+        "icebergCompatV3",
         "identityColumns",
+        "inCommitTimestamp",
         "invariants",
+        "rowTracking",
         "timestampNtz",
+        "typeWidening",
+        "typeWidening-preview",
         "v2Checkpoint",
         "vacuumProtocolCheck",
+        "variantShredding",
+        "variantShredding-preview",
+        "variantType",
+        "variantType-preview",
     }
 )
-"""Features that ask nothing of an appender as long as no column or property makes use of them."""
+"""Features that Lading's entries and files do what they ask, or that ask nothing of an appender as long as no column
+or property makes use of them (`_active_features`). A column of a type that Lading does not write, such as VARIANT, is
+left out of its files and so NULL."""
 
 _BINDING_FIELDS = {
-    "delta.generationExpression": "generatedColumns",
-    "delta.invariants": "invariants",
-    "delta.identity.start": "identityColumns",
+    "delta.generationExpression": (
+        "generatedColumns",
+        "Lading does not compute it: load into a table without it, and let a view or its own engine compute it",
+    ),
+    "delta.invariants": ("invariants", "Lading does not check it: remove the invariant, and filter with WHERE"),
+    "delta.identity.start": (
+        "identityColumns",
+        "Lading does not number rows: make it an ordinary column (ALTER TABLE … ALTER COLUMN … DROP IDENTITY)",
+    ),
 }
 
 
@@ -44,26 +65,30 @@ def check_appendable(protocol: TableProtocol, metadata: Metadata, *, where: str)
         needs = f"reader version {protocol.reader} and writer version {protocol.writer}"
         raise _refused(where, needs, f"Lading knows versions up to {MAX_READER} and {MAX_WRITER}; use a newer Lading.")
     for name in sorted(protocol.features - HARMLESS):
-        raise _refused(where, f"the table feature {name}", "Drop the feature from the table, or use another target.")
-    for feature, cause in _active_features(metadata):
-        todo = "Lading cannot check or compute it; remove it from the table, or use another target."
-        raise _refused(where, f"{feature} ({cause})", todo)
+        todo = f"Drop it (ALTER TABLE … DROP FEATURE '{name}'), or use another target."
+        raise _refused(where, f"the table feature {name}", todo)
+    mode = mapping_mode(metadata)
+    if mode not in ("none", "name", "id"):
+        raise _refused(where, f"column mapping by {mode!r}", "Use a newer Lading.")
+    for feature, cause, todo in _active_features(metadata):
+        raise _refused(where, f"{feature} ({cause})", f"{todo}, or use another target.")
 
 
-def _active_features(metadata: Metadata) -> Iterator[tuple[str, str]]:
+def _active_features(metadata: Metadata) -> Iterator[tuple[str, str, str]]:
+    """What Lading cannot check or compute: its name, where it is, and what to do."""
     settings = metadata.configuration
-    if settings.get("delta.columnMapping.mode", "none").lower() != "none":
-        yield "columnMapping", "delta.columnMapping.mode is set"
     for key in sorted(settings):
         if key.startswith("delta.constraints."):
-            yield "checkConstraints", key
-    if "delta.setTransactionRetentionDuration" in settings:
-        # Heads are application transactions. A table that forgets them forgets where an idle job stands.
-        yield "forgetting of application transactions", "delta.setTransactionRetentionDuration is set"
+            name = key.removeprefix("delta.constraints.")
+            todo = f"Lading does not check {settings[key]!r}: ALTER TABLE … DROP CONSTRAINT {name}"
+            yield "checkConstraints", key, f"{todo}, and filter with WHERE in the job"
+        if key.startswith("delta.enableIcebergCompat") and settings[key].strip().lower() == "true":
+            # Files would need the partition columns in them, and a conversion that only its own engine makes.
+            yield "Iceberg compatibility", f"{key} is true", f"Set {key} to false"
     for field in all_fields(json.loads(metadata.schema_string)):
-        for key, feature in _BINDING_FIELDS.items():
+        for key, (feature, todo) in _BINDING_FIELDS.items():
             if key in (field.get("metadata") or {}):
-                yield feature, f"{key} on column {field['name']}"
+                yield feature, f"{key} on column {field['name']}", todo
 
 
 def all_fields(schema: Any) -> Iterator[Mapping[str, Any]]:

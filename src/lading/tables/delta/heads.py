@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from lading.commit.rollback import ADVICE
 from lading.errors import HeadLostError, RecordError, RolledBackError, StorageError
@@ -38,6 +38,21 @@ def check_not_restored(tail: LogTail, job_id: JobId, head: Head) -> None:
     landed_at = _landed_at(tail, job_id)
     if not still_holds(landed_at, tail.version, tail.restores):
         raise _rolled_back(job_id, head, f"To restore it, use version {landed_at} or later.")
+
+
+def check_not_expired(bills: Sequence[Head], job_id: JobId, retention: str) -> None:
+    """A table without a head, though the job has committed to it: application transactions expire in it.
+
+    Lading's own do not, when they were made while the table had the property.
+    """
+    newest = max(bills, default=None)
+    if newest is None or newest.seq == 0:
+        return
+    msg = (
+        f"The table has forgotten the head of job {job_id}: delta.setTransactionRetentionDuration is {retention!r}, "
+        "and was set after its last commit"
+    )
+    raise RolledBackError(msg, left="Nothing was read or written.", todo=ADVICE, job_id=job_id, seq=newest.seq)
 
 
 def check_accepted(tail: LogTail, bill: Bill, head: Head) -> None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from lading.model.table import TableSpec
-from lading.storage.store import ObjectStore
+from lading.storage.store import ObjectStore, open_store
 from lading.tables.base import LakeTable, Writer, WriterSpec
 from lading.tables.kind import FoundTable, TableKind, TablePlace
 from lading.tables.types import arrow_schema
@@ -42,10 +42,15 @@ class DeltaKind:
     def open(self, place: TablePlace) -> LakeTable:
         from lading.tables.delta.create import open_delta_table
 
-        return open_delta_table(place.location, place.options)
+        return open_delta_table(place.location, place.options, is_adopted=place.is_adopted)
 
     def drop(self, place: TablePlace) -> None:
         """No catalog knows it."""
+
+    def purge(self, place: TablePlace) -> None:
+        from lading.tables.delta.purge import purge_table
+
+        purge_table(open_store(place.location, place.options))
 
     @contextmanager
     def find(self, place: TablePlace) -> Iterator[FoundTable]:

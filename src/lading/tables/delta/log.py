@@ -19,6 +19,8 @@ from lading.errors import StorageError
 from lading.model.s3_access import S3Access
 from lading.storage.store import ObjectStore
 from lading.tables.delta.actions import LOG, Entry, Metadata, Restore, TableProtocol, entry_key, parse_entry
+from lading.tables.delta.domains import read_domains, wanted_domains
+from lading.tables.delta.entry import Ground
 from lading.tables.delta.library import load_table, metadata_of, protocol_of, translated
 
 _HINT = f"{LOG}/_last_checkpoint"
@@ -51,15 +53,24 @@ class LogTail:
     protocol: TableProtocol
     restores: dict[int, Restore]
     """Who put the content back, by version, as far as entries were read."""
+    in_commit_ms: int | None
+    """What the entry of `version` says of its own time, where the table has in-commit timestamps."""
+    domains: dict[str, str]
+    """Domain metadata that an appender must know."""
     _digest: bytes | None
     """Of the entry of `version`; None when log cleanup took it before it was read."""
 
     def refresh(self) -> None:
-        """Take in everything that was committed since the last look."""
-        self._follow()
-        if not self._stands():
-            self._load()
+        """Take in everything that was committed since the last look.
+
+        The entry it stands on is looked at first: entries that were put since may stand on another one.
+        """
+        if self._is_same():
             self._follow()
+            if self.checkpoint_version() <= self.version:
+                return
+        self._load()
+        self._follow()
 
     def txn(self, app_id: str) -> Applied | None:
         """The newest transaction of an application id at `version`."""
@@ -84,7 +95,29 @@ class LogTail:
         if entry.restore:
             self.restores[version] = entry.restore
         self.version = version
-        self._digest = _digest(content)
+        self._digest = digest(content)
+        self._take_in(entry)
+
+    def ground(self) -> Ground:
+        """What the next entry is put on."""
+        return Ground(
+            version=self.version,
+            metadata=self.metadata,
+            protocol=self.protocol,
+            in_commit_ms=self.in_commit_ms,
+            domains=self.domains,
+        )
+
+    def _take_in(self, entry: Entry) -> None:
+        """What features keep in the log."""
+        self.in_commit_ms = entry.in_commit_ms
+        missing = wanted_domains(self.protocol) - self.domains.keys() - entry.domains.keys() if entry.protocol else ()
+        if missing:  # The feature is new, and what it keeps may be older.
+            self.domains |= read_domains(self._storage, self.version, missing)
+        for name, said in entry.domains.items():
+            self.domains.pop(name, None)
+            if said is not None:
+                self.domains[name] = said
 
     def entries_back(self, newest: int, *, limit: int) -> Iterator[tuple[int, Entry]]:
         """Entries from `newest` downwards, as far back as the log is kept."""
@@ -115,9 +148,14 @@ class LogTail:
         while (content := self._storage.get(entry_key(self.version + 1))) is not None:
             self.advance(content)
 
-    def _stands(self) -> bool:
+    def reload(self) -> None:
+        """Take nothing for granted: an older entry may be another one by now."""
+        self._load()
+        self._follow()
+
+    def _is_same(self) -> bool:
         own = self._storage.get(entry_key(self.version))
-        return (None if own is None else _digest(own)) == self._digest and self.checkpoint_version() <= self.version
+        return (None if own is None else digest(own)) == self._digest
 
     def _load(self) -> None:
         table = load_table(self._storage, self._options)
@@ -125,7 +163,10 @@ class LogTail:
         self.metadata, self.protocol = metadata_of(table), protocol_of(table)
         self.restores = {}
         own = self._storage.get(entry_key(self.version))
-        self._digest = None if own is None else _digest(own)
+        self._digest = None if own is None else digest(own)
+        told = None if own is None else parse_entry(own, where=f"{self._storage.uri}/{entry_key(self.version)}")
+        self.in_commit_ms = None if told is None else told.in_commit_ms
+        self.domains = read_domains(self._storage, self.version, wanted_domains(self.protocol))
         self._loaded = table
         watched = list(self._txns)
         self._txns = {}
@@ -154,5 +195,6 @@ class LogTail:
         self._loaded = None
 
 
-def _digest(content: bytes) -> bytes:
+def digest(content: bytes) -> bytes:
+    """Tells one content from another."""
     return hashlib.sha256(content).digest()

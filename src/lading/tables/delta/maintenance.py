@@ -20,6 +20,8 @@ from lading.tables.maintenance import CarePolicy
 
 CLEANS = "delta.enableExpiredLogCleanup"
 RETENTION = "delta.logRetentionDuration"
+CHECKPOINTS = "delta.checkpointInterval"
+_NOT_CLEANED = frozenset({"v2Checkpoint", "checkpointProtection"})
 _DEFAULT_RETENTION = "interval 30 days"
 _ENTRY = re.compile(LOG + r"/(\d{20})\.(json|crc|checkpoint(?:\.\d{10}\.\d{10})?\.parquet)")
 _CHECKPOINT = "checkpoint.parquet"
@@ -34,30 +36,54 @@ class LogRound:
     history_from: datetime | None = None
     """Since when the table keeps its own history; None: it keeps all of it."""
     remark: str = ""
+    checkpoint_made: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogRules:
+    """What is to be kept whatever the settings of the table say."""
+
+    keeps_all: bool = False
+    is_adopted: bool = False
 
 
 def look_after_log(
-    storage: ObjectStore, options: S3Access, policy: CarePolicy, now: datetime, *, keeps_all: bool = False
+    storage: ObjectStore, options: S3Access, policy: CarePolicy, now: datetime, rules: LogRules
 ) -> LogRound:
-    """Make a checkpoint, then remove log entries that the table itself says are expired."""
+    """Make a checkpoint, then remove log entries that the table itself says are expired.
+
+    Of an adopted table the owner has the word: a checkpoint is made when `delta.checkpointInterval` is set, entries are
+    removed when `delta.enableExpiredLogCleanup` is set to true. Bills are kept as long as its log could tell of them.
+    """
     table = load_table(storage, options)
-    with translated(storage):
-        # Dies after the checkpoint: it is complete, or nobody is pointed to it. Entries below it are still there.
-        table.create_checkpoint()
-        settings = metadata_of(table).configuration
+    settings, features = metadata_of(table).configuration, protocol_of(table).features
+    makes = not rules.is_adopted or CHECKPOINTS in settings
+    if makes:
+        with translated(storage):
+            # Dies after the checkpoint: it is complete, or nobody is pointed to it. Entries below it are still there.
+            table.create_checkpoint()
     remark = why_not(settings)
-    if "v2Checkpoint" in protocol_of(table).features:
-        remark = "checkpoints of the form v2 have files beside them that Lading does not follow"
-    if remark or keeps_all or not _is_on(settings):
-        return LogRound(remark=remark)
-    retention = parse_interval(settings.get(RETENTION, _DEFAULT_RETENTION)) or timedelta(0)
-    keep = max(retention, policy.grace)
-    # As Spark does: the whole day on which the oldest kept entry was written.
-    oldest = (now - keep).replace(hour=0, minute=0, second=0, microsecond=0) if keep < timedelta(days=36500) else None
+    if features & _NOT_CLEANED:
+        name = min(features & _NOT_CLEANED)
+        remark = f"the table has the feature {name}: what else its log needs is for its own engine to tell"
+    keep, removes = _retention(settings, policy), not rules.is_adopted or CLEANS in settings
+    if remark or rules.keeps_all or not _is_on(settings) or not removes:
+        history = _oldest(now, keep) if rules.is_adopted and not remark and not rules.keeps_all else None
+        return LogRound(remark=remark, checkpoint_made=makes, history_from=history)
+    oldest = _oldest(now, keep)
     expired = expired_files(storage, oldest) if oldest else []
     # Dies in here: some entries below a checkpoint are gone. Versions from that checkpoint on need none of them.
     storage.delete(expired)
-    return LogRound(removed=len(expired), history_from=oldest)
+    return LogRound(removed=len(expired), history_from=oldest, checkpoint_made=makes)
+
+
+def _retention(settings: Mapping[str, str], policy: CarePolicy) -> timedelta:
+    return max(parse_interval(settings.get(RETENTION, _DEFAULT_RETENTION)) or timedelta(0), policy.grace)
+
+
+def _oldest(now: datetime, keep: timedelta) -> datetime | None:
+    """As Spark does: the whole day on which the oldest kept entry was written."""
+    return (now - keep).replace(hour=0, minute=0, second=0, microsecond=0) if keep < timedelta(days=36500) else None
 
 
 def why_not(settings: Mapping[str, str]) -> str:

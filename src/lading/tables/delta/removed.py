@@ -8,6 +8,7 @@ from urllib.parse import unquote
 
 from lading.storage.store import ObjectStore
 from lading.tables.base import Removal, Removals
+from lading.tables.compaction.model import COMPACTION, MARK
 from lading.tables.delta.actions import entry_key
 
 _INTERESTING = (b'{"remove":', b'{"commitInfo":')
@@ -15,6 +16,8 @@ _INTERESTING = (b'{"remove":', b'{"commitInfo":')
 
 def find_removals(storage: ObjectStore, version: int, paths: Collection[str]) -> Removals:
     """Read the log from its newest entry back, as far as it is kept."""
+    if not paths:
+        return Removals(is_complete=True)
     found: dict[str, Removal] = {}
     at = version
     while at >= 0 and (content := storage.get(entry_key(at))) is not None:
@@ -34,7 +37,8 @@ def _read(content: bytes) -> tuple[list[str], str, bool]:
             continue
         action = json.loads(line)
         if "commitInfo" in action:
-            operation = str(action["commitInfo"].get("operation") or operation)
+            told = action["commitInfo"]
+            operation = COMPACTION if MARK in told else str(told.get("operation") or operation)
         else:
             removed.append(unquote(str(action["remove"]["path"])))
             changes_data = changes_data or bool(action["remove"].get("dataChange", True))

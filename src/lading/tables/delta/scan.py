@@ -17,7 +17,8 @@ from lading.errors import TableError
 from lading.model.s3_access import S3Access
 from lading.storage.store import ObjectStore
 from lading.tables.base import Snapshot
-from lading.tables.delta.library import load_table, protocol_of, translated
+from lading.tables.delta.columns import mapping_mode, physical_names
+from lading.tables.delta.library import load_table, metadata_of, protocol_of, translated
 
 _PARTITION = "partition."
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
@@ -32,6 +33,7 @@ def scan_rows(storage: ObjectStore, options: S3Access) -> pa.Table:
     """All rows of the newest version, with the columns of the table in its order."""
     table = load_table(storage, options)
     schema = pa.schema(table.schema().to_arrow())
+    names = physical_names(metadata_of(table))
     actions = _add_actions(storage, table)
     _refuse_deletion_vectors(storage, table)
     filesystem, root = storage.arrow()
@@ -39,13 +41,14 @@ def scan_rows(storage: ObjectStore, options: S3Access) -> pa.Table:
     for action in actions:
         path = f"{root}/{unquote(action['path'])}"
         with filesystem.open_input_file(path) as file:
-            parts.append(_with_all_columns(pq.ParquetFile(file).read(), schema, action))
+            parts.append(_with_all_columns(pq.ParquetFile(file).read(), schema, names, action))
     return pa.concat_tables(parts) if parts else schema.empty_table()
 
 
 def snapshot_of(table: deltalake.DeltaTable, storage: ObjectStore) -> Snapshot:
     """The files of the loaded version, and the values of their partitions as the log has them."""
     _refuse_deletion_vectors(storage, table)
+    _refuse_column_mapping(storage, table)
     schema = pa.schema(table.schema().to_arrow())
     actions = _add_actions(storage, table)
     files = tuple(unquote(action["path"]) for action in actions)
@@ -86,6 +89,16 @@ def _value(folder: str, kind: pa.DataType) -> object:
         return folder, kind  # Equal to no value.
 
 
+def count_hidden(storage: ObjectStore, options: S3Access) -> int:
+    """Rows of the newest version that deletion vectors take out."""
+    table = load_table(storage, options)
+    with translated(storage):
+        if "deletionVectors" not in protocol_of(table).features:
+            return 0
+        kept = pa.table(table.deletion_vectors()).column("selection_vector")
+    return sum(row.as_py().count(False) for row in kept)
+
+
 def _refuse_deletion_vectors(storage: ObjectStore, table: deltalake.DeltaTable) -> None:
     with translated(storage):
         if "deletionVectors" in protocol_of(table).features and pa.table(table.deletion_vectors()).num_rows:
@@ -94,17 +107,26 @@ def _refuse_deletion_vectors(storage: ObjectStore, table: deltalake.DeltaTable) 
             raise TableError(msg, left="Nothing was changed.", todo=todo)
 
 
+def _refuse_column_mapping(storage: ObjectStore, table: deltalake.DeltaTable) -> None:
+    """Files of such a table may be older than the mapping, and have no numbers of columns to go by."""
+    if mapping_mode(metadata_of(table)) != "none":
+        msg = f"The Delta table {storage.uri} has column mapping, which Lading does not follow when it reads"
+        raise TableError(msg, left="Nothing was changed.", todo="Read it with another engine. Jobs load into it.")
+
+
 def _add_actions(storage: ObjectStore, table: deltalake.DeltaTable) -> list[dict[str, Any]]:
     with translated(storage):
         found: list[dict[str, Any]] = pa.table(table.get_add_actions(flatten=True)).to_pylist()
     return found
 
 
-def _with_all_columns(rows: pa.Table, schema: pa.Schema, action: Mapping[str, Any]) -> pa.Table:
+def _with_all_columns(
+    rows: pa.Table, schema: pa.Schema, names: Mapping[str, str], action: Mapping[str, Any]
+) -> pa.Table:
     columns = []
     for field in schema:
-        if field.name in rows.column_names:
-            columns.append(rows.column(field.name).cast(field.type))
+        if names[field.name] in rows.column_names:
+            columns.append(rows.column(names[field.name]).cast(field.type))
         else:
             value = pa.scalar(action.get(_PARTITION + field.name), field.type)
             columns.append(pa.chunked_array([pa.repeat(value, rows.num_rows)], field.type))

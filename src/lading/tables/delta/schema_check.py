@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
 
 from lading.errors import SchemaMismatchError
 from lading.model.batch import StagedFile
 from lading.tables.delta.actions import Metadata
+from lading.tables.delta.columns import DeltaColumn, columns_of
 from lading.tables.delta.staged import StagedFacts, parse_staged
 
 
@@ -16,9 +16,10 @@ def check_fit(metadata: Metadata, staged: Sequence[StagedFile]) -> None:
     """Columns, types, nulls and partition values of every file are those of the table."""
     if not staged:
         return
-    fields: dict[str, dict[str, Any]] = {field["name"]: field for field in json.loads(metadata.schema_string)["fields"]}
-    inside = {name: field for name, field in fields.items() if name not in metadata.partition_columns}
-    required = [name for name, field in fields.items() if not field["nullable"]]
+    columns = columns_of(metadata)
+    # By the names that files have: a column may be called otherwise since they were written.
+    inside = {column.physical: column.type for column in columns if column.name not in metadata.partition_columns}
+    required = [column for column in columns if not column.nullable]
     for file in staged:
         facts = parse_staged(file)
         stats = json.loads(facts.stats)
@@ -29,19 +30,19 @@ def check_fit(metadata: Metadata, staged: Sequence[StagedFile]) -> None:
         for name, kind in facts.columns.items():
             if name not in inside:
                 raise _misfit(file, f"has a column {name} that the table has not")
-            if kind != inside[name]["type"]:
-                raise _misfit(file, f"has column {name} as {kind}, the table has it as {inside[name]['type']}")
-        for name in required:
-            if _has_nulls(name, file, facts):
-                raise _misfit(file, f"has nulls in column {name}, which must have a value")
+            if kind != inside[name]:
+                raise _misfit(file, f"has column {name} as {kind}, the table has it as {inside[name]}")
+        for column in required:
+            if _has_nulls(column, file, facts):
+                raise _misfit(file, f"has nulls in column {column.name}, which must have a value")
         if stats.get("numRecords") != file.rows:
             raise _misfit(file, f"has {stats.get('numRecords')} rows by its statistics, not {file.rows}")
 
 
-def _has_nulls(name: str, file: StagedFile, facts: StagedFacts) -> bool:
-    if name in file.partition:
-        return file.partition[name] is None
-    return name not in facts.columns or name in facts.with_nulls
+def _has_nulls(column: DeltaColumn, file: StagedFile, facts: StagedFacts) -> bool:
+    if column.name in file.partition:
+        return file.partition[column.name] is None
+    return column.physical not in facts.columns or column.physical in facts.with_nulls
 
 
 def _misfit(file: StagedFile, why: str) -> SchemaMismatchError:

@@ -2,36 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 import deltalake
 import pyarrow as pa
+import pyarrow.parquet as pq
 
-from lading.errors import LadingError, RolledBackError, StorageError
+from lading.errors import LadingError, RolledBackError, StorageError, TableError
 from lading.ids import JobId, Token
 from lading.model.batch import StagedFile
 from lading.model.bill import Bill, Head
 from lading.model.outcome import Landed, NotLanded, Outcome, Unknown
 from lading.model.s3_access import S3Access
+from lading.model.table import ColumnChange
 from lading.storage.store import ObjectStore
 from lading.tables.base import DoneTag, Removals, Snapshot, WriterSpec
 from lading.tables.bills import StoredBills
-from lading.tables.delta.actions import entry_key, render_entry
+from lading.tables.compaction.model import LiveFile, LiveFiles
+from lading.tables.delta.actions import entry_key
+from lading.tables.delta.alter import WIDENS, alter_schema
+from lading.tables.delta.columns import columns_of
+from lading.tables.delta.domains import clustering_columns
+from lading.tables.delta.entry import TXN_RETENTION, render_entry
 from lading.tables.delta.features import check_appendable
-from lading.tables.delta.heads import check_accepted, check_not_restored, end_of, head_of
+from lading.tables.delta.heads import check_accepted, check_not_expired, check_not_restored, end_of, head_of
 from lading.tables.delta.kept import kept_files
 from lading.tables.delta.library import load_table
+from lading.tables.delta.live import live_adds
 from lading.tables.delta.log import LogTail
-from lading.tables.delta.maintenance import look_after_log
+from lading.tables.delta.maintenance import LogRules, look_after_log
+from lading.tables.delta.overwritten import Watch, again_app, find_lost, render_again
 from lading.tables.delta.removed import find_removals
+from lading.tables.delta.replace import Replacing, rewrite_stats, why_not
 from lading.tables.delta.resume import LogFolderCopies
-from lading.tables.delta.scan import list_files, scan_rows, snapshot_of
+from lading.tables.delta.scan import count_hidden, list_files, scan_rows, snapshot_of
 from lading.tables.delta.schema_check import check_fit
 from lading.tables.delta.tags import set_property
 from lading.tables.delta.writer import column_defaults, writer_extra
 from lading.tables.folders import column_fields
 from lading.tables.maintenance import CarePolicy, CareReport, told_astray
+from lading.tables.parquet import FileNotes
 from lading.tables.probe import check_put_if_absent
 from lading.tables.staged_files import check_present
 
@@ -42,14 +54,17 @@ MAX_REBASES = 100
 class DeltaLakeTable:
     """A handle on a Delta table. Not shared between threads."""
 
-    def __init__(self, storage: ObjectStore, options: S3Access) -> None:
+    def __init__(self, storage: ObjectStore, options: S3Access, *, is_adopted: bool = False) -> None:
+        """An adopted table is not written to before a job is made for it, and others look after its log."""
         self.storage = storage
         self._options = options
+        self._is_adopted = is_adopted
         self._copies = LogFolderCopies(storage)
         self._bills = StoredBills(storage, self._copies)
         self._tail = LogTail(storage, options)
-        check_appendable(self._tail.protocol, self._tail.metadata, where=storage.uri)
-        check_put_if_absent(storage, options)
+        self._watch = Watch(storage)
+        if not is_adopted:
+            check_put_if_absent(storage, options)
 
     @property
     def location(self) -> str:
@@ -63,6 +78,8 @@ class DeltaLakeTable:
         head = self.read_head_unchecked(job_id)
         if head is not None:
             check_not_restored(self._tail, job_id, head)
+        elif TXN_RETENTION in self._tail.metadata.configuration:
+            check_not_expired(self._bills.heads(job_id), job_id, self._tail.metadata.configuration[TXN_RETENTION])
         return head
 
     def read_head_unchecked(self, job_id: JobId) -> Head | None:
@@ -85,7 +102,7 @@ class DeltaLakeTable:
             self._check_not_behind(expected, bill)
             check_appendable(self._tail.protocol, self._tail.metadata, where=self.storage.uri)
             check_fit(self._tail.metadata, staged)
-            content = render_entry(bill, staged, self._tail.metadata.partition_columns)
+            content = render_entry(bill, staged, self._tail.ground())
             try:
                 # Dies before the put: the log is as it was. Dies after it: files and head are in the table, both.
                 won = self.storage.put_if_absent(entry_key(self._tail.version + 1), content)
@@ -104,6 +121,51 @@ class DeltaLakeTable:
     def version(self) -> int:
         return self._tail.version
 
+    def repair(self, job_id: JobId, seen: Head) -> str:
+        if not self._watch.is_new and not self._watch.is_broken():
+            return ""
+        if self._watch.is_new:
+            self._tail.refresh()
+        else:
+            self._tail.reload()
+        self._watch.is_new = False
+        lost = find_lost(self._tail, self.storage, self._bills, job_id, seen)
+        told = []
+        for bill in lost:
+            try:
+                is_back = self._put_back(bill)
+            except TableError:
+                is_back = False  # Its files are gone, or do not fit any more: the head tells the rest.
+            if not is_back:
+                break
+            told.append(f"seq {bill.seq} ({bill.tally.written} rows)")
+        if not told:
+            return ""
+        return f"Another writer had replaced the log entry of {', '.join(told)}: committed again"
+
+    def is_watched(self) -> bool:
+        # On a disk the moment between a look and a rename is too short to wake idle jobs for it.
+        return self.storage.uri.startswith("s3://") and self._watch.is_open()
+
+    def _put_back(self, bill: Bill) -> bool:
+        """Commit a lost bill again. False: it can never be part of the table any more."""
+        if head_of(self._tail, bill.job_id) == bill.replaces:
+            return isinstance(self.commit(bill.replaces, bill.files, bill), Landed)
+        check_present(self.storage, bill.files)
+        for _ in range(MAX_REBASES if bill.files else 0):
+            self._tail.refresh()
+            if self._tail.txn(again_app(bill.job_id, bill.token)) is not None:
+                break
+            check_appendable(self._tail.protocol, self._tail.metadata, where=self.storage.uri)
+            check_fit(self._tail.metadata, bill.files)
+            content = render_again(bill, self._tail.ground())
+            # Dies before the put: the next start looks again. Dies after it: the entry says that it was done.
+            if self.storage.put_if_absent(entry_key(self._tail.version + 1), content):
+                self._tail.advance(content)
+                self._watch.put(self._tail.version, content)
+                break
+        return True
+
     def discard(self, staged: Sequence[StagedFile]) -> None:
         self.storage.delete([file.path for file in staged])
 
@@ -118,17 +180,25 @@ class DeltaLakeTable:
         return pa.schema(deltalake.Schema.from_json(self._tail.metadata.schema_string).to_arrow())
 
     def writer_spec(self) -> WriterSpec:
-        metadata = self._tail.metadata
+        """Raises TableError when the table asks for more of an appender than Lading does."""
+        metadata, schema = self._tail.metadata, self.schema()
+        check_appendable(self._tail.protocol, metadata, where=self.storage.uri)
+        check_put_if_absent(self.storage, self._options)
+        written = {column.name for column in columns_of(metadata) if column.is_written}
         return WriterSpec(
             format="delta",
             location=self.location,
-            schema=self.schema(),
+            schema=pa.schema([field.with_metadata(None) for field in schema if field.name in written]),
             partition_by=tuple((column, "identity") for column in metadata.partition_columns),
-            partition_fields=column_fields(metadata.partition_columns, self.schema()),
+            partition_fields=column_fields(metadata.partition_columns, schema),
             options=self._options,
-            extra=writer_extra(metadata),
+            extra=writer_extra(metadata, self._clustered_by()),
             defaults=column_defaults(metadata),
         )
+
+    def _clustered_by(self) -> list[str]:
+        """Columns that must have statistics, as files call them. One inside another gets none: it is not written."""
+        return [path[0] for path in clustering_columns(self._tail.domains) if len(path) == 1]
 
     def scan(self) -> pa.Table:
         return scan_rows(self.storage, self._options)
@@ -157,7 +227,8 @@ class DeltaLakeTable:
 
     def removals(self, paths: Collection[str]) -> Removals:
         self._tail.refresh()
-        return find_removals(self.storage, self._tail.version, paths)
+        found = find_removals(self.storage, self._tail.version, paths)
+        return replace(found, hidden_rows=count_hidden(self.storage, self._options))
 
     def kept_files(self) -> Collection[str]:
         return kept_files(self.storage)
@@ -172,11 +243,20 @@ class DeltaLakeTable:
     def ended_jobs(self) -> set[JobId]:
         return self._copies.ended()
 
+    def alter(self, changes: Sequence[ColumnChange]) -> Sequence[ColumnChange]:
+        made = alter_schema(self.storage, self._options, changes)
+        self._tail.refresh()
+        return made
+
+    def widens(self) -> frozenset[str]:
+        return WIDENS
+
     def look_after(self, job_id: JobId, policy: CarePolicy, now: datetime) -> CareReport:
         astray = self._astray()
-        log = look_after_log(self.storage, self._options, policy, now, keeps_all=bool(astray))
+        rules = LogRules(keeps_all=bool(astray), is_adopted=self._is_adopted)
+        log = look_after_log(self.storage, self._options, policy, now, rules)
         if astray:
-            return CareReport(checkpoint_made=True, remark=told_astray(astray))
+            return CareReport(checkpoint_made=log.checkpoint_made, remark=told_astray(astray))
         head = self.read_head(job_id)
         gone = 0
         if head is not None:
@@ -184,7 +264,26 @@ class DeltaLakeTable:
                 older = min(oldest, now - policy.keep_age)
                 gone = self._bills.prune(job_id, head=head, keep_commits=policy.keep_commits, older_than=older)
             self._copies.prune(job_id, head)
-        return CareReport(bills_deleted=gone, checkpoint_made=True, remark=log.remark)
+        return CareReport(bills_deleted=gone, checkpoint_made=log.checkpoint_made, remark=log.remark)
+
+    def live_files(self) -> LiveFiles:
+        self._tail.refresh()
+        refused = why_not(self._tail.protocol, self._tail.metadata)
+        if not refused and (astray := self._astray()):
+            refused = told_astray(astray)
+        adds = live_adds(self.storage, self._tail)
+        return LiveFiles(files=tuple(add.live_file() for add in adds.values()), why_not=refused)
+
+    def rewrite_stats(self, file: LiveFile, schema: pa.Schema) -> Callable[[pq.FileMetaData, FileNotes], str]:
+        return rewrite_stats(file.extra, schema)
+
+    def replace_files(
+        self, old: Sequence[LiveFile], new: Sequence[StagedFile], compaction_id: str, at: datetime
+    ) -> Outcome:
+        replacing = Replacing(
+            storage=self.storage, tail=self._tail, old=old, new=new, compaction_id=compaction_id, at=at
+        )
+        return replacing.commit()
 
     def _astray(self) -> list[JobId]:
         """Jobs whose rows a RESTORE took away, and nobody has accepted that yet: the log is the only trace of it."""
@@ -230,6 +329,7 @@ class DeltaLakeTable:
         try:
             if self._tail.checkpoint_version() <= self._tail.version:
                 self._tail.advance(content)
+                self._watch.put(self._tail.version, content)
                 return Landed(version=self._tail.version)
             self._tail.refresh()
             head = head_of(self._tail, bill.job_id)

@@ -17,8 +17,9 @@ from lading.errors import TableError
 from lading.model.s3_access import S3Access
 from lading.storage.store import ObjectStore
 from lading.tables.base import DoneTag
-from lading.tables.delta.actions import entry_key
-from lading.tables.delta.library import load_table
+from lading.tables.delta.actions import entry_key, parse_entry
+from lading.tables.delta.entry import Ground, commit_times
+from lading.tables.delta.library import load_table, metadata_of, protocol_of
 
 MOST = 100
 MAX_REBASES = 20
@@ -49,17 +50,26 @@ def set_property(storage: ObjectStore, options: S3Access, done: DoneTag) -> None
         }
         value = json.dumps(dict(list(known.items())[-MOST:]))
         # delta-rs would also ask for features that the table does not use, and nobody could append to it any more.
-        if storage.put_if_absent(entry_key(table.version() + 1), _entry(table, name, value)):
+        if storage.put_if_absent(entry_key(table.version() + 1), _entry(table, _ground(storage, table), name, value)):
             return
     msg = f"The property {name} of {storage.uri} was not set: other writers were faster {MAX_REBASES} times"
     raise TableError(msg, left="The table is as it was.", todo="It is tried again.")
 
 
-def _entry(table: DeltaTable, name: str, value: str) -> bytes:
+def _ground(storage: ObjectStore, table: DeltaTable) -> Ground:
+    key = entry_key(table.version())
+    newest = storage.get(key)
+    made_ms = None if newest is None else parse_entry(newest, where=f"{storage.uri}/{key}").in_commit_ms
+    return Ground(
+        version=table.version(), metadata=metadata_of(table), protocol=protocol_of(table), in_commit_ms=made_ms
+    )
+
+
+def _entry(table: DeltaTable, ground: Ground, name: str, value: str) -> bytes:
     """The log entry that sets one property and leaves everything else as it is."""
     known = table.metadata()
     told = {
-        "timestamp": int(SystemClock().now().timestamp() * 1000),
+        **commit_times(ground, int(SystemClock().now().timestamp() * 1000)),
         "operation": "SET TBLPROPERTIES",
         "operationParameters": {"properties": json.dumps({name: value})},
         "engineInfo": f"lading/{__version__}",

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from pyiceberg.catalog import MetastoreCatalog
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table, Transaction
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Operation
 from pyiceberg.table.update import AssertTableUUID, SetPropertiesUpdate, TableRequirement, TableUpdate
+from pyiceberg.table.update.snapshot import _SnapshotProducer
 
 from lading.errors import SchemaMismatchError
 from lading.model.batch import StagedFile
 from lading.model.bill import Bill
+from lading.tables.iceberg.features import check_appendable
 from lading.tables.iceberg.heads import Anchor, head_property, render_anchor, summary_for
-from lading.tables.iceberg.merge import TieredAppend
+from lading.tables.iceberg.lineage import VERSION as LINEAGE_VERSION
+from lading.tables.iceberg.lineage import assert_next_numbers
+from lading.tables.iceberg.merge import LineageAppend, TieredAppend
 from lading.tables.iceberg.resume import resume_properties
 from lading.tables.iceberg.schema import check_fits
 from lading.tables.iceberg.stats import data_file, parse_stats
@@ -48,14 +54,19 @@ class _BaseTransaction(Transaction):
         return self._base
 
 
+def base_transaction(table: Table) -> Transaction:
+    """A transaction for a producer whose updates are sent by its caller."""
+    return _BaseTransaction(table)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PreparedAppend:
+class PreparedCommit:
     """What one attempt sends, and what it has written for that."""
 
     updates: tuple[TableUpdate, ...]
     requirements: tuple[TableRequirement, ...]
     sequence_number: int
-    producer: TieredAppend
+    producer: _SnapshotProducer[Any]
 
     def has_landed(self, table: Table) -> bool:
         """Whether a table that was loaded afterwards has this attempt's snapshot."""
@@ -66,17 +77,20 @@ class PreparedAppend:
         self.producer._clean_all_uncommitted()  # noqa: SLF001 - PyIceberg has no public name for it
 
 
-def prepare_append(table: Table, location: str, staged: Sequence[StagedFile], bill: Bill) -> PreparedAppend:
+def prepare_append(table: Table, location: str, staged: Sequence[StagedFile], bill: Bill) -> PreparedCommit:
     """Write the manifests of an append and say what has to be sent. The bill is beside the table at `location`.
 
     The append adds a snapshot also when there are no files: a commit that only set the head's property would carry no
     requirement on the snapshot, and a batch that was prepared before it could land after it. With the snapshot, the
     requirement "main is still at the parent" is the compare-and-set for everything.
     """
+    check_appendable(table, where=".".join(table.name()))
     data_files = _data_files(table, staged)
     # Dies from here on until the commit is sent: manifests may be left that no snapshot names.
-    transaction = _BaseTransaction(table)
-    producer = TieredAppend(Operation.APPEND, transaction, table.io, snapshot_properties=summary_for(bill))
+    transaction, has_lineage = _BaseTransaction(table), table.metadata.format_version == LINEAGE_VERSION
+    producer = (LineageAppend if has_lineage else TieredAppend)(
+        Operation.APPEND, transaction, table.io, snapshot_properties=summary_for(bill)
+    )
     for file in data_files:
         producer.append_data_file(file)
     try:
@@ -89,9 +103,12 @@ def prepare_append(table: Table, location: str, staged: Sequence[StagedFile], bi
     anchor = Anchor(head=bill.head, snapshot_id=producer.snapshot_id, sequence_number=number, location=location)
     moved = {head_property(bill.job_id): render_anchor(anchor), **resume_properties(bill)}
     move_head = SetPropertiesUpdate(updates=moved)
-    return PreparedAppend(
+    unchanged: TableRequirement = AssertTableUUID(uuid=table.metadata.table_uuid)
+    if has_lineage and isinstance(table.catalog, MetastoreCatalog):
+        unchanged = assert_next_numbers(table.metadata)
+    return PreparedCommit(
         updates=(move_head, *updates),
-        requirements=(*requirements, AssertTableUUID(uuid=table.metadata.table_uuid)),
+        requirements=(*requirements, unchanged),
         sequence_number=number,
         producer=producer,
     )
@@ -109,4 +126,6 @@ def _data_files(table: Table, staged: Sequence[StagedFile]) -> list[DataFile]:
                 msg, left="Nothing was written to the table.", todo="The batch must be staged again."
             )
         check_fits(written, schema, where=where)
-    return [data_file(file, known, spec, schema) for file, known in zip(staged, facts, strict=True)]
+    return [
+        data_file(file, known, spec, schema, metadata.format_version) for file, known in zip(staged, facts, strict=True)
+    ]

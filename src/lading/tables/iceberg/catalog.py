@@ -14,9 +14,7 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import OperationalError
 
 from lading.model.s3_access import S3Access
-from lading.storage.libraries import iceberg_properties
 from lading.tables.iceberg.errors import translated, wrong_setting
-from lading.tables.iceberg.fileio import WITHIN
 from lading.tables.iceberg.guard import guard_catalog
 from lading.tables.iceberg.postgres import (
     DATABASE,
@@ -26,13 +24,13 @@ from lading.tables.iceberg.postgres import (
     postgres_catalog,
     use_shared_engine,
 )
+from lading.tables.iceberg.storage_words import FILE_IO, file_io_properties
 from lading.tables.kind import TablePlace
 
 BUSY_TIMEOUT_S = 60
 """How long SQLite waits for another writer's lock before it says `database is locked`."""
 
 _HOME = "lading.home"
-_FILE_IO = "lading.tables.iceberg.fileio.DurableFileIO"
 
 
 def sqlite_catalog(home: str | Path, *, name: str = "lading", warehouse: str = "") -> CatalogSpec:
@@ -67,7 +65,7 @@ def _local_uri(folder: Path) -> str:
 
 def open_catalog(spec: CatalogSpec, options: S3Access) -> Catalog:
     """Open a catalog whose files are reached with these options."""
-    properties = {"py-io-impl": _FILE_IO, **file_io_properties(options), **spec.properties}
+    properties = {"py-io-impl": FILE_IO, **file_io_properties(options), **spec.properties}
     with translated(what := f"catalog {spec.name}"):
         try:
             catalog = load_catalog(spec.name, **properties)
@@ -114,12 +112,6 @@ def ensure_namespace(catalog: Catalog, identifier: str) -> None:
                 catalog.create_namespace(parts[:depth])
             except NamespaceAlreadyExistsError:
                 continue
-
-
-def file_io_properties(options: S3Access) -> dict[str, str]:
-    """How the files of a table are reached, and which it may name."""
-    limits = {WITHIN: options.within} if options.within else {}
-    return {**iceberg_properties(options), **limits}
 
 
 def drop_table(spec: CatalogSpec, identifier: str) -> None:

@@ -19,10 +19,10 @@ from lading.errors import LadingError
 from lading.model.batch import StagedFile
 from lading.model.bill import Bill, Head
 from lading.model.outcome import Landed, NotLanded, Outcome, Unknown
-from lading.tables.iceberg.append import PreparedAppend, prepare_append
+from lading.tables.iceberg.append import PreparedCommit, prepare_append
 from lading.tables.iceberg.errors import is_before_commit, is_locked, translated
 from lading.tables.iceberg.handle import Handle, version_of
-from lading.tables.iceberg.heads import Anchor, find_anchor, is_astray, rolled_back
+from lading.tables.iceberg.heads import Anchor, find_anchor, rolled_back
 from lading.tables.iceberg.moved import Place, check_not_moved
 from lading.tables.staged_files import check_present
 
@@ -46,7 +46,7 @@ def commit_append(
     still the one that was loaded. A refusal because of an unrelated writer is certain for that attempt, and the next
     one looks at the head again first.
     """
-    lost: PreparedAppend | None = None
+    lost: PreparedCommit | None = None
     why = ""
     for number in range(MAX_ATTEMPTS):
         if lost is not None:
@@ -60,7 +60,7 @@ def commit_append(
         if lost is not None and not lost.has_landed(table):
             # The catalog refused this attempt and the table does not have its snapshot: its manifests are nobody's.
             lost.delete_files()
-        verdict = judge(table, expected, bill, handle.identifier)
+        verdict = judge(handle, table, expected, bill)
         if verdict is not None:
             return verdict
         check_not_moved(table, place, handle.what)
@@ -75,7 +75,7 @@ def commit_append(
     return last_look(handle, bill, lost, why)
 
 
-def judge(table: Table, expected: Head | None, bill: Bill, where: str) -> Outcome | None:
+def judge(handle: Handle, table: Table, expected: Head | None, bill: Bill) -> Outcome | None:
     """What the loaded table says about this commit; None when it may be tried."""
     anchor = find_anchor(table.metadata, bill.job_id)
     head = anchor.head if anchor else None
@@ -84,19 +84,19 @@ def judge(table: Table, expected: Head | None, bill: Bill, where: str) -> Outcom
     if head != expected:
         # Also when the commit did land in an earlier attempt and others went on since: `find` tells that.
         return NotLanded(why=f"the head is {head and head.bill_name}, not {expected and expected.bill_name}")
-    if anchor is not None and not _stands(table, anchor, bill):
-        raise rolled_back(bill.job_id, anchor, where)
+    if anchor is not None and not _stands(handle, table, anchor, bill):
+        raise rolled_back(bill.job_id, anchor, handle.identifier)
     return None
 
 
-def _stands(table: Table, anchor: Anchor, bill: Bill) -> bool:
+def _stands(handle: Handle, table: Table, anchor: Anchor, bill: Bill) -> bool:
     """Whether the table's rows go with its head, or are the ones an operator saw when accepting a rollback."""
     if bill.accepts_rollback:
         return version_of(table.metadata) == bill.table_version
-    return not is_astray(table.metadata, anchor)
+    return not handle.is_astray(table, anchor)
 
 
-def send(table: Table, prepared: PreparedAppend) -> Outcome | Conflict:
+def send(table: Table, prepared: PreparedCommit) -> Outcome | Conflict:
     """One commit, one answer."""
     try:
         # Dies in here: the catalog has the commit, files and head, or has nothing of it. The manifests, and for
@@ -107,8 +107,8 @@ def send(table: Table, prepared: PreparedAppend) -> Outcome | Conflict:
     except CommitFailedException as error:
         return Conflict(why=f"another writer was faster: {error}")
     except (*_REFUSALS, ValueError) as error:
-        if "sequence number" in str(error):
-            # A commit to another branch took the number; `main` is where it was, so the requirement held.
+        if any(number in str(error).lower() for number in ("sequence number", "row id", "row-id")):
+            # A commit to another branch took the numbers; `main` is where it was, so the requirement held.
             return Conflict(why=f"another branch's writer was faster: {error}")
         if isinstance(error, ValueError):
             return _unknown(error)
@@ -127,7 +127,7 @@ def _unknown(error: Exception) -> Unknown:
     return Unknown(why=f"the commit was sent and its answer was lost: {type(error).__name__}: {error}")
 
 
-def last_look(handle: Handle, bill: Bill, lost: PreparedAppend | None, why: str) -> Outcome:
+def last_look(handle: Handle, bill: Bill, lost: PreparedCommit | None, why: str) -> Outcome:
     """All attempts are used up; the last one may still have landed without saying so."""
     try:
         table = handle.load()

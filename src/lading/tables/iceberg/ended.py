@@ -7,6 +7,7 @@ the same moment. In the table, because the store may be lost.
 from __future__ import annotations
 
 from pyiceberg.exceptions import CommitFailedException
+from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.update import AssertTableUUID, SetPropertiesUpdate
 
@@ -14,7 +15,7 @@ from lading.errors import StorageError
 from lading.ids import JobId
 from lading.tables.iceberg.errors import is_locked, translated
 from lading.tables.iceberg.handle import Handle
-from lading.tables.iceberg.heads import Anchor, all_anchors, find_anchor, is_astray
+from lading.tables.iceberg.heads import Anchor, all_anchors, find_anchor
 
 PREFIX = "lading.ended."
 MAX_ATTEMPTS = 10
@@ -54,6 +55,7 @@ def live_anchors(metadata: TableMetadata) -> dict[JobId, Anchor]:
     return {job_id: anchor for job_id, anchor in all_anchors(metadata).items() if job_id not in ended}
 
 
-def astray_jobs(metadata: TableMetadata) -> list[JobId]:
+def astray_jobs(handle: Handle, table: Table) -> list[JobId]:
     """Jobs behind whose head the table was rolled back, and nobody has accepted that yet."""
-    return sorted(job_id for job_id, anchor in live_anchors(metadata).items() if is_astray(metadata, anchor))
+    live = live_anchors(table.metadata)
+    return sorted(job_id for job_id, anchor in live.items() if handle.is_astray(table, anchor))

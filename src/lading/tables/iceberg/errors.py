@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,6 +31,7 @@ from lading.errors import (
 )
 
 _NOTHING = "Nothing was changed."
+_UNKNOWN_TYPE = re.compile(r"Unsupported field type: '([^']*)'")
 
 
 @contextmanager
@@ -61,6 +63,10 @@ def in_our_words(what: str, error: Exception) -> LadingError | None:
         case ValidationError() if "format-version" in str(error) and "tag" in str(error):
             msg = f"The Iceberg {what} has a format version that is not known: {_short(error)}"
             return TableError(msg, left=_NOTHING, todo="Use a newer Lading.")
+        case ValidationError() if (kind := _UNKNOWN_TYPE.search(str(error))) is not None:
+            msg = f"The Iceberg {what} asks for the type {kind[1]}, which Lading does not write"
+            todo = "Load into a table without this type, or change the column with the engine that made it."
+            return TableError(msg, left=_NOTHING, todo=todo)
         case ValidationError() if "EOF while parsing" in str(error):
             # A store that cuts its answers looks like this, and so does a file that was cut.
             msg = f"The metadata of the Iceberg {what} cannot be read: {_short(error)}"

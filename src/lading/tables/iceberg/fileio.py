@@ -9,6 +9,7 @@ to delete. Files of this machine must not be among them.
 
 from __future__ import annotations
 
+import json
 import os
 from types import TracebackType
 from typing import Any
@@ -24,6 +25,8 @@ from lading.storage.store import require_allowed
 
 WITHIN = "lading.within"
 """The place of the table, among the properties of the catalog."""
+ROOTS = "lading.roots"
+"""Folders of this machine where tables of the catalog may be, as a list in JSON."""
 _KNOWN = ("file", "s3", "s3a", "s3n")
 
 
@@ -40,7 +43,8 @@ class DurableFileIO(PyArrowFileIO):
 
     def _initialize_fs(self, scheme: str, netloc: str | None = None) -> pafs.FileSystem:
         # Scans ask for the file system alone, and then open paths in it.
-        if scheme not in _KNOWN or not is_allowed(f"{scheme}://", self._within, has_own_keys=True):
+        is_root = scheme == "file" and bool(self._roots)  # Each path is checked as well.
+        if scheme not in _KNOWN or not (is_root or is_allowed(f"{scheme}://", self._within, has_own_keys=True)):
             msg = f"A table names a file with {scheme}://, which it must not"
             todo = "Restore the table's metadata, or make the table again; see docs/security.md."
             raise StorageError(msg, left="Nothing was read or written there.", todo=todo, unknown=False)
@@ -51,7 +55,12 @@ class DurableFileIO(PyArrowFileIO):
         return str(self.properties.get(WITHIN, ""))
 
     def _check(self, location: str) -> None:
-        require_allowed(location, self._within, has_own_keys=bool(self.properties.get("s3.access-key-id")))
+        has_own_keys = bool(self.properties.get("s3.access-key-id"))
+        require_allowed(location, self._within, has_own_keys=has_own_keys, roots=self._roots)
+
+    @property
+    def _roots(self) -> list[str]:
+        return [str(root) for root in json.loads(self.properties.get(ROOTS, "[]"))]
 
     def new_output(self, location: str) -> PyArrowFile:
         self._check(location)

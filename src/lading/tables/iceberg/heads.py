@@ -9,11 +9,8 @@ the way from the current snapshot up to its ancestors
 - a snapshot with a lower number is met first, or there is no current snapshot, or its number is lower: S is not part
   of the table any more, it was rolled back;
 - the way ends before either, because somebody expired the snapshots between: S expired as a part of the table, or
-  nobody can tell. It is taken as a part.
-
-What stays unseen: the table was rolled back, others committed on top of it, and others expired every snapshot from
-the one it was rolled back to up to those, all before the job looked at its head again. Lading's own expiry makes no
-such hole while any job's head is astray.
+  the table was rolled back and others committed on top of that. The older metadata files tell (`ancestry.py`); where
+  those are gone too, S is taken as a part.
 """
 
 from __future__ import annotations
@@ -101,19 +98,6 @@ def all_anchors(metadata: TableMetadata) -> dict[JobId, Anchor]:
     """The heads of all jobs."""
     heads = {name: text for name, text in metadata.properties.items() if name.startswith(PREFIX)}
     return {JobId(name.removeprefix(PREFIX)): parse_anchor(name, text) for name, text in heads.items()}
-
-
-def is_astray(metadata: TableMetadata, anchor: Anchor) -> bool:
-    """Whether the table was rolled back behind a head: see the top of this file."""
-    snapshots = {snapshot.snapshot_id: snapshot for snapshot in metadata.snapshots}
-    at = snapshots.get(metadata.current_snapshot_id or 0)
-    if at is None:
-        return True
-    while at is not None and at.snapshot_id != anchor.snapshot_id:
-        if (at.sequence_number or 0) < anchor.sequence_number:
-            return True
-        at = snapshots.get(at.parent_snapshot_id or 0)
-    return False
 
 
 def end_of(metadata: TableMetadata, job_id: JobId) -> Head | None:

@@ -13,7 +13,7 @@ from lading.errors import ConfigError, ConflictError
 from lading.model.table import TableSpec
 from lading.storage.store import ObjectStore
 from lading.tables.base import LakeTable, Writer, WriterSpec
-from lading.tables.kind import FoundTable, TableKind, TablePlace
+from lading.tables.kind import FoundTable, TableKind, TablePlace, refuse_purge
 from lading.tables.manifest import is_same_place
 from lading.tables.types import arrow_schema
 
@@ -42,21 +42,29 @@ class IcebergKind:
 
     def create(self, place: TablePlace, spec: TableSpec) -> None:
         from lading.tables.iceberg.catalog import catalog_of
-        from lading.tables.iceberg.table import create_iceberg_table
+        from lading.tables.iceberg.table import create_external_table, create_iceberg_table
 
+        if place.catalog is not None:
+            create_external_table(place.catalog, place.name.partition(".")[2], spec, place.location or None)
+            return
         catalog = catalog_of(place)
         create_iceberg_table(catalog, place.name, spec, location=place.location, options=place.options).close()
 
     def open(self, place: TablePlace) -> LakeTable:
         from lading.tables.iceberg.catalog import catalog_of
-        from lading.tables.iceberg.table import open_iceberg_table
+        from lading.tables.iceberg.table import open_external_table, open_iceberg_table
 
+        if place.catalog is not None:
+            return open_external_table(place.catalog, place.name.partition(".")[2])
         return open_iceberg_table(catalog_of(place), place.name, place.options)
 
     def drop(self, place: TablePlace) -> None:
         from lading.tables.iceberg.catalog import catalog_of, drop_table
 
         drop_table(catalog_of(place), place.name)
+
+    def purge(self, place: TablePlace) -> None:
+        raise refuse_purge(self.title, place)
 
     @contextmanager
     def find(self, place: TablePlace) -> Iterator[FoundTable]:

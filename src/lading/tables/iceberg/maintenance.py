@@ -20,6 +20,7 @@ from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.table.update import AssertTableUUID, RemoveSnapshotsUpdate, TableRequirement
 
+from lading.tables.compaction.model import MARK
 from lading.tables.iceberg.ended import astray_jobs
 from lading.tables.iceberg.errors import is_locked, translated
 from lading.tables.iceberg.handle import Handle
@@ -47,7 +48,8 @@ def expire_snapshots(handle: Handle, policy: CarePolicy, now: datetime) -> Expir
     table = handle.load()
     if remark := why_not(table):
         return Expired(table=table, remark=remark)
-    doomed = choose_expired(table.metadata, policy, now)
+    # A hole would hide the rollback.
+    doomed = [] if astray_jobs(handle, table) else choose_expired(table.metadata, policy, now)
     if not doomed:
         return Expired(table=table)
     update = RemoveSnapshotsUpdate.model_validate({"snapshot-ids": [snapshot.snapshot_id for snapshot in doomed]})
@@ -93,9 +95,7 @@ def _unmoved(metadata: TableMetadata) -> tuple[TableRequirement, ...]:
 
 
 def choose_expired(metadata: TableMetadata, policy: CarePolicy, now: datetime) -> list[Snapshot]:
-    """Snapshots to expire, oldest first. None while the head of any job is astray: a hole would hide the rollback."""
-    if astray_jobs(metadata):
-        return []
+    """Snapshots to expire, oldest first."""
     kept = {anchor.snapshot_id for anchor in all_anchors(metadata).values()} | {
         ref.snapshot_id for ref in metadata.refs.values()
     }
@@ -112,7 +112,14 @@ def choose_expired(metadata: TableMetadata, policy: CarePolicy, now: datetime) -
         for snapshot in _beyond_policy(snapshots, policy, now)
         if snapshot.snapshot_id not in kept
     ]
+    doomed += [each for each in _old_compactions(metadata, policy, now) if each.snapshot_id not in kept]
     return sorted(doomed, key=_sequence)[:MAX_EXPIRED]
+
+
+def _old_compactions(metadata: TableMetadata, policy: CarePolicy, now: datetime) -> list[Snapshot]:
+    """Not thinned: the snapshot of a compaction names the files that it replaced, and clean-up leaves them so long."""
+    oldest_ms = (now - policy.keep_age).timestamp() * 1000
+    return [each for each in metadata.snapshots if MARK in summary_of(each) and each.timestamp_ms < oldest_ms]
 
 
 def oldest_snapshot(metadata: TableMetadata, now: datetime) -> datetime:

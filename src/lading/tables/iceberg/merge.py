@@ -12,8 +12,29 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 
-from pyiceberg.manifest import ManifestContent, ManifestFile
-from pyiceberg.table.update.snapshot import _ManifestMergeManager, _MergeAppendFiles
+from pyiceberg.manifest import ManifestContent, ManifestEntry, ManifestFile, ManifestWriter
+from pyiceberg.partitioning import PartitionSpec
+from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
+from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.table.update import (
+    AddSnapshotUpdate,
+    AssertRefSnapshotId,
+    SetSnapshotRefUpdate,
+    UpdatesAndRequirements,
+)
+from pyiceberg.table.update.snapshot import (
+    _ManifestMergeManager,
+    _MergeAppendFiles,
+    _new_manifest_list_file_name,
+)
+
+from lading.tables.iceberg.lineage import (
+    LineageListWriter,
+    LineageManifestWriter,
+    next_row_id,
+    read_entries,
+    read_manifests,
+)
 
 
 class TieredAppend(_MergeAppendFiles):
@@ -56,6 +77,54 @@ class TieredAppend(_MergeAppendFiles):
                 break
             group.append(manifest)
         return group
+
+
+class LineageAppend(TieredAppend):
+    """The same for format version 3, whose rows have ids."""
+
+    def _existing_manifests(self) -> list[ManifestFile]:
+        metadata = self._transaction.table_metadata
+        parent = metadata.snapshot_by_id(self._parent_snapshot_id) if self._parent_snapshot_id is not None else None
+        if parent is None:
+            return []
+        found = read_manifests(self._io, parent.manifest_list)
+        return [manifest for manifest in found if manifest.has_added_files() or manifest.has_existing_files()]
+
+    def new_manifest_writer(self, spec: PartitionSpec) -> ManifestWriter:
+        return LineageManifestWriter(
+            spec, self.schema(), self.new_manifest_output(), self._snapshot_id, self._compression
+        )
+
+    def fetch_manifest_entry(self, manifest: ManifestFile, discard_deleted: bool = True) -> list[ManifestEntry]:
+        del discard_deleted  # What was deleted is left out by who merges.
+        return list(read_entries(self._io, manifest))
+
+    def _commit(self) -> UpdatesAndRequirements:
+        """As PyIceberg's; the row ids that the list has given out are said in the snapshot."""
+        manifests, metadata = self._manifests(), self._transaction.table_metadata
+        number, first = metadata.next_sequence_number(), next_row_id(metadata)
+        name = _new_manifest_list_file_name(snapshot_id=self._snapshot_id, attempt=0, commit_uuid=self.commit_uuid)
+        path = self._transaction._table.location_provider().new_metadata_location(name)  # noqa: SLF001
+        self._written_manifest_lists.append(path)
+        output, parent = self._io.new_output(path), self._parent_snapshot_id
+        with LineageListWriter(output, self._snapshot_id, parent, number, self._compression, first) as writer:
+            writer.add_manifests(manifests)
+        body = {
+            "snapshot-id": self._snapshot_id,
+            "parent-snapshot-id": parent,
+            "manifest-list": path,
+            "sequence-number": number,
+            "summary": self._summary(self.snapshot_properties),
+            "schema-id": metadata.current_schema_id,
+            "first-row-id": first,
+            "added-rows": writer.next_row_id - first,
+        }
+        snapshot = Snapshot.model_validate(body)
+        move = {"ref-name": MAIN_BRANCH, "type": SnapshotRefType.BRANCH, "snapshot-id": self._snapshot_id}
+        at = metadata.refs.get(MAIN_BRANCH)
+        unmoved = {"ref": MAIN_BRANCH, "snapshot-id": at.snapshot_id if at is not None else None}
+        updates = (AddSnapshotUpdate(snapshot=snapshot), SetSnapshotRefUpdate.model_validate(move))
+        return updates, (AssertRefSnapshotId.model_validate(unmoved),)
 
 
 def _tier(manifest: ManifestFile, base: int) -> int:

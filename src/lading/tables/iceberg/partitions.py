@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import secrets
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
@@ -21,12 +22,23 @@ from pyiceberg.transforms import (
     HourTransform,
     IdentityTransform,
     MonthTransform,
+    TruncateTransform,
     UnknownTransform,
     VoidTransform,
     YearTransform,
 )
 from pyiceberg.typedef import Record
-from pyiceberg.types import BinaryType, DateType, DecimalType, FixedType, IcebergType, TimestampType, TimestamptzType
+from pyiceberg.types import (
+    BinaryType,
+    DateType,
+    DecimalType,
+    FixedType,
+    IcebergType,
+    IntegerType,
+    LongType,
+    TimestampType,
+    TimestamptzType,
+)
 
 from lading.errors import RecordError, TableError
 from lading.model.notices import PartitionField as WrittenField
@@ -92,7 +104,17 @@ def _transformed(transform: Any, source: IcebergType, values: pa.Array) -> tuple
             if isinstance(transform, YearTransform):
                 return years, _same
             return pc.add(pc.multiply(years, 12), pc.subtract(pc.month(days), 1)), _same
-    return values, transform.transform(source)
+    made = transform.transform(source)
+    if isinstance(transform, TruncateTransform) and isinstance(source, IntegerType | LongType):
+        bits = 32 if isinstance(source, IntegerType) else 64
+        return values, lambda value: _wrapped(made(value), bits)
+    return values, made
+
+
+def _wrapped(value: int, bits: int) -> int:
+    """The lowest numbers truncate to less than their type holds. They wrap around, as on the JVM."""
+    half = 1 << (bits - 1)
+    return (value + half) % (2 * half) - half
 
 
 def _same(value: Any) -> Any:
@@ -166,14 +188,26 @@ def partition_record(spec: PartitionSpec, schema: Schema, texts: Mapping[str, st
     return Record(*values)
 
 
-def partition_folder(spec: PartitionSpec, schema: Schema) -> Callable[[PartitionKey], str]:
-    """Where files of a partition go: `data/<name>=<value>/…`, for people only; Iceberg reads the values elsewhere."""
+def partition_folder(
+    spec: PartitionSpec, schema: Schema, *, base: str = "data", is_spread: bool = False
+) -> Callable[[PartitionKey], str]:
+    """Where a file of a partition goes: `data/<name>=<value>/…`, for people only; Iceberg reads the values elsewhere.
+
+    Spread over many prefixes, as stores of objects want it: `data/0110/1001/0011/10101010/<name>=<value>/…`. Engines
+    make these from the name of the file, of which a part is random; nobody looks for them.
+    """
     names = [field.name for field in spec.fields]
 
     def folder(key: PartitionKey) -> str:
+        place = f"{base}/{_entropy()}" if is_spread else base
         if not key:
-            return "data"
+            return place
         record = partition_record(spec, schema, dict(zip(names, key, strict=True)))
-        return f"data/{short_folders(spec.partition_to_path(record, schema).split('/'))}"
+        return f"{place}/{short_folders(spec.partition_to_path(record, schema).split('/'))}"
 
     return folder
+
+
+def _entropy() -> str:
+    bits = f"{secrets.randbits(20):020b}"
+    return "/".join((bits[:4], bits[4:8], bits[8:12], bits[12:]))

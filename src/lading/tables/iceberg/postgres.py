@@ -42,11 +42,11 @@ class CatalogSpec:
 def postgres_catalog(url: str, home: str | Path, *, name: str = "lading") -> CatalogSpec:
     """A catalog in a database. Its own tables are made when an engine is opened, and not with each table."""
     warehouse = str(Path(home).absolute() / "warehouse")
-    properties = {"type": "sql", "uri": _with_limits(url), "warehouse": warehouse, "init_catalog_tables": "false"}
+    properties = {"type": "sql", "uri": with_limits(url), "warehouse": warehouse, "init_catalog_tables": "false"}
     return CatalogSpec(name=name, properties=properties)
 
 
-def _with_limits(url: str) -> str:
+def with_limits(url: str) -> str:
     """A database that gives no answer is an error in the end, also for what PyIceberg asks by itself."""
     parsed = make_url(url)
     options = parsed.query.get("options", "")

@@ -32,13 +32,15 @@ from lading.model.bill import Head
 from lading.model.s3_access import S3Access
 from lading.storage.store import ObjectStore
 from lading.tables.bills import StoredBills
-from lading.tables.iceberg.catalog import ensure_namespace, file_io_properties, make_home, open_catalog
+from lading.tables.iceberg.ancestry import OlderStates
+from lading.tables.iceberg.catalog import ensure_namespace, make_home, open_catalog
 from lading.tables.iceberg.errors import translated
 from lading.tables.iceberg.fileio import DurableFileIO
-from lading.tables.iceberg.heads import SUMMARY_JOB, find_anchor, is_astray, rolled_back, summary_of
+from lading.tables.iceberg.heads import SUMMARY_JOB, find_anchor, rolled_back, summary_of
 from lading.tables.iceberg.place import local_path, open_place
 from lading.tables.iceberg.postgres import CatalogSpec
 from lading.tables.iceberg.resume import PropertyCopies, job_ids
+from lading.tables.iceberg.storage_words import file_io_properties
 from lading.tables.manifest import is_same_place
 
 _NUMBERED = re.compile(r"metadata/(\d+)-[^/]+\.metadata\.json")
@@ -73,7 +75,7 @@ class LostTable:
     """A table as its files show it, without a catalog. It can be read; to have it written to, give it back."""
 
     def __init__(
-        self, storage: ObjectStore, chosen: _State, metadata: TableMetadata, skipped: Sequence[_State]
+        self, storage: ObjectStore, io: FileIO, chosen: _State, metadata: TableMetadata, skipped: Sequence[_State]
     ) -> None:
         self.bills = StoredBills(storage, PropertyCopies(lambda: metadata))
         self.path = chosen.path
@@ -81,11 +83,12 @@ class LostTable:
         self.skipped = tuple(sorted(state.path for state in skipped))
         """Metadata files of commits that did not land."""
         self._metadata = metadata
+        self._io = io
 
     def read_head(self, job_id: JobId) -> Head | None:
         """The head of a job. Raises RolledBackError."""
         anchor = find_anchor(self._metadata, job_id)
-        if anchor is not None and is_astray(self._metadata, anchor):
+        if anchor is not None and OlderStates().is_astray(self._metadata, self._io, anchor):
             raise rolled_back(job_id, anchor, self._metadata.location)
         return anchor.head if anchor else None
 
@@ -134,7 +137,7 @@ def find_lost_table(location: str, options: S3Access) -> LostTable:
         chosen, skipped = _choose(io, states, location)
         if chosen.metadata is None:
             raise _broken(location, chosen, (), has_landed=True)
-        return LostTable(storage, chosen, chosen.metadata, skipped)
+        return LostTable(storage, io, chosen, chosen.metadata, skipped)
 
 
 def _read(io: FileIO, path: str) -> TableMetadata | None:

@@ -57,7 +57,7 @@ _BY_ARROW: dict[pa.DataType, IcebergType] = {
 def iceberg_schema(spec: TableSpec) -> Schema:
     """Columns in order, with field ids from 1."""
     fields = [
-        NestedField(field_id=number, name=column.name, field_type=_type(column), required=not column.nullable)
+        NestedField(field_id=number, name=column.name, field_type=iceberg_type(column), required=not column.nullable)
         for number, column in enumerate(spec.columns, start=1)
     ]
     try:
@@ -67,7 +67,8 @@ def iceberg_schema(spec: TableSpec) -> Schema:
         raise ConfigError(msg, left="Nothing was made.", todo="Give every column its own name.") from error
 
 
-def _type(column: Column) -> IcebergType:
+def iceberg_type(column: Column) -> IcebergType:
+    """The type of one column."""
     arrow = arrow_type(column)
     if pa.types.is_decimal(arrow):
         return DecimalType(arrow.precision, arrow.scale)

@@ -20,6 +20,8 @@ from pyiceberg.io.pyarrow import (
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
+from pyiceberg.table.sorting import UNSORTED_SORT_ORDER_ID
+from pyiceberg.typedef import Record, TableVersion
 
 from lading.errors import RecordError
 from lading.model.batch import StagedFile
@@ -110,15 +112,27 @@ def parse_stats(file: StagedFile) -> FileFacts:
     return FileFacts(schema_id=schema_id, spec_id=spec_id, location=location, values=body)
 
 
-def data_file(file: StagedFile, facts: FileFacts, spec: PartitionSpec, schema: Schema) -> DataFile:
-    """The file as Iceberg knows it: where it was written, also when the table has another location by now."""
+def data_file(
+    file: StagedFile,
+    facts: FileFacts,
+    spec: PartitionSpec,
+    schema: Schema,
+    version: TableVersion = 2,
+    *,
+    partition: Record | None = None,
+) -> DataFile:
+    """The file as Iceberg knows it: where it was written, also when the table has another location by now.
+
+    `partition` is known when the file takes the place of another one.
+    """
     made = DataFile.from_args(
+        _table_format_version=version,
         content=DataFileContent.DATA,
         file_path=f"{facts.location}/{file.path}",
         file_format=FileFormat.PARQUET,
-        partition=partition_record(spec, schema, file.partition),
+        partition=partition if partition is not None else partition_record(spec, schema, file.partition),
         file_size_in_bytes=file.size_bytes,
-        sort_order_id=None,
+        sort_order_id=UNSORTED_SORT_ORDER_ID,  # Rows come in the order of the source, whatever order the table wants.
         equality_ids=None,
         key_metadata=None,
         **facts.values,

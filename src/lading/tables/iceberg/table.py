@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from contextlib import closing
+from dataclasses import replace
 from datetime import datetime
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyiceberg.catalog import Catalog
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
@@ -15,25 +18,32 @@ from lading.errors import TableError
 from lading.ids import JobId, Token
 from lading.model.batch import StagedFile
 from lading.model.bill import Bill, Head
+from lading.model.catalog import CatalogAccess
 from lading.model.outcome import Outcome
 from lading.model.s3_access import S3Access
-from lading.model.table import TableSpec
-from lading.storage.store import require_allowed
+from lading.model.table import ColumnChange, TableSpec
+from lading.storage.renewed import RenewedStore
+from lading.storage.store import ObjectStore, require_allowed
 from lading.tables.base import DoneTag, Removals, Snapshot, WriterSpec
 from lading.tables.bills import StoredBills
+from lading.tables.compaction.model import LiveFile, LiveFiles
+from lading.tables.iceberg.alter import WIDENS, alter_schema
 from lading.tables.iceberg.catalog import ensure_namespace, make_home, open_catalog
 from lading.tables.iceberg.commit import commit_append
 from lading.tables.iceberg.ended import astray_jobs, end_job, ended_jobs
 from lading.tables.iceberg.errors import translated
+from lading.tables.iceberg.external import open_external
 from lading.tables.iceberg.guard import check_new_properties
-from lading.tables.iceberg.handle import FORMAT_VERSION, Handle, version_of
-from lading.tables.iceberg.heads import end_of, find_anchor, has_token, is_astray, rolled_back
+from lading.tables.iceberg.handle import FORMAT_VERSION, WRITTEN_VERSIONS, Handle, version_of
+from lading.tables.iceberg.heads import end_of, find_anchor, has_token, rolled_back
 from lading.tables.iceberg.kept import kept_files
+from lading.tables.iceberg.live import live_files, rewrite_stats
 from lading.tables.iceberg.maintenance import expire_snapshots, oldest_snapshot
 from lading.tables.iceberg.moved import Place, bring_bills, location_of
 from lading.tables.iceberg.place import open_place, relative_path
 from lading.tables.iceberg.postgres import CatalogSpec
 from lading.tables.iceberg.removed import find_removals
+from lading.tables.iceberg.replace import Replacing
 from lading.tables.iceberg.resume import PropertyCopies, job_ids
 from lading.tables.iceberg.retention import GC_ENABLED
 from lading.tables.iceberg.schema import (
@@ -47,6 +57,7 @@ from lading.tables.iceberg.sweep import Sweeper
 from lading.tables.iceberg.tags import tag_snapshot
 from lading.tables.iceberg.writer import iceberg_writer_spec
 from lading.tables.maintenance import CarePolicy, CareReport, told_astray
+from lading.tables.parquet import FileNotes
 from lading.tables.probe import check_put_if_absent
 
 _DELETES_METADATA = "write.metadata.delete-after-commit.enabled"
@@ -66,9 +77,9 @@ class IcebergTable:
         table = handle.load()
         self._location = location_of(table.metadata)
         self._version = version_of(table.metadata)
-        self._storage = open_place(self._location, handle.options)
-        check_put_if_absent(self._storage, handle.options)
-        bring_bills(table.metadata, self._place, handle.options)
+        self._storage = _storage(handle, self._location)
+        check_put_if_absent(self._storage, handle.access)
+        bring_bills(table.metadata, self._place, handle.access)
         self._bills = StoredBills(self._storage, PropertyCopies(lambda: self._load().metadata))
         self._sweeper = Sweeper(self._storage)
 
@@ -86,11 +97,11 @@ class IcebergTable:
         return self._handle
 
     def read_head(self, job_id: JobId) -> Head | None:
-        metadata = self._load().metadata
-        anchor = find_anchor(metadata, job_id)
+        table = self._load()
+        anchor = find_anchor(table.metadata, job_id)
         if anchor is None:
             return None
-        if is_astray(metadata, anchor):
+        if self._handle.is_astray(table, anchor):
             raise rolled_back(job_id, anchor, self._handle.identifier)
         return anchor.head
 
@@ -112,6 +123,12 @@ class IcebergTable:
     def version(self) -> int | None:
         return self._version
 
+    def repair(self, job_id: JobId, seen: Head) -> str:
+        return ""
+
+    def is_watched(self) -> bool:
+        return False
+
     def discard(self, staged: Sequence[StagedFile]) -> None:
         self._storage.delete([file.path for file in staged])
 
@@ -125,7 +142,8 @@ class IcebergTable:
         return plain_arrow_schema(self._load().metadata.schema())
 
     def writer_spec(self) -> WriterSpec:
-        return iceberg_writer_spec(self._load().metadata, self._handle.options)
+        spec = iceberg_writer_spec(self._load(), self._handle.access)
+        return replace(spec, renew=lambda: self._handle.access) if self._handle.lends_keys else spec
 
     def scan(self) -> pa.Table:
         table = self._load()
@@ -141,13 +159,16 @@ class IcebergTable:
         return [self._checked_path(task.file.file_path) for task in tasks]
 
     def _checked_path(self, path: str) -> str:
-        options = self._handle.options
-        require_allowed(path, options.within, has_own_keys=bool(options.access_key))
+        options = self._handle.access
+        require_allowed(path, options.within, has_own_keys=bool(options.access_key), roots=options.roots)
         return relative_path(self._location, path)
 
     def snapshot(self) -> Snapshot:
         table = self._load()
         return self._snapshot(table, None, table.metadata.schema())
+
+    def incarnation(self) -> str:
+        return str(self._load().metadata.table_uuid)
 
     def snapshot_name(self) -> str:
         metadata = self._load().metadata
@@ -165,6 +186,9 @@ class IcebergTable:
     def _snapshot(self, table: Table, number: int | None, columns: Schema) -> Snapshot:
         with translated(self._handle.what):
             tasks = list(table.scan(snapshot_id=number).plan_files())
+        if any(field.initial_default is not None for field in columns.fields):
+            msg = f"The Iceberg {self._handle.what} has defaults of columns, which Lading does not apply in reading"
+            raise TableError(msg, left="Nothing was changed.", todo="Read it with another engine.")
         if any(task.delete_files for task in tasks):
             msg = f"The Iceberg {self._handle.what} has delete files, which Lading does not apply when it reads"
             todo = "Read it with another engine, or rewrite its data files (rewrite_data_files)."
@@ -193,11 +217,19 @@ class IcebergTable:
     def ended_jobs(self) -> set[JobId]:
         return ended_jobs(self._handle.load().metadata)
 
+    def alter(self, changes: Sequence[ColumnChange]) -> Sequence[ColumnChange]:
+        return alter_schema(self._handle, changes)
+
+    def widens(self) -> frozenset[str]:
+        return WIDENS
+
     def look_after(self, job_id: JobId, policy: CarePolicy, now: datetime) -> CareReport:
         """Expire Lading's own old snapshots, delete the manifests nobody names any more, and prune bills."""
-        if astray := astray_jobs(self._load().metadata):
+        if astray := astray_jobs(self._handle, self._load()):
             return CareReport(remark=told_astray(astray))
         head = self.read_head(job_id)
+        if self._handle.catalog_name:
+            return CareReport(remark=f"the catalog {self._handle.catalog_name} is others': use its own expiry")
         round_ = expire_snapshots(self._handle, policy, now)
         if round_.gone:
             self._sweeper.sweep(round_.table, round_.gone)
@@ -206,6 +238,20 @@ class IcebergTable:
             older = min(now - policy.keep_age, oldest_snapshot(self._load().metadata, now))
             pruned = self._bills.prune(job_id, head=head, keep_commits=policy.keep_commits, older_than=older)
         return CareReport(snapshots_expired=len(round_.gone), bills_deleted=pruned, remark=round_.remark)
+
+    def live_files(self) -> LiveFiles:
+        table = self._load()
+        with translated(self._handle.what):
+            return live_files(self._handle, table, self._location)
+
+    def rewrite_stats(self, file: LiveFile, schema: pa.Schema) -> Callable[[pq.FileMetaData, FileNotes], str]:
+        return rewrite_stats(self._load().metadata, self._location, schema)
+
+    def replace_files(
+        self, old: Sequence[LiveFile], new: Sequence[StagedFile], compaction_id: str, at: datetime
+    ) -> Outcome:
+        replacing = Replacing(handle=self._handle, place=self._place, old=old, new=new, compaction_id=compaction_id)
+        return replacing.commit()
 
     def close(self) -> None:
         """Let go of the catalog's connections."""
@@ -219,6 +265,42 @@ class IcebergTable:
         table = self._handle.load()
         self._version = version_of(table.metadata)
         return table
+
+
+def _storage(handle: Handle, location: str) -> ObjectStore:
+    """The place of a table. Where keys end, each use of it asks for those that are good."""
+    if handle.lends_keys:
+        return RenewedStore(lambda: open_place(location, handle.access))
+    return open_place(location, handle.options)
+
+
+def open_external_table(access: CatalogAccess, identifier: str, *, clock: Clock | None = None) -> IcebergTable:
+    """Open a table of a catalog that others keep."""
+    opened = open_external(access)
+    handle = Handle(
+        catalog=opened,
+        identifier=identifier,
+        options=access.storage,
+        clock=clock or SystemClock(),
+        catalog_name=access.name,
+    )
+    return IcebergTable(handle)
+
+
+def create_external_table(access: CatalogAccess, identifier: str, spec: TableSpec, location: str | None) -> None:
+    """Make a table in a catalog that others keep. Its settings are those of the statement alone."""
+    check_new_properties(spec.properties)
+    schema = iceberg_schema(spec)
+    properties = {"format-version": str(FORMAT_VERSION), **spec.properties}
+    with closing(open_external(access)) as opened, translated(f"table {access.name}.{identifier}"):
+        # Dies in here: the catalog has the table, or has not; a metadata file may be left that nobody names.
+        opened.create_table(
+            identifier,
+            schema,
+            location=location,
+            partition_spec=iceberg_partition_spec(spec, schema),
+            properties=properties,
+        )
 
 
 def open_iceberg_table(
@@ -248,7 +330,7 @@ def create_iceberg_table(
     if properties.get(GC_ENABLED, "").lower() == "false":
         # Old metadata files may be another table's, too; Iceberg deletes them by this setting alone.
         properties = {**properties, _DELETES_METADATA: spec.properties.get(_DELETES_METADATA, "false")}
-    if properties["format-version"] != str(FORMAT_VERSION):
+    if properties["format-version"] not in map(str, WRITTEN_VERSIONS):
         msg = f"Lading cannot write Iceberg format version {properties['format-version']}"
         raise TableError(msg, left="Nothing was made.", todo=f"Leave it out, or ask for {FORMAT_VERSION}.")
     schema = iceberg_schema(spec)

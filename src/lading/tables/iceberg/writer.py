@@ -8,28 +8,37 @@ import pyarrow as pa
 from pyiceberg.io.pyarrow import schema_to_pyarrow
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
-from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table import Table
 
 from lading.errors import SchemaMismatchError
 from lading.model.batch import StagedFile
 from lading.model.s3_access import S3Access
 from lading.tables.base import WriterSpec
+from lading.tables.iceberg.defaults import default_text
+from lading.tables.iceberg.features import check_appendable, data_folder, is_for_object_storage
 from lading.tables.iceberg.partitions import partition_columns, partition_folder, written_fields
 from lading.tables.iceberg.place import open_place
 from lading.tables.iceberg.schema import plain_arrow_schema
 from lading.tables.iceberg.stats import collect_stats
 from lading.tables.parquet import Layout, ParquetWriter
 
-_METRICS = "write.metadata.metrics."
+METRICS = "write.metadata.metrics."
 
 
-def iceberg_writer_spec(metadata: TableMetadata, options: S3Access) -> WriterSpec:
-    """What tasks need: the schema with its field ids, the partition spec and the metrics settings travel in `extra`."""
+def iceberg_writer_spec(table: Table, options: S3Access) -> WriterSpec:
+    """What tasks need: the schema with its field ids, the partition spec and the metrics settings travel in `extra`.
+
+    Raises TableError for a table that Lading must not write to.
+    """
+    metadata = table.metadata
+    check_appendable(table, where=".".join(table.name()))
     schema, spec = metadata.schema(), metadata.spec()
     extra = {
         "schema": schema.model_dump_json(),
         "spec": spec.model_dump_json(),
-        "properties": {key: value for key, value in metadata.properties.items() if key.startswith(_METRICS)},
+        "properties": {key: value for key, value in metadata.properties.items() if key.startswith(METRICS)},
+        "folder": data_folder(metadata),
+        "spread": is_for_object_storage(metadata),
     }
     return WriterSpec(
         format="iceberg",
@@ -41,6 +50,7 @@ def iceberg_writer_spec(metadata: TableMetadata, options: S3Access) -> WriterSpe
         partition_fields=written_fields(spec, schema),
         options=options,
         extra=json.dumps(extra),
+        defaults={field.name: text for field in schema.fields if (text := default_text(field))},
     )
 
 
@@ -57,7 +67,7 @@ class IcebergWriter:
             file_schema=file_schema,
             partition_names=tuple(field.name for field in partitions.fields),
             partition_columns=partition_columns(partitions, schema, file_schema),
-            folder=partition_folder(partitions, schema),
+            folder=partition_folder(partitions, schema, base=told["folder"], is_spread=told["spread"]),
             stats=collect_stats(schema, partitions.spec_id, told["properties"], spec.location),
             target_bytes=spec.target_bytes,
         )

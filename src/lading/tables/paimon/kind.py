@@ -10,7 +10,7 @@ import pyarrow as pa
 from lading.model.table import TableSpec
 from lading.storage.store import ObjectStore
 from lading.tables.base import LakeTable, Writer, WriterSpec
-from lading.tables.kind import FoundTable, TableKind, TablePlace
+from lading.tables.kind import FoundTable, TableKind, TablePlace, refuse_purge
 from lading.tables.types import arrow_schema
 
 
@@ -44,6 +44,9 @@ class PaimonKind:
 
     def drop(self, place: TablePlace) -> None:
         """No catalog of Lading knows it."""
+
+    def purge(self, place: TablePlace) -> None:
+        raise refuse_purge(self.title, place)
 
     @contextmanager
     def find(self, place: TablePlace) -> Iterator[FoundTable]:

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
-from datetime import datetime
+from collections.abc import Callable, Collection, Sequence
+from datetime import UTC, datetime
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
-from lading.errors import RolledBackError
+from lading.errors import RolledBackError, TableError
 from lading.ids import JobId, Token
 from lading.model.batch import StagedFile
 from lading.model.bill import Bill, Head
 from lading.model.outcome import Outcome
 from lading.model.s3_access import S3Access
+from lading.model.table import ColumnChange
 from lading.storage.store import ObjectStore
 from lading.tables.base import DoneTag, Removal, Removals, Snapshot, WriterSpec
 from lading.tables.bills import StoredBills
+from lading.tables.compaction.model import LiveFile, LiveFiles
 from lading.tables.folders import column_fields
 from lading.tables.maintenance import CarePolicy, CareReport, told_astray
+from lading.tables.paimon.alter import WIDENS, alter_schema
 from lading.tables.paimon.commit import Committer
 from lading.tables.paimon.heads import Heads
 from lading.tables.paimon.kept import kept_files
@@ -30,9 +34,13 @@ from lading.tables.paimon.scan import check_readable, scan_rows, snapshot_of
 from lading.tables.paimon.schema import Schemas, check_appendable
 from lading.tables.paimon.snapshots import SnapshotLine
 from lading.tables.paimon.tags import tag_snapshot
+from lading.tables.parquet import FileNotes
 from lading.tables.probe import check_put_if_absent
 
 _REWRITE = "COMPACT"
+_NO_COMPACTION = "Lading does not compact Paimon tables: use Paimon's own compaction (CALL sys.compact)"
+_COMPACT_ELSEWHERE = "Compact it with Flink or Spark: CALL sys.compact."
+_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class PaimonTable:
@@ -82,6 +90,12 @@ class PaimonTable:
 
     def version(self) -> int:
         return self._line.version
+
+    def repair(self, job_id: JobId, seen: Head) -> str:
+        return ""
+
+    def is_watched(self) -> bool:
+        return False
 
     def discard(self, staged: Sequence[StagedFile]) -> None:
         self.storage.delete([file.path for file in staged])
@@ -138,6 +152,8 @@ class PaimonTable:
         return snapshot_of(self.storage, files, schema, self._schemas)
 
     def removals(self, paths: Collection[str]) -> Removals:
+        if not paths:
+            return Removals(is_complete=True)
         self._heads.refresh()
         manifests, lowest = self._manifests(), self._line.version + 1
         found: dict[str, Removal] = {}
@@ -163,6 +179,12 @@ class PaimonTable:
     def ended_jobs(self) -> set[JobId]:
         return self._copies.ended()
 
+    def alter(self, changes: Sequence[ColumnChange]) -> Sequence[ColumnChange]:
+        return alter_schema(self.storage, changes)
+
+    def widens(self) -> frozenset[str]:
+        return WIDENS
+
     def look_after(self, job_id: JobId, policy: CarePolicy, now: datetime) -> CareReport:
         if astray := self._astray():
             return CareReport(remark=told_astray(astray))
@@ -174,6 +196,20 @@ class PaimonTable:
             pruned = self._bills.prune(job_id, head=head, keep_commits=kept.commits, older_than=kept.older_than)
             self._copies.prune(job_id, head)
         return CareReport(snapshots_expired=round_.expired, bills_deleted=pruned, remark=round_.remark)
+
+    def live_files(self) -> LiveFiles:
+        """For people: files and sizes. Their compaction is left to Paimon's own engines."""
+        self._heads.refresh()
+        files = self._manifests().files(self._line.newest)
+        return LiveFiles(files=tuple(_live_file(file) for file in files), why_not=_NO_COMPACTION)
+
+    def rewrite_stats(self, file: LiveFile, schema: pa.Schema) -> Callable[[pq.FileMetaData, FileNotes], str]:
+        raise TableError(_NO_COMPACTION, left="Nothing was changed.", todo=_COMPACT_ELSEWHERE)
+
+    def replace_files(
+        self, old: Sequence[LiveFile], new: Sequence[StagedFile], compaction_id: str, at: datetime
+    ) -> Outcome:
+        raise TableError(_NO_COMPACTION, left="Nothing was changed.", todo=_COMPACT_ELSEWHERE)
 
     def _astray(self) -> list[JobId]:
         """Jobs whose rows a rollback took away, and nobody has accepted that yet: their snapshots tell of it."""
@@ -193,3 +229,17 @@ class PaimonTable:
         files = self._manifests().files(self._line.newest)
         check_readable(self._line.newest, files, self.location, self._options)
         return files
+
+
+def _live_file(file: DataFile) -> LiveFile:
+    folder = file.path.rpartition("/")[0]
+    return LiveFile(
+        path=file.path,
+        partition="/".join(part for part in folder.split("/") if "=" in part),
+        line=folder,
+        order=(),
+        rows=file.rows,
+        size_bytes=int(file.entry.file.file_size),
+        written_at=_LONG_AGO,
+        is_ours=False,
+    )

@@ -1,0 +1,102 @@
+"""A table that is there already: CREATE TABLE … LOCATION without columns takes it as it is, as in Spark.
+
+Nothing in the table is changed, not even a card is left in it: the store alone knows its name. `lading recover
+database.table=location` gives it back when the store is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from lading.deferred import deferred
+from lading.errors import ConfigError, ConflictError, TableError, TableNotFoundError
+from lading.sql.statements.tables import CreateTable
+from lading.storage.store import ObjectStore
+from lading.tables.manifest import local_path
+
+if TYPE_CHECKING:
+    from lading.tables.base import LakeTable
+    from lading.tables.kind import TableKind
+    from lading.tables.registry import all_kinds
+else:
+    all_kinds = deferred("lading.tables.registry", "all_kinds")
+
+_LEFT = "Nothing was changed."
+
+
+def is_adoption(statement: CreateTable, kind: TableKind, storage: ObjectStore, *, has_card: bool) -> bool:
+    """Whether the statement is about a table that is there.
+
+    One without columns always is. One with columns is, when somebody else's table is at its location: Lading's own
+    tables, which have a card, may be of a store that was lost, and are recovered rather than adopted.
+    """
+    if statement.columns:
+        return not has_card and not kind.catalog and kind.name in formats_at(storage)
+    if kind.catalog:
+        msg = f"A {kind.title} table is not adopted by its location: its catalog says which metadata is the newest"
+        raise ConfigError(msg, left=_LEFT, todo="Make its catalog known (CREATE CATALOG), and name it there.")
+    if statement.comment is not None or any(not key.startswith(("s3.", "use_path_")) for key in statement.properties):
+        msg = f"Table {statement.name.name} is there already: COMMENT and TBLPROPERTIES would change it"
+        todo = "Leave them out, but for s3.… properties, which say how it is reached. Change it with its own engine."
+        raise ConfigError(msg, left=_LEFT, todo=todo)
+    return True
+
+
+def formats_at(storage: ObjectStore) -> list[str]:
+    """The formats of which a table is at a place."""
+    return [kind.name for kind in all_kinds() if next(iter(storage.keys(f"{kind.folder}/")), None) is not None]
+
+
+def check_there(kind: TableKind, storage: ObjectStore) -> None:
+    """Refuse a place without a table of this format. Raises TableNotFoundError or TableError."""
+    found = formats_at(storage)
+    if kind.name in found:
+        return
+    if found:
+        msg = f"At {storage.uri} is a table, but of the format {found[0]} and not {kind.name}"
+        raise TableError(msg, left=_LEFT, todo=f"Write USING {found[0]}.")
+    msg = f"There is no {kind.title} table at {storage.uri}"
+    todo = "Correct the location; to make a new table there, write its columns."
+    raise TableNotFoundError(msg, left=_LEFT, todo=todo)
+
+
+def check_columns(statement: CreateTable, kind: TableKind, lake: LakeTable) -> None:
+    """Columns that the statement names are those of the table, in its order. Raises ConflictError."""
+    if not statement.columns:
+        return
+    wanted, there = kind.schema_of(statement.spec), lake.schema()
+    for at in range(max(len(wanted), len(there))):
+        one = wanted.field(at) if at < len(wanted) else None
+        other = there.field(at) if at < len(there) else None
+        if one is None or other is None or not one.equals(other):
+            raise _misfit(lake, f"column {at + 1} is {other or 'none'} there, and {one or 'none'} in the statement")
+    wanted_parts = tuple((field.column, field.transform) for field in statement.spec.partition_by)
+    parts = lake.writer_spec().partition_by
+    if wanted_parts != parts:
+        raise _misfit(lake, f"it is partitioned by {_named(parts)}, and by {_named(wanted_parts)} in the statement")
+
+
+def check_alone(location: str, others: Iterable[str]) -> None:
+    """Refuse a place inside the place of another table, or around it: one of them would clean up the other."""
+    for other in others:
+        one, two = _comparable(location), _comparable(other)
+        if one.startswith(two) or two.startswith(one):
+            # Not by its name: the user may not be allowed to see it.
+            msg = f"At {location} are already files of another table"
+            raise ConflictError(msg, code="TableExists", left="It was not touched.", todo="Choose another location.")
+
+
+def _comparable(location: str) -> str:
+    path = local_path(location)
+    return f"{location if path is None else path}".rstrip("/") + "/"
+
+
+def _named(parts: tuple[tuple[str, str], ...]) -> str:
+    return ", ".join(column for column, _ in parts) or "nothing"
+
+
+def _misfit(lake: LakeTable, why: str) -> ConflictError:
+    msg = f"There is already a table at {lake.location}, and it is not the one that the statement describes: {why}"
+    todo = "Leave the columns out to adopt it as it is, or choose another location."
+    return ConflictError(msg, code="TableExists", left="It was not touched.", todo=todo)

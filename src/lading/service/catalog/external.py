@@ -1,0 +1,165 @@
+"""Catalogs that others keep, by name: what is kept of them, and opening them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from lading.clock import Clock
+from lading.deferred import deferred
+from lading.errors import ConflictError
+from lading.model.catalog import CatalogAccess
+from lading.model.names import INTERNAL
+from lading.service.catalog.definitions import CatalogDefinition, access_of, read_definition
+from lading.service.home import Home
+from lading.service.security.endpoints import Endpoints, catalog_subject
+from lading.service.security.vault import Vault, open_secrets, resolve_properties, seal_secrets
+from lading.sql.statements.catalogs import AlterCatalog, CreateCatalog
+from lading.sql.syntax.masking import drop_secrets
+from lading.store.catalogs import no_catalog
+from lading.store.protocols import MetadataStore
+from lading.store.records import CatalogEntry
+from lading.tables.shelves import Shelves
+
+if TYPE_CHECKING:
+    from lading.tables.registry import open_shelves
+else:
+    open_shelves = deferred("lading.tables.registry", "open_shelves")
+
+_FIRST_ID = 1
+"""Doris gives the internal catalog the number 0."""
+
+
+class ExternalCatalogs:
+    """The catalogs of an installation, but for its own."""
+
+    def __init__(self, home: Home, store: MetadataStore, clock: Clock, vault: Vault, endpoints: Endpoints) -> None:
+        self._home = home
+        self._store = store
+        self._clock = clock
+        self._vault = vault
+        self._endpoints = endpoints
+
+    def entries(self) -> list[CatalogEntry]:
+        """All of them by name."""
+        return self._store.list_catalogs()
+
+    def entry(self, name: str) -> CatalogEntry:
+        """What is known of a catalog. Raises NotFoundError."""
+        found = self._store.find_catalog(name)
+        if found is None:
+            raise no_catalog(name)
+        return found
+
+    def require(self, name: str) -> None:
+        """Refuse a catalog that is not there."""
+        if name != INTERNAL:
+            self.entry(name)
+
+    def definition(self, name: str) -> CatalogDefinition:
+        """The whole definition of a catalog, with its secrets; references to secrets stay."""
+        return read_definition(self._whole(self.entry(name)))
+
+    def create(self, statement: CreateCatalog) -> None:
+        """CREATE CATALOG: it is asked for its databases first. One that does not answer is not made.
+
+        1. seal the secrets. Dies here: secrets of a catalog that is not there, which nobody reads.
+        2. keep the catalog.
+        """
+        if self._store.find_catalog(statement.name) is not None:
+            if statement.if_not_exists:
+                return
+            msg = f"Catalog {statement.name} exists already"
+            raise ConflictError(msg, code="CatalogExists", left="It was not touched.", todo="Choose another name.")
+        found = read_definition(statement.properties)
+        self._try(statement.name, found)
+        now = self._clock.now()
+        numbers = [entry.catalog_id for entry in self.entries()]
+        entry = CatalogEntry(
+            name=statement.name,
+            catalog_id=max(numbers, default=_FIRST_ID - 1) + 1,
+            properties=drop_secrets(statement.properties),
+            comment=statement.comment or "",
+            created_at=now,
+            changed_at=now,
+        )
+        self._seal(entry, statement.properties)
+        self._endpoints.forget(catalog_subject(statement.name))
+        self._endpoints.allow(catalog_subject(statement.name), found.hosts)
+        self._store.create_catalog(entry)
+
+    def alter(self, statement: AlterCatalog) -> None:
+        """ALTER CATALOG. New properties are tried first; those that are not named stay. Open tables keep the old ones
+        until they are opened again.
+
+        The new secrets and hosts are kept before the entry, and none of the old ones is left out: dies in between, and
+        the catalog has the old properties with new keys, as when the statement is run again.
+        """
+        entry = self.entry(statement.name)
+        changed = replace(entry, changed_at=self._clock.now())
+        if statement.comment is not None:
+            changed = replace(changed, comment=statement.comment)
+        if statement.properties is not None:
+            whole = {**self._whole(entry), **statement.properties}
+            found = read_definition(whole)
+            self._try(statement.name, found)
+            self._seal(entry, whole)
+            self._endpoints.allow(catalog_subject(statement.name), found.hosts)
+            changed = replace(changed, properties=drop_secrets(whole))
+        if statement.new_name is not None:
+            # Dies before the last step: secrets and hosts of a name that is not there, which nobody reads.
+            found = read_definition(self._whole(entry))
+            changed = replace(changed, name=statement.new_name)
+            if self._store.find_catalog(statement.new_name) is None:
+                self._seal(changed, found.properties)
+                self._endpoints.forget(catalog_subject(statement.new_name))
+                self._endpoints.allow(catalog_subject(statement.new_name), found.hosts)
+        self._store.save_catalog(changed, old_name=statement.name)
+        if statement.new_name is not None:
+            self._forget(statement.name)
+
+    def drop(self, name: str) -> None:
+        """Forget a catalog. Nothing in it is touched."""
+        self.entry(name)
+        self._store.drop_catalog(name)
+        # Dies before this: secrets of a catalog that is not there, which nobody reads.
+        self._forget(name)
+
+    def access(self, name: str) -> CatalogAccess:
+        """How a catalog is reached. References to secrets are followed, and its hosts are checked, each time."""
+        return self._access(name, self.definition(name), is_new=False)
+
+    @contextmanager
+    def shelves(self, name: str) -> Iterator[Shelves]:
+        """What a catalog has."""
+        with closing(open_shelves(self.access(name))) as opened:
+            yield opened
+
+    def _access(self, name: str, found: CatalogDefinition, *, is_new: bool) -> CatalogAccess:
+        resolved = resolve_properties(found.properties, home=self._home.path)
+        trusted = found.hosts if is_new else ()
+        rules = self._endpoints.rules_for(catalog_subject(name), found.hosts, trusted=trusted)
+        return access_of(name, found, resolved, rules)
+
+    def _try(self, name: str, found: CatalogDefinition) -> None:
+        with closing(open_shelves(self._access(name, found, is_new=True))) as shelves:
+            shelves.databases()
+
+    def _whole(self, entry: CatalogEntry) -> dict[str, str]:
+        kept = self._store.read_setting(_secret_key(entry.name))
+        secrets = open_secrets(self._vault, kept, job=f"catalog {entry.name}") if kept else {}
+        return {**entry.properties, **secrets}
+
+    def _seal(self, entry: CatalogEntry, whole: Mapping[str, str]) -> None:
+        secrets = {name: value for name, value in whole.items() if name not in drop_secrets(whole)}
+        self._store.write_setting(_secret_key(entry.name), seal_secrets(self._vault, secrets) if secrets else "")
+
+    def _forget(self, name: str) -> None:
+        self._store.write_setting(_secret_key(name), "")
+        self._endpoints.forget(catalog_subject(name))
+
+
+def _secret_key(name: str) -> str:
+    return f"catalog/{name}"

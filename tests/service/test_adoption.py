@@ -1,0 +1,201 @@
+"""CREATE TABLE … USING delta LOCATION without columns: the table that is there is taken as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import deltalake
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from lading.errors import ConfigError, ConflictError, LadingError, SqlError, TableError, TableNotFoundError
+from lading.service.recover import recover
+from lading.storage.libraries import delta_options
+from lading.storage.store import open_store
+from lading.tables.maintenance import CarePolicy
+from tests.console.local import LocalLading
+from tests.tables.s3_server import S3Server
+
+ROWS = pa.table({"id": pa.array([0], pa.int64()), "city": ["a"]})
+
+
+class Desk:
+    def __init__(self, path: Path) -> None:
+        self.path, self.place = path, path / "lake" / "t"
+        (path / "in").mkdir()
+        deltalake.write_deltalake(self.place, ROWS, configuration={"delta.checkpointInterval": "100"})
+        self.lading = LocalLading(path / "home", user="tester")
+
+    def sql(self, text: str) -> list[tuple[object, ...]]:
+        return list(self.lading.sql(text)[-1].rows)
+
+    def adopt(self, more: str = "") -> None:
+        self.sql(f"CREATE TABLE t USING delta LOCATION '{self.place}' {more}")
+
+    def job(self) -> None:
+        self.sql(
+            f'CREATE JOB j ON STREAMING DO INSERT INTO t SELECT * FROM FILE("uri"="{self.path}/in/*.csv", '
+            '"format"="csv_with_names", "column_separator"=",")'
+        )
+
+    def load(self, number: int) -> None:
+        (self.path / "in" / f"{number}.csv").write_text(f"id,city\n{number},essen\n")
+        record = self.lading.run()["j"]
+        assert record.state.value == "RUNNING", record.reason
+
+    def files(self) -> dict[str, bytes]:
+        return {
+            str(path.relative_to(self.place)): path.read_bytes() for path in self.place.rglob("*") if path.is_file()
+        }
+
+    def ids(self) -> list[int]:
+        return sorted(pl.read_delta(str(self.place))["id"].to_list())
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    made = Desk(tmp_path)
+    yield made
+    made.lading.close()
+
+
+def test_a_table_is_adopted_loaded_forgotten_and_adopted_again(desk: Desk) -> None:
+    before = desk.files()
+    desk.adopt()
+    assert desk.files() == before
+    assert desk.sql("DESCRIBE t") == [("id", "bigint", "Yes"), ("city", "string", "Yes")]
+    desk.job()
+    desk.load(1)
+    assert desk.ids() == [0, 1]
+    assert "_lading/table.json" not in desk.files()
+    with pytest.raises(ConfigError, match="is loaded by j"):
+        desk.sql("DROP TABLE t PURGE")
+    desk.sql("DROP JOB WHERE jobName = 'j'")
+    loaded = desk.files()
+    desk.sql("DROP TABLE t")
+    assert desk.files() == loaded
+    assert desk.sql("SHOW TABLES") == []
+    desk.adopt()
+    assert desk.ids() == [0, 1]
+
+
+def test_purge_deletes_what_the_table_knows_and_nothing_else(desk: Desk) -> None:
+    desk.adopt()
+    desk.job()
+    desk.load(1)
+    desk.sql("DROP JOB WHERE jobName = 'j'")
+    (desk.place / "notes.txt").write_text("somebody's")
+    (desk.place / "orphan.parquet").write_text("somebody's")
+    desk.sql("DROP TABLE t PURGE")
+    assert sorted(desk.files()) == ["notes.txt", "orphan.parquet"]
+    assert desk.sql("SHOW TABLES") == []
+
+
+def test_columns_that_are_those_of_the_table_are_taken(desk: Desk) -> None:
+    desk.sql(f"CREATE TABLE t (id BIGINT, city VARCHAR(10)) USING delta LOCATION '{desk.place}'")
+    assert desk.lading.catalog.entry("default", "t").is_adopted
+    assert "_lading/table.json" not in desk.files()
+
+
+@pytest.mark.parametrize(
+    ("columns", "why"),
+    [
+        ("(id BIGINT)", "column 2 is pyarrow.Field<city: string> there, and none"),
+        ("(id INT, city STRING)", "column 1"),
+        ("(id BIGINT NOT NULL, city STRING)", "column 1"),
+        ("(city STRING, id BIGINT)", "column 1"),
+    ],
+)
+def test_other_columns_are_refused(desk: Desk, columns: str, why: str) -> None:
+    before = desk.files()
+    with pytest.raises(ConflictError, match="not the one that the statement describes") as caught:
+        desk.sql(f"CREATE TABLE t {columns} USING delta LOCATION '{desk.place}'")
+    assert why in caught.value.what
+    assert desk.sql("SHOW TABLES") == []
+    assert desk.files() == before
+
+
+def test_other_partitions_are_refused(desk: Desk) -> None:
+    with pytest.raises(ConflictError, match="partitioned by nothing, and by city"):
+        desk.sql(f"CREATE TABLE t (id BIGINT, city STRING) USING delta PARTITIONED BY (city) LOCATION '{desk.place}'")
+
+
+def test_what_cannot_be_adopted_is_refused_and_leaves_nothing(desk: Desk) -> None:
+    other = desk.path / "lake" / "ice"
+    (other / "metadata").mkdir(parents=True)
+    (other / "metadata" / "v1.metadata.json").write_text("{}")
+    desk.adopt()
+    refused: list[tuple[str, type[LadingError], str]] = [
+        ("USING delta", SqlError, "no columns and no LOCATION"),
+        (f"USING delta LOCATION '{desk.path}/nowhere'", TableNotFoundError, "There is no Delta table at"),
+        (f"USING delta LOCATION '{other}'", TableError, "of the format iceberg and not delta"),
+        (f"USING iceberg LOCATION '{other}'", ConfigError, "its catalog says"),
+        (f"USING delta LOCATION '{desk.place}'", ConflictError, "already another table"),
+        (f"USING delta LOCATION '{desk.place}/'", ConflictError, "already another table"),
+        (f"USING delta LOCATION 'file://{desk.place}'", ConflictError, "already another table"),
+        (f"USING delta LOCATION '{other}' TBLPROPERTIES ('delta.appendOnly'='true')", ConfigError, "would change it"),
+        (f"USING delta LOCATION '{other}' COMMENT 'x'", ConfigError, "would change it"),
+    ]
+    for statement, error, words in refused:
+        with pytest.raises(error, match=words):
+            desk.sql(f"CREATE TABLE u {statement}")
+    deltalake.write_deltalake(desk.place / "inside", ROWS)
+    with pytest.raises(ConflictError, match="already files of another table"):
+        desk.sql(f"CREATE TABLE u USING delta LOCATION '{desk.place}/inside'")
+    assert desk.sql("SHOW TABLES") == [("t",)]
+    assert not (desk.path / "nowhere").exists()
+
+
+def test_the_log_of_an_adopted_table_is_left_to_its_owner(desk: Desk) -> None:
+    deltalake.DeltaTable(desk.place).alter.set_table_properties({"delta.logRetentionDuration": "interval 0 seconds"})
+    desk.adopt()
+    desk.job()
+    desk.load(1)
+    lake = desk.lading.catalog.open_table("default", "t")
+    (job_id,) = lake.job_ids()
+    before = {name for name in desk.files() if name.startswith("_delta_log/0")}
+    lake.look_after(job_id, CarePolicy(), datetime(2100, 1, 1, tzinfo=UTC))
+    # Its property says that checkpoints are made; nobody said that entries are removed.
+    made = {name for name in desk.files() if name.startswith("_delta_log/0")} - before
+    assert [name.partition(".")[2] for name in made] == ["checkpoint.parquet"]
+    assert before <= desk.files().keys()
+
+
+def test_a_lost_store_gets_an_adopted_table_and_its_job_back(desk: Desk) -> None:
+    desk.adopt()
+    desk.job()
+    desk.load(1)
+    desk.lading.close()
+    for path in (desk.path / "home").glob("lading.db*"):
+        path.unlink()
+    desk.lading = LocalLading(desk.path / "home", user="tester")
+    told = [(finding.what, finding.fate) for finding in recover(desk.lading, [f"default.t={desk.place}"])]
+    assert told == [("table", "recovered"), ("job", "recovered")]
+    assert desk.lading.catalog.entry("default", "t").is_adopted
+    desk.sql("RESUME JOB WHERE jobName = 'j'")
+    desk.load(2)
+    assert desk.ids() == [0, 1, 2]
+
+
+def test_in_a_bucket(tmp_path: Path, s3: S3Server) -> None:
+    place, options = f"s3://{s3.make_bucket()}/lake/t", s3.options
+    deltalake.write_deltalake(place, ROWS, storage_options=delta_options(options))
+    storage = open_store(place, options)
+    before = list(storage.keys(""))
+    reach = (
+        f"TBLPROPERTIES ('s3.endpoint'='{s3.endpoint}', 's3.region'='us-east-1', 'use_path_style'='true', "
+        f"'s3.access_key'='{options.access_key}', 's3.secret_key'='{options.secret_key}')"
+    )
+    with LocalLading(tmp_path / "home", user="tester") as lading:
+        with pytest.raises(TableNotFoundError):
+            lading.sql(f"CREATE TABLE t USING delta LOCATION '{place}x' {reach}")
+        assert not list(lading.sql("SHOW TABLES")[-1].rows)
+        lading.sql(f"CREATE TABLE t USING delta LOCATION '{place}' {reach}")
+        assert list(storage.keys("")) == before
+        lading.sql("DROP TABLE t")
+        assert list(storage.keys("")) == before
+        lading.sql(f"CREATE TABLE t USING delta LOCATION '{place}' {reach}; DROP TABLE t PURGE")
+        assert list(storage.keys("")) == []

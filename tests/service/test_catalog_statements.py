@@ -1,0 +1,283 @@
+"""Catalogs by statements, without Spark: a JDBC catalog in PostgreSQL, which needs no server on Java."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog.glue import GlueCatalog
+from pyiceberg.catalog.sql import SqlCatalog
+
+from lading.errors import (
+    ConfigError,
+    ConflictError,
+    DeniedError,
+    NotFoundError,
+    SqlError,
+    StorageError,
+    TableNotFoundError,
+)
+from lading.service.facade import Lading
+from lading.testing.marked import secret
+from tests.service.conftest import Desk
+from tests.store.postgres import NoPostgresError, PostgresServer, serve_postgres
+from tests.support.rest_catalog import free_port
+from tests.tables.s3_server import serve_s3
+
+SCHEMA = pa.schema(
+    [pa.field("id", pa.int64(), nullable=False), ("city", pa.string()), ("amount", pa.decimal128(10, 2))]
+)
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[PostgresServer]:
+    try:
+        with serve_postgres(free_port()) as server:
+            yield server
+    except NoPostgresError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    made = Desk(tmp_path)
+    yield made
+    made.lading.close()
+
+
+@pytest.fixture
+def uri(postgres: PostgresServer) -> str:
+    return postgres.new_database()
+
+
+@pytest.fixture
+def theirs(uri: str, tmp_path: Path) -> Iterator[SqlCatalog]:
+    """The catalog as others use it."""
+    catalog = SqlCatalog(
+        "lake", uri=uri.replace("postgresql://", "postgresql+psycopg://"), warehouse=f"file://{tmp_path}/lake"
+    )
+    catalog.create_namespace("sales")
+    catalog.create_table("sales.orders", SCHEMA, properties={"owner": "them"})
+    yield catalog
+    catalog.close()
+
+
+def properties(uri: str, tmp_path: Path) -> str:
+    return (
+        f'PROPERTIES ("type" = "iceberg", "iceberg.catalog.type" = "jdbc", "uri" = "{uri}", '
+        f'"warehouse" = "file://{tmp_path}/lake")'
+    )
+
+
+def test_a_catalog_is_made_shown_changed_and_dropped(desk: Desk, theirs: SqlCatalog, uri: str, tmp_path: Path) -> None:
+    said = f"CREATE CATALOG lake COMMENT 'theirs' {properties(uri, tmp_path)}"
+    desk.sql(said)
+    with pytest.raises(ConflictError, match="exists already"):
+        desk.sql(said)
+    desk.sql(said.replace("CATALOG lake", "CATALOG IF NOT EXISTS lake"))
+    rows = desk.sql("SHOW CATALOGS")
+    assert [(row[0], row[1], row[2], row[3], row[6]) for row in rows] == [
+        ("0", "internal", "internal", "yes", "The tables of this installation"),
+        ("1", "lake", "iceberg", "", "theirs"),
+    ]
+    assert desk.sql("SHOW DATABASES FROM lake") == [("sales",)]
+    assert desk.sql("SHOW TABLES FROM lake.sales") == [("orders",)]
+    desk.sql("SWITCH lake")
+    assert [row[1] for row in desk.sql("SHOW CATALOGS") if row[3] == "yes"] == ["lake"]
+    assert desk.sql("SHOW DATABASES") == [("sales",)]
+    with pytest.raises(TableNotFoundError, match="No database of catalog lake"):
+        desk.sql("SHOW TABLES")
+    assert [row[0] for row in desk.sql("DESCRIBE sales.orders")] == ["id", "city", "amount"]
+    desk.sql("USE sales")
+    assert [row[0] for row in desk.sql("DESCRIBE orders")] == ["id", "city", "amount"]
+    assert [row[0] for row in desk.sql("DESCRIBE lake.sales.orders")] == ["id", "city", "amount"]
+    desk.sql("USE internal.shop")
+    assert desk.sql("SHOW TABLES") == []
+    desk.sql("ALTER CATALOG lake MODIFY COMMENT 'ours'; ALTER CATALOG lake RENAME pond; REFRESH CATALOG pond")
+    # The name of a JDBC catalog is in its rows: under another name it shows other tables.
+    assert desk.sql("SHOW DATABASES FROM pond") == []
+    desk.sql('ALTER CATALOG pond SET PROPERTIES ("iceberg.jdbc.catalog_name" = "lake")')
+    assert desk.sql("SHOW DATABASES FROM pond") == [("sales",)]
+    desk.sql("DROP CATALOG pond; DROP CATALOG IF EXISTS pond")
+    with pytest.raises(NotFoundError, match="Unknown catalog 'pond'"):
+        desk.sql("SHOW TABLES FROM pond.sales")
+    assert theirs.list_tables("sales") == [("sales", "orders")]
+
+
+def test_what_it_shows_runs_again_and_shows_no_secret(desk: Desk, postgres: PostgresServer, tmp_path: Path) -> None:
+    password = secret("database")
+    uri = postgres.new_database()
+    with pytest.raises((StorageError, ConfigError)) as caught:
+        desk.sql(
+            f'CREATE CATALOG lake {properties(uri, tmp_path)[:-1]}, "iceberg.jdbc.user" = "nobody", '
+            f'"iceberg.jdbc.password" = "{password}")'
+        )
+    assert password not in str(caught.value)
+    assert len(desk.sql("SHOW CATALOGS")) == 1
+    desk.sql(
+        f'CREATE CATALOG lake {properties(uri, tmp_path)[:-1]}, "s3.access_key" = "{secret("key")}", '
+        f'"s3.secret_key" = "{secret("other")}")'
+    )
+    ((_, text),) = desk.sql("SHOW CREATE CATALOG lake")
+    assert secret("key") not in str(text)
+    assert '"s3.access_key" = "******"' in str(text)
+    desk.restart()
+    assert desk.sql("SHOW DATABASES FROM lake") == []
+    desk.sql("DROP CATALOG lake")
+    with pytest.raises(SqlError, match="what is shown instead"):
+        desk.sql(str(text))
+    desk.sql(str(text).replace('"******"', f'"{secret("key")}"'))
+    assert desk.sql("SHOW DATABASES FROM lake") == []
+
+
+def test_databases_and_tables_are_made_and_dropped_in_it(
+    desk: Desk, theirs: SqlCatalog, uri: str, tmp_path: Path
+) -> None:
+    desk.sql(f"CREATE CATALOG lake {properties(uri, tmp_path)}")
+    desk.sql("CREATE DATABASE lake.web; CREATE DATABASE IF NOT EXISTS lake.web")
+    desk.table("lake.web.visits", form="iceberg", more="PARTITIONED BY (city)")
+    with pytest.raises(ConflictError):
+        desk.table("lake.web.visits", form="iceberg")
+    with pytest.raises(ConfigError, match="cannot have USING delta"):
+        desk.table("lake.web.other", form="delta")
+    made = theirs.load_table("web.visits")
+    assert [field.name for field in made.spec().fields] == ["city"]
+    place = Path(made.location().removeprefix("file://"))
+    assert not (place / "_lading" / "table.json").exists()
+    with pytest.raises(ConflictError, match="not empty"):
+        desk.sql("DROP DATABASE lake.web")
+    desk.sql("DROP TABLE lake.web.visits; DROP TABLE IF EXISTS lake.web.visits; DROP DATABASE lake.web")
+    assert any((place / "metadata").iterdir())  # The name is gone, and nothing else.
+    assert not theirs.namespace_exists("web")
+    desk.sql("DROP TABLE lake.sales.orders PURGE")
+    assert not theirs.table_exists("sales.orders")
+
+
+def test_a_job_opens_in_a_table_that_was_there(desk: Desk, theirs: SqlCatalog, uri: str, tmp_path: Path) -> None:
+    desk.sql(f"CREATE CATALOG lake {properties(uri, tmp_path)}")
+    desk.put_orders("a.csv", 0, 3)
+    desk.sql("CREATE TABLE orders (id BIGINT) USING iceberg")  # The same name in two catalogs.
+    desk.create(target="lake.sales.orders")
+    named = theirs.load_table("sales.orders").properties
+    assert any(name.startswith("lading.head.") for name in named)
+    assert named["owner"] == "them"
+    ((_, text),) = [row[:2] for row in desk.sql("SHOW CREATE JOB j")]
+    assert "INSERT INTO lake.sales.orders (id, city, amount)" in str(text)
+    for statement in ("DROP CATALOG lake", "ALTER CATALOG lake RENAME pond"):
+        with pytest.raises(ConfigError, match="is used by j"):
+            desk.sql(statement)
+    with pytest.raises(ConfigError, match="is loaded by j"):
+        desk.sql("DROP TABLE lake.sales.orders PURGE")
+    with pytest.raises(TableNotFoundError):
+        desk.create("k", target="lake.sales.nothing")
+    with pytest.raises(NotFoundError):
+        desk.create("k", target="pond.sales.orders")
+    desk.restart()
+    assert desk.show("Status") in ("PENDING", "RUNNING")
+
+
+@pytest.mark.parametrize(
+    ("more", "wrong"),
+    [
+        ('"type" = "hms"', 'knows catalogs of "type" = "iceberg"'),
+        ('"type" = "iceberg"', "iceberg.catalog.type is ''"),
+        ('"type" = "iceberg", "iceberg.catalog.type" = "rest"', "needs a uri"),
+        ('"type" = "iceberg", "iceberg.catalog.type" = "rest", "uri" = "file:///etc"', "begins with http"),
+        (
+            '"type" = "iceberg", "iceberg.catalog.type" = "rest", "uri" = "http://h", "py-io-impl" = "x.Y"',
+            "no property",
+        ),
+        ('"type" = "iceberg", "iceberg.catalog.type" = "glue", "uri" = "http://h"', "no property uri"),
+        ('"type" = "iceberg", "iceberg.catalog.type" = "jdbc", "uri" = "jdbc:mysql://h/d"', "in PostgreSQL"),
+        (
+            '"type" = "iceberg", "iceberg.catalog.type" = "rest", "uri" = "http://h", '
+            '"iceberg.rest.security.type" = "oauth2"',
+            "no token is written",
+        ),
+        ('"type" = "iceberg", "iceberg.catalog.type" = "rest", "uri" = "http://169.254.169.254"', "always refused"),
+    ],
+)
+def test_a_wrong_definition_is_refused_by_name(desk: Desk, more: str, wrong: str) -> None:
+    with pytest.raises(SqlError, match=wrong):
+        desk.sql(f"CREATE CATALOG lake PROPERTIES ({more})")
+    assert len(desk.sql("SHOW CATALOGS")) == 1
+
+
+def test_an_unreachable_catalog_is_not_made(desk: Desk) -> None:
+    with pytest.raises(StorageError, match="catalog lake did not answer"):
+        desk.sql(
+            'CREATE CATALOG lake PROPERTIES ("type" = "iceberg", "iceberg.catalog.type" = "rest", '
+            '"uri" = "http://127.0.0.1:9")'
+        )
+    assert len(desk.sql("SHOW CATALOGS")) == 1
+
+
+def test_privileges_hold_for_a_catalog_or_a_part_of_it(
+    desk: Desk, theirs: SqlCatalog, uri: str, tmp_path: Path
+) -> None:
+    lading: Lading = desk.lading
+    desk.sql(f"CREATE CATALOG lake {properties(uri, tmp_path)}")
+    desk.sql("CREATE USER 'ann'; CREATE USER 'bob'; GRANT SELECT ON lake.*.* TO 'ann'")
+    ann, bob = lading.session("ann"), lading.session("bob")
+    assert list(ann.sql("SHOW DATABASES FROM lake")[-1].rows) == [("sales",)]
+    assert len(ann.sql("DESCRIBE lake.sales.orders")[-1].rows) == 3
+    assert [row[1] for row in bob.sql("SHOW CATALOGS")[-1].rows] == ["internal"]
+    with pytest.raises(NotFoundError):
+        bob.sql("SWITCH lake")
+    with pytest.raises(DeniedError):
+        bob.sql("DESCRIBE lake.sales.orders")
+    for statement in ("DROP CATALOG lake", "DROP TABLE lake.sales.orders", "CREATE DATABASE lake.x"):
+        with pytest.raises(DeniedError):
+            ann.sql(statement)
+    with pytest.raises(DeniedError):
+        ann.sql("USE default; SELECT * FROM shop.orders")
+    desk.sql("GRANT SELECT ON lake.sales.orders TO 'bob'")
+    assert ("GRANT SELECT ON lake.sales.orders TO 'bob'",) in bob.sql("SHOW GRANTS")[-1].rows
+    bob.sql("SWITCH lake")
+    assert len(bob.sql("DESCRIBE sales.orders")[-1].rows) == 3
+    with pytest.raises(DeniedError):
+        bob.sql("DESCRIBE sales.others")
+    desk.sql("REVOKE SELECT ON lake.*.* FROM 'ann'")
+    with pytest.raises(DeniedError):
+        ann.sql("DESCRIBE lake.sales.orders")
+
+
+def test_a_glue_catalog_with_keys_of_its_own(desk: Desk) -> None:
+    with serve_s3() as s3:
+        bucket, keys = s3.make_bucket(), s3.options
+        reach = (
+            f'"s3.endpoint" = "{s3.endpoint}", "s3.region" = "us-east-1", "s3.access_key" = "{keys.access_key}", '
+            f'"s3.secret_key" = "{keys.secret_key}", "use_path_style" = "true"'
+        )
+        desk.sql(
+            'CREATE CATALOG glue PROPERTIES ("type" = "iceberg", "iceberg.catalog.type" = "glue", '
+            f'"glue.endpoint" = "{s3.endpoint}", "glue.region" = "us-east-1", "glue.access_key" = "{keys.access_key}", '
+            f'"glue.secret_key" = "{keys.secret_key}", "warehouse" = "s3://{bucket}/lake", {reach})'
+        )
+        desk.sql("CREATE DATABASE glue.sales")
+        desk.table("glue.sales.orders", form="iceberg")
+        assert desk.sql("SHOW TABLES FROM glue.sales") == [("orders",)]
+        desk.put_orders("a.csv", 0, 3)
+        desk.create(target="glue.sales.orders")
+        lake = desk.lading.catalog.open_table("glue.sales", "orders")
+        (job_id,) = lake.job_ids()
+        head = lake.read_head(job_id)
+        assert head is not None
+        assert lake.location.startswith(f"s3://{bucket}/lake/")
+        # Somebody else, with PyIceberg alone, finds the same table and its head.
+        theirs = GlueCatalog(
+            "theirs",
+            **{
+                "glue.endpoint": s3.endpoint,
+                "glue.region": "us-east-1",
+                "glue.access-key-id": keys.access_key,
+                "glue.secret-access-key": keys.secret_key,
+                "s3.endpoint": s3.endpoint,
+                "s3.access-key-id": keys.access_key,
+                "s3.secret-access-key": keys.secret_key,
+                "s3.region": "us-east-1",
+            },
+        )
+        assert f"lading.head.{job_id}" in theirs.load_table("sales.orders").properties
