@@ -223,4 +223,9 @@ class MetadataStore(Jobs, BillIndex, Catalog, Catalogs, Audit, Settings, Users, 
     @property
     def place(self) -> str: ...
 
+    @property
+    def shared_url(self) -> str:
+        """The database, with the password, when services on several machines can share it; empty otherwise."""
+        ...
+
     def close(self) -> None: ...
