@@ -7,7 +7,7 @@ import pytest
 
 from lading.errors import ConfigError
 from lading.http.errors import describe
-from lading.service import installation
+from lading.service.compile import compiler
 from lading.service.security.users import ROOT
 from lading.testing.marked import secret
 from tests.http.rig import JSON, Rig
@@ -81,7 +81,7 @@ def _let_it_fail(rig: Rig) -> None:
         raise RuntimeError(text)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(installation, "compile_load", fail)
+        patched.setattr(compiler, "compile_load", fail)
         rig.lading.drop_runner(rig.lading.job("kept").job_id)
         while rig.lading.runner(rig.lading.job("kept").job_id).run_once():
             pass

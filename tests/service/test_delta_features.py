@@ -82,7 +82,7 @@ def test_column_mapping(lake: Lake, mode: str) -> None:
     lake.spark("ALTER TABLE {} RENAME COLUMN city TO town")
     lake.load(3)
     assert lake.ids() == [0, 1, 2, 3]
-    assert lake.spark("SELECT count(*) n FROM {} WHERE p = 'essen' AND id > 2 AND town IS NULL") == [{"n": 1}]
+    assert lake.spark("SELECT count(*) n FROM {} WHERE p IS NOT NULL AND id > 2 AND town IS NULL") == [{"n": 1}]
     assert all(name.startswith("col-") for add in adds(lake) for name in add["partitionValues"])
 
 
