@@ -183,6 +183,7 @@ def test_a_job_opens_in_a_table_that_was_there(desk: Desk, theirs: SqlCatalog, u
     [
         ('"type" = "hms"', 'knows catalogs of "type" = "iceberg"'),
         ('"type" = "iceberg"', "iceberg.catalog.type is ''"),
+        ('"type" = "iceberg", "iceberg.catalog.type" = "hms", "uri" = "thrift://h:9083"', "of a Hive metastore"),
         ('"type" = "iceberg", "iceberg.catalog.type" = "rest"', "needs a uri"),
         ('"type" = "iceberg", "iceberg.catalog.type" = "rest", "uri" = "file:///etc"', "begins with http"),
         (

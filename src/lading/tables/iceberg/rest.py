@@ -25,8 +25,8 @@ from lading.model.catalog import CatalogAccess
 from lading.model.s3_access import S3Access
 from lading.net.addresses import AddressRules
 from lading.net.peers import guarded_pools
+from lading.tables.iceberg.file_io_properties import file_io_properties
 from lading.tables.iceberg.guard import check_loaded
-from lading.tables.iceberg.storage_words import file_io_properties
 
 _TIMES_S = (10.0, 60.0)
 """To connect, and for each part of an answer."""
