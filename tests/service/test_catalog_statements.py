@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 
+import polars as pl
 import pyarrow as pa
 import pytest
+from botocore.exceptions import ClientError, EndpointConnectionError
 from pyiceberg.catalog.glue import GlueCatalog
 from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import OAuthError
 
 from lading.errors import (
     ConfigError,
@@ -17,11 +21,14 @@ from lading.errors import (
     NotFoundError,
     SqlError,
     StorageError,
+    TableError,
     TableNotFoundError,
 )
 from lading.service.facade import Lading
+from lading.tables.iceberg.errors import in_our_words
 from lading.testing.marked import secret
 from tests.service.conftest import Desk
+from tests.service.test_rollbacks import LocalDesk
 from tests.store.postgres import NoPostgresError, PostgresServer, serve_postgres
 from tests.support.rest_catalog import free_port
 from tests.tables.s3_server import serve_s3
@@ -42,7 +49,7 @@ def postgres() -> Iterator[PostgresServer]:
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:
-    made = Desk(tmp_path)
+    made = LocalDesk(tmp_path)
     yield made
     made.lading.close()
 
@@ -178,11 +185,35 @@ def test_a_job_opens_in_a_table_that_was_there(desk: Desk, theirs: SqlCatalog, u
     assert desk.show("Status") in ("PENDING", "RUNNING")
 
 
+def test_rows_are_loaded_into_a_table_of_a_jdbc_catalog(
+    desk: Desk, theirs: SqlCatalog, uri: str, tmp_path: Path
+) -> None:
+    before = [{"id": -1, "city": "before", "amount": None}]
+    theirs.load_table("sales.orders").append(pa.Table.from_pylist(before, schema=SCHEMA))
+    desk.sql(f"CREATE CATALOG lake {properties(uri, tmp_path)}")
+    desk.put_orders("a.csv", 0, 30)
+    desk.create(target="lake.sales.orders")
+    desk.run()
+    # Somebody else writes in between, and is not written over.
+    theirs.load_table("sales.orders").append(
+        pa.Table.from_pylist([{**before[0], "id": -2, "city": "between"}], schema=SCHEMA)
+    )
+    desk.put_orders("b.csv", 30, 30)
+    desk.restart()
+    desk.run()
+    place = theirs.load_table("sales.orders").metadata_location.removeprefix("file://")
+    rows = pl.scan_iceberg(place).collect()
+    assert sorted(rows["id"].to_list()) == [-2, -1, *range(60)], desk.show("ErrorMsg")
+    assert rows.filter(pl.col("id") == 7)["amount"].to_list() == [Decimal("7.50")]
+    assert desk.lading.verify("j").is_clean
+
+
 @pytest.mark.parametrize(
     ("more", "wrong"),
     [
         ('"type" = "hms"', 'knows catalogs of "type" = "iceberg"'),
         ('"type" = "iceberg"', "iceberg.catalog.type is ''"),
+        ('"type" = "iceberg", "iceberg.catalog.type" = "hms", "uri" = "thrift://h:9083"', "of a Hive metastore"),
         ('"type" = "iceberg", "iceberg.catalog.type" = "rest"', "needs a uri"),
         ('"type" = "iceberg", "iceberg.catalog.type" = "rest", "uri" = "file:///etc"', "begins with http"),
         (
@@ -281,3 +312,25 @@ def test_a_glue_catalog_with_keys_of_its_own(desk: Desk) -> None:
             },
         )
         assert f"lading.head.{job_id}" in theirs.load_table("sales.orders").properties
+        desk.run()
+        theirs.load_table("sales.orders").append(
+            pa.Table.from_pylist([{"id": -1, "city": "between", "amount": None}], schema=SCHEMA)
+        )
+        desk.put_orders("b.csv", 3, 4)
+        desk.run()
+        rows = theirs.load_table("sales.orders").scan().to_arrow()
+        assert sorted(rows["id"].to_pylist()) == [-1, *range(7)], desk.show("ErrorMsg")
+        assert desk.lading.verify("j").is_clean
+
+
+def test_what_glue_and_token_servers_say_is_told_in_plain_words() -> None:
+    away = in_our_words("catalog g", EndpointConnectionError(endpoint_url="http://glue.example"))
+    denied = in_our_words("catalog g", ClientError({"Error": {"Code": "AccessDeniedException"}}, "GetDatabases"))
+    busy = in_our_words("catalog g", ClientError({"Error": {"Code": "ThrottlingException"}}, "GetDatabases"))
+    refused = in_our_words("catalog r", OAuthError("invalid_client"))
+    assert [type(each) for each in (away, denied, busy, refused)] == [
+        StorageError,
+        TableError,
+        StorageError,
+        TableError,
+    ]

@@ -12,8 +12,10 @@ from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.table import Table
 
 from lading.errors import ConfigError, LadingError, StorageError, TableError
+from lading.service.scheduling.scheduler import Scheduler
 from lading.testing.marked import secret
 from tests.service.conftest import Desk
+from tests.service.test_scheduler import until
 from tests.support.maven import JarsMissingError
 from tests.support.rest_catalog import Front, RestServer, serve_rest
 
@@ -111,24 +113,25 @@ def test_a_job_goes_on_after_lost_answers_and_a_kill_of_the_catalog(desk: Desk, 
     lake = Lake(rest, "faults")
     lake.make("orders")
     create(desk, front)
-    desk.create(target="lake.faults.orders")
+    desk.create(target="lake.faults.orders", properties='"max_interval"="1"')
     desk.put_orders("a.csv", 0, 20)
     front.lose_commits = 1
     desk.run()
     assert front.lost == 1
     assert lake.ids("orders") == [-1, *range(20)]
-    rest.kill()
-    desk.put_orders("b.csv", 20, 20)
+    service = Scheduler(desk.lading)
+    service.start()
     try:
-        desk.lading.run(timeout=3)
-        assert desk.show("Status") in ("RUNNING", "PENDING", "PAUSED")
+        rest.kill()
+        desk.put_orders("b.csv", 20, 20)
+        until(lambda: "did not answer" in desk.show("ErrorMsg"), "the job pauses, and says why")
         with pytest.raises(LadingError, match="catalog"):
             desk.sql("SHOW DATABASES FROM lake")
-    finally:
         rest.start()
-    desk.sql("RESUME JOB WHERE jobName = 'j'")
-    desk.run()
-    assert lake.ids("orders") == [-1, *range(40)]
+        until(lambda: lake.ids("orders") == [-1, *range(40)], "the job goes on by itself")
+        until(lambda: desk.show("Status") == "RUNNING", "and says so")
+    finally:
+        service.close()
     assert desk.lading.verify("j").is_clean
 
 

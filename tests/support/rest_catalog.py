@@ -109,6 +109,10 @@ class Front(ThreadingHTTPServer):
         self.overrides: dict[str, str] = {}
         """What the server says of itself."""
         self.redirect = ""
+        self.lingers_s = 0.2
+        """It closes a connection so long after its last answer, and does not say so in the answer, as is allowed."""
+        self.delegations: list[str] = []
+        """What was asked for with each look at a table: `vended-credentials`, or nothing."""
         self.commits = 0
         self.lost = 0
         threading.Thread(target=self.serve_forever, daemon=True).start()
@@ -152,6 +156,10 @@ class _Passing(BaseHTTPRequestHandler):
             self.connection.close()
             return
         self._say(status, self._changed(content))
+        if self.command == "GET" and "/tables/" in self.path:
+            front.delegations.append(self.headers.get("X-Iceberg-Access-Delegation", ""))
+        if self.close_connection:
+            SystemClock().sleep(front.lingers_s)
 
     def _changed(self, content: bytes) -> bytes:
         front = self.server

@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -19,6 +20,16 @@ import boto3
 
 from lading.model.s3_access import S3Access
 from lading.testing.marked import secret
+
+
+@dataclass(frozen=True, slots=True)
+class SignedRequest:
+    """A request, and who signed it."""
+
+    method: str
+    path: str
+    access_key: str
+    session_token: str
 
 
 class S3Server:
@@ -49,6 +60,20 @@ class S3Server:
         self._s3.create_bucket(Bucket=name)
         return name
 
+    def requests(self) -> list[SignedRequest]:
+        """Those since the last call, the last ten thousand at most."""
+        return [SignedRequest(*each) for each in json.loads(self._tell({"take": True}))]
+
+    def refuse(self, key: str) -> None:
+        """Treat an access key as one that has ended."""
+        self._tell({"refuse": key})
+
+    def _tell(self, said: dict[str, object]) -> str:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        print(json.dumps(said), file=self._process.stdin, flush=True)
+        return self._process.stdout.readline()
+
     def objects(self) -> Iterator[tuple[str, str, bytes]]:
         """All there are: URL, metadata, content. Not by requests: for thousands of them that takes half a minute."""
         with TemporaryDirectory() as folder:
@@ -61,7 +86,7 @@ class S3Server:
 
 
 _SERVER = """
-import functools, json, logging, sys, threading
+import collections, functools, json, logging, sys, threading
 from pathlib import Path
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication
 from moto.s3.models import s3_backends
@@ -81,7 +106,21 @@ def put_one_at_a_time(self):
         return put_object(self)
 
 S3Response.put_object = put_one_at_a_time
-answer = DomainDispatcherApplication.__call__
+answer_any = DomainDispatcherApplication.__call__
+seen, ended = collections.deque(maxlen=10_000), set()
+
+def answer(self, environ, start_response):
+    key = environ.get("HTTP_AUTHORIZATION", "").partition("Credential=")[2].partition("/")[0]
+    token = environ.get("HTTP_X_AMZ_SECURITY_TOKEN", "")
+    seen.append([environ["REQUEST_METHOD"], environ["PATH_INFO"], key, token])
+    if key not in ended:
+        return answer_any(self, environ, start_response)
+    said = b"<Error><Code>ExpiredToken</Code><Message>The provided token has expired.</Message></Error>"
+    head = [("Content-Type", "application/xml"), ("Content-Length", str(len(said))), ("Connection", "close")]
+    start_response("400 Bad Request", head)
+    return [said]
+
+DomainDispatcherApplication.__call__ = answer
 
 def answer_deaf(self, environ, start_response):
     environ.pop("HTTP_IF_NONE_MATCH", None)
@@ -104,8 +143,13 @@ def copy_all(folder):
     (folder / "names").write_text(json.dumps(names))
 
 for line in sys.stdin:
-    copy_all(Path(line.strip()))
-    print("copied", flush=True)
+    if not line.startswith("{"):
+        copy_all(Path(line.strip()))
+        print("copied", flush=True)
+        continue
+    ended.add(json.loads(line).get("refuse", "nobody"))
+    taken = [seen.popleft() for _ in range(len(seen))] if "take" in line else []
+    print(json.dumps(taken), flush=True)
 """
 
 

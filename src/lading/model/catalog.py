@@ -14,7 +14,6 @@ class CatalogKind(Enum):
 
     REST = "rest"
     GLUE = "glue"
-    HMS = "hms"
     JDBC = "jdbc"
 
 

@@ -10,8 +10,8 @@ from lading.model.catalog import CatalogAccess
 from lading.sql.statements.tables import CreateTable
 from lading.suggest import did_you_mean
 from lading.tables.base import Writer, WriterSpec
+from lading.tables.catalog_namespaces import CatalogNamespaces
 from lading.tables.kind import TableKind
-from lading.tables.shelves import Shelves
 
 _MODULES: Mapping[str, str] = {
     "delta": "lading.tables.delta.kind",
@@ -58,7 +58,7 @@ def open_writer(spec: WriterSpec, attempt: str) -> Writer:
     return kind_of(spec.format).open_writer(spec, attempt)
 
 
-def open_shelves(access: CatalogAccess) -> Shelves:
+def open_namespaces(access: CatalogAccess) -> CatalogNamespaces:
     """What a catalog that others keep has. Raises what says that it cannot be reached, or not with this token."""
-    shelves: Shelves = import_module("lading.tables.iceberg.opened_shelves").OpenShelves(access)
-    return shelves
+    namespaces: CatalogNamespaces = import_module("lading.tables.iceberg.namespaces").IcebergNamespaces(access)
+    return namespaces

@@ -33,11 +33,14 @@ _OF_KIND: Mapping[CatalogKind, tuple[str, ...]] = {
         *(f"glue.{name}" for name in ("region", "endpoint", "access_key", "secret_key", "session_token")),
         "glue.catalog_id",
     ),
-    CatalogKind.HMS: ("hive.metastore.uris",),
     CatalogKind.JDBC: tuple(f"{_JDBC}{name}" for name in ("uri", "user", "password", "catalog_name")),
 }
-_FORMS = {CatalogKind.REST: ("http", "https"), CatalogKind.HMS: ("thrift",), CatalogKind.JDBC: ("jdbc", "postgresql")}
-_LEFT = "Nothing was changed."
+_FORMS = {CatalogKind.REST: ("http", "https"), CatalogKind.JDBC: ("jdbc", "postgresql")}
+_REFUSED = {
+    "hms": "Lading does not load tables of a Hive metastore",
+    "hadoop": "Lading does not load tables of a Hadoop catalog, in which nothing decides between two writers",
+}
+"""Kinds that Doris knows, and why they are none here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +55,6 @@ class CatalogDefinition:
         """Where it answers; empty for one of AWS."""
         names = {
             CatalogKind.REST: (_URI, f"{_REST}uri"),
-            CatalogKind.HMS: ("hive.metastore.uris", _URI),
             CatalogKind.JDBC: (_URI, f"{_JDBC}uri"),
             CatalogKind.GLUE: (),
         }[self.kind]
@@ -87,7 +89,8 @@ def read_definition(properties: Mapping[str, str]) -> CatalogDefinition:
         kind = CatalogKind(properties.get(_KIND, "").lower())
     except ValueError as error:
         known = ", ".join(each.value for each in CatalogKind)
-        msg = f"{_KIND} is {properties.get(_KIND, '')!r}"
+        given = properties.get(_KIND, "")
+        msg = _REFUSED.get(given.lower()) or f"{_KIND} is {given!r}"
         raise SqlError(msg, property=_KIND, todo=f"Write one of {known}.") from error
     known_names = {_TYPE, _KIND, _WAREHOUSE, *_S3, *_OF_KIND[kind], *(() if kind is CatalogKind.GLUE else (_URI,))}
     unknown = sorted(set(properties) - known_names)
@@ -123,7 +126,6 @@ def _check(found: CatalogDefinition) -> None:
 
 _EXAMPLES = {
     CatalogKind.REST: "http://catalog.example:8181",
-    CatalogKind.HMS: "thrift://metastore.example:9083",
     CatalogKind.JDBC: "jdbc:postgresql://db.example:5432/catalog",
 }
 
@@ -170,8 +172,6 @@ def _words(found: CatalogDefinition) -> dict[str, str]:
                 "glue.session-token": said.get("glue.session_token", ""),
                 "glue.id": said.get("glue.catalog_id", ""),
             }
-        case CatalogKind.HMS:
-            words |= {"uri": found.uri}
         case CatalogKind.JDBC:
             words |= {"uri": _database_url(found), "catalog-name": said.get(f"{_JDBC}catalog_name", "")}
     return {name: value for name, value in words.items() if value}

@@ -21,12 +21,12 @@ from lading.sql.syntax.masking import drop_secrets
 from lading.store.catalogs import no_catalog
 from lading.store.protocols import MetadataStore
 from lading.store.records import CatalogEntry
-from lading.tables.shelves import Shelves
+from lading.tables.catalog_namespaces import CatalogNamespaces
 
 if TYPE_CHECKING:
-    from lading.tables.registry import open_shelves
+    from lading.tables.registry import open_namespaces
 else:
-    open_shelves = deferred("lading.tables.registry", "open_shelves")
+    open_namespaces = deferred("lading.tables.registry", "open_namespaces")
 
 _FIRST_ID = 1
 """Doris gives the internal catalog the number 0."""
@@ -132,9 +132,9 @@ class ExternalCatalogs:
         return self._access(name, self.definition(name), is_new=False)
 
     @contextmanager
-    def shelves(self, name: str) -> Iterator[Shelves]:
+    def namespaces(self, name: str) -> Iterator[CatalogNamespaces]:
         """What a catalog has."""
-        with closing(open_shelves(self.access(name))) as opened:
+        with closing(open_namespaces(self.access(name))) as opened:
             yield opened
 
     def _access(self, name: str, found: CatalogDefinition, *, is_new: bool) -> CatalogAccess:
@@ -144,8 +144,8 @@ class ExternalCatalogs:
         return access_of(name, found, resolved, rules)
 
     def _try(self, name: str, found: CatalogDefinition) -> None:
-        with closing(open_shelves(self._access(name, found, is_new=True))) as shelves:
-            shelves.databases()
+        with closing(open_namespaces(self._access(name, found, is_new=True))) as namespaces:
+            namespaces.databases()
 
     def _whole(self, entry: CatalogEntry) -> dict[str, str]:
         kept = self._store.read_setting(_secret_key(entry.name))

@@ -111,8 +111,8 @@ class TableCatalog:
             todo = "Write USING iceberg without it: the catalog says where tables are, and how they are reached."
             raise ConfigError(msg, left="Nothing was made.", todo=todo)
         if statement.if_not_exists:
-            with self.external.shelves(catalog) as shelves:
-                if shelves.has_table(namespace, statement.name.name):
+            with self.external.namespaces(catalog) as namespaces:
+                if namespaces.has_table(namespace, statement.name.name):
                     return
         kind.create(self._named_place(f"{database}.{statement.name.name}", ""), statement.spec)
 
@@ -234,9 +234,9 @@ class TableCatalog:
         """
         if is_external(database):
             catalog, namespace = split_key(database)
-            with self.external.shelves(catalog) as shelves:
-                if shelves.has_table(namespace, name.name) or not if_exists:
-                    shelves.drop_table(namespace, name.name, purge=purge)
+            with self.external.namespaces(catalog) as namespaces:
+                if namespaces.has_table(namespace, name.name) or not if_exists:
+                    namespaces.drop_table(namespace, name.name, purge=purge)
             return
         found = self._catalog.find_table(database, name.name)
         if found is None and if_exists:
@@ -255,8 +255,8 @@ class TableCatalog:
             return
         if is_external(name):
             catalog, namespace = split_key(name)
-            with self.external.shelves(catalog) as shelves:
-                shelves.create_database(namespace)
+            with self.external.namespaces(catalog) as namespaces:
+                namespaces.create_database(namespace)
             return
         self._catalog.create_database(DatabaseEntry(name=name, created_at=self._clock.now()))
 
@@ -264,8 +264,8 @@ class TableCatalog:
         """Whether a database is there."""
         if is_external(name):
             catalog, namespace = split_key(name)
-            with self.external.shelves(catalog) as shelves:
-                return bool(namespace) and shelves.has_database(namespace)
+            with self.external.namespaces(catalog) as namespaces:
+                return bool(namespace) and namespaces.has_database(namespace)
         return any(entry.name == name for entry in self._catalog.list_databases())
 
     def drop_database(self, name: str) -> None:
@@ -274,23 +274,23 @@ class TableCatalog:
         if catalog == INTERNAL:
             self._catalog.drop_database(name)
             return
-        with self.external.shelves(catalog) as shelves:
-            shelves.drop_database(namespace)
+        with self.external.namespaces(catalog) as namespaces:
+            namespaces.drop_database(namespace)
 
     def databases(self, catalog: str) -> list[str]:
         """The databases of a catalog, each with its catalog."""
         if catalog == INTERNAL:
             return [entry.name for entry in self._catalog.list_databases()]
-        with self.external.shelves(catalog) as shelves:
-            return [database_key(catalog, name) for name in shelves.databases()]
+        with self.external.namespaces(catalog) as namespaces:
+            return [database_key(catalog, name) for name in namespaces.databases()]
 
     def tables(self, database: str) -> list[str]:
         """The names of the tables of a database."""
         catalog, namespace = split_key(database)
         if catalog == INTERNAL:
             return [entry.name for entry in self._catalog.list_tables(database)]
-        with self.external.shelves(catalog) as shelves:
-            return shelves.tables(namespace)
+        with self.external.namespaces(catalog) as namespaces:
+            return namespaces.tables(namespace)
 
     def require_database(self, name: str) -> None:
         """Refuse a database that is not there."""

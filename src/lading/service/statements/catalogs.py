@@ -56,8 +56,8 @@ def execute_catalog_statement(session: Session, statement: CatalogStatement) -> 
         case RefreshCatalog():
             # Nothing of a catalog is remembered: asking it shows whether it answers.
             if statement.name != INTERNAL:
-                with external.shelves(statement.name) as shelves:
-                    shelves.databases()
+                with external.namespaces(statement.name) as namespaces:
+                    namespaces.databases()
     return done()
 
 

@@ -15,6 +15,7 @@ from sqlalchemy.exc import OperationalError
 
 from lading.model.s3_access import S3Access
 from lading.tables.iceberg.errors import translated, wrong_setting
+from lading.tables.iceberg.file_io_properties import FILE_IO, file_io_properties
 from lading.tables.iceberg.guard import guard_catalog
 from lading.tables.iceberg.postgres import (
     DATABASE,
@@ -24,7 +25,6 @@ from lading.tables.iceberg.postgres import (
     postgres_catalog,
     use_shared_engine,
 )
-from lading.tables.iceberg.storage_words import FILE_IO, file_io_properties
 from lading.tables.kind import TablePlace
 
 BUSY_TIMEOUT_S = 60

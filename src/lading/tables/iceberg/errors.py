@@ -7,12 +7,14 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from botocore.exceptions import BotoCoreError, ClientError
 from pyiceberg.exceptions import (
     ForbiddenError,
     NoSuchNamespaceError,
     NoSuchPropertyException,
     NoSuchTableError,
     NotInstalledError,
+    OAuthError,
     RESTError,
     TableAlreadyExistsError,
     UnauthorizedError,
@@ -31,6 +33,16 @@ from lading.errors import (
 )
 
 _NOTHING = "Nothing was changed."
+_DENIED = frozenset(
+    (
+        "AccessDeniedException",
+        "AccessDenied",
+        "UnrecognizedClientException",
+        "InvalidClientTokenId",
+        "InvalidSignatureException",
+    )
+)
+"""What AWS Glue says to a key that is wrong, or may not do it."""
 _UNKNOWN_TYPE = re.compile(r"Unsupported field type: '([^']*)'")
 
 
@@ -82,10 +94,13 @@ def in_our_words(what: str, error: Exception) -> LadingError | None:
 
 def _unreachable(what: str, error: Exception) -> LadingError | None:
     match error:
-        case PermissionError() | ForbiddenError() | UnauthorizedError():
+        case PermissionError() | ForbiddenError() | UnauthorizedError() | OAuthError():
             msg = f"The Iceberg {what} may not be read or written: {_short(error)}"
             return TableError(msg, left=_NOTHING, todo="Check the credentials and the permissions.")
-        case DBAPIError() | sqlite3.Error() | RequestException() | RESTError():
+        case ClientError() if error.response.get("Error", {}).get("Code") in _DENIED:
+            msg = f"The Iceberg {what} may not be read or written: {_short(error)}"
+            return TableError(msg, left=_NOTHING, todo="Check the credentials and the permissions.")
+        case DBAPIError() | sqlite3.Error() | RequestException() | RESTError() | BotoCoreError() | ClientError():
             msg = f"The catalog of the Iceberg {what} did not answer as it should: {_short(error)}"
             return StorageError(msg, left=_NOTHING, todo="Check that the catalog runs and can be reached.")
         case OSError():

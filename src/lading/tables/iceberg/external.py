@@ -11,18 +11,15 @@ from pyiceberg.catalog.sql import SqlCatalog
 from sqlalchemy import create_engine
 from sqlalchemy.pool import NullPool
 
-from lading.errors import ConfigError
 from lading.model.catalog import CatalogAccess, CatalogKind
 from lading.net.addresses import AddressRules
 from lading.net.peers import guard_peers
 from lading.storage.aws import Credentials, open_session
 from lading.tables.iceberg.errors import translated, wrong_setting
+from lading.tables.iceberg.file_io_properties import FILE_IO, file_io_properties
 from lading.tables.iceberg.guard import guard_catalog
 from lading.tables.iceberg.postgres import with_limits
 from lading.tables.iceberg.rest import GuardedRest
-from lading.tables.iceberg.storage_words import FILE_IO, file_io_properties
-
-_NOTHING = "Nothing was changed."
 
 
 def open_external(access: CatalogAccess) -> Catalog:
@@ -42,8 +39,6 @@ def _opened(access: CatalogAccess) -> Catalog:
         case CatalogKind.GLUE:
             client = _glue_client(access.properties, access.storage.addresses)
             return guard_catalog(GlueCatalog(access.name, client=client, **access.properties, **files), access.storage)
-        case CatalogKind.HMS:
-            return guard_catalog(_hive(access, files), access.storage)
         case CatalogKind.JDBC:
             return guard_catalog(_sql(access, files), access.storage)
 
@@ -56,15 +51,6 @@ def _with(access: CatalogAccess, more: dict[str, str]) -> CatalogAccess:
         storage=access.storage,
         lends_keys=access.lends_keys,
     )
-
-
-def _hive(access: CatalogAccess, files: dict[str, str]) -> Catalog:
-    try:
-        from lading.tables.iceberg.hive import LockedHive
-    except ModuleNotFoundError as error:
-        msg = "A Hive catalog needs the library thrift, which is not installed"
-        raise ConfigError(msg, left=_NOTHING, todo="pip install 'lading[hive]'") from error
-    return LockedHive(access.name, **access.properties, **files)
 
 
 def _sql(access: CatalogAccess, files: dict[str, str]) -> Catalog:

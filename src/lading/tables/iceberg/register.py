@@ -35,12 +35,12 @@ from lading.tables.bills import StoredBills
 from lading.tables.iceberg.ancestry import OlderStates
 from lading.tables.iceberg.catalog import ensure_namespace, make_home, open_catalog
 from lading.tables.iceberg.errors import translated
+from lading.tables.iceberg.file_io_properties import file_io_properties
 from lading.tables.iceberg.fileio import DurableFileIO
 from lading.tables.iceberg.heads import SUMMARY_JOB, find_anchor, rolled_back, summary_of
 from lading.tables.iceberg.place import local_path, open_place
 from lading.tables.iceberg.postgres import CatalogSpec
 from lading.tables.iceberg.resume import PropertyCopies, job_ids
-from lading.tables.iceberg.storage_words import file_io_properties
 from lading.tables.manifest import is_same_place
 
 _NUMBERED = re.compile(r"metadata/(\d+)-[^/]+\.metadata\.json")

@@ -25,8 +25,8 @@ from lading.model.catalog import CatalogAccess
 from lading.model.s3_access import S3Access
 from lading.net.addresses import AddressRules
 from lading.net.peers import guarded_pools
+from lading.tables.iceberg.file_io_properties import file_io_properties
 from lading.tables.iceberg.guard import check_loaded
-from lading.tables.iceberg.storage_words import file_io_properties
 
 _TIMES_S = (10.0, 60.0)
 """To connect, and for each part of an answer."""
@@ -167,9 +167,26 @@ class _GuardedAdapter(HTTPAdapter):
     def init_poolmanager(self, *args: Any, **more: Any) -> None:
         super().init_poolmanager(*args, **more)
         manager = self.poolmanager
-        manager.pool_classes_by_scheme = guarded_pools(manager.pool_classes_by_scheme, self._rules)
+        pools = guarded_pools(manager.pool_classes_by_scheme, self._rules)
+        manager.pool_classes_by_scheme = {scheme: _for_one_request(pool) for scheme, pool in pools.items()}
 
     def send(self, request: PreparedRequest, *args: Any, **more: Any) -> Response:
         if more.get("timeout") is None:
             more["timeout"] = _TIMES_S
         return super().send(request, *args, **more)
+
+
+def _for_one_request(pool: Any) -> Any:
+    """A pool of urllib3 that uses no connection twice.
+
+    Each request says `Connection: close`. A server need not say so in its answer, and may close a moment later; urllib3
+    would send the next request into that connection, and the catalog would seem to be away.
+    """
+
+    class OneRequestPool(pool):  # type: ignore[misc]
+        def _put_conn(self, conn: Any) -> None:
+            if conn is not None:
+                conn.close()
+            super()._put_conn(None)
+
+    return OneRequestPool

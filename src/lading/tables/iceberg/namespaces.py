@@ -17,7 +17,7 @@ def identifier_of(namespace: str, table: str) -> tuple[str, ...]:
     return (*namespace.split("."), table)
 
 
-class OpenShelves:
+class IcebergNamespaces:
     """What a catalog has: namespaces and tables. Every question goes to the catalog."""
 
     def __init__(self, access: CatalogAccess) -> None:

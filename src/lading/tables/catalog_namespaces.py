@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 
-class Shelves(Protocol):
+class CatalogNamespaces(Protocol):
     """Namespaces and tables of a catalog. Every question goes to the catalog; dots part levels of namespaces."""
 
     def databases(self) -> list[str]:
