@@ -71,7 +71,7 @@ class Watch:
         self.is_new = True
         """Nobody has looked yet: what the last process committed may have been replaced after it had ended."""
         self._was_broken = False
-        """Seen, and not mended yet."""
+        """Seen, and not repaired yet."""
 
     def put(self, version: int, content: bytes) -> None:
         now_s = self._clock.monotonic_s()
@@ -85,7 +85,7 @@ class Watch:
         self._entries = {at: entry for at, entry in self._entries.items() if now_s - entry.put_s < WATCHED_S}
         return bool(self._entries) or self._was_broken
 
-    def mended(self) -> None:
+    def repaired(self) -> None:
         """All that was lost is back, or cannot come back."""
         self.is_new = self._was_broken = False
 

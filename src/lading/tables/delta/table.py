@@ -140,7 +140,7 @@ class DeltaLakeTable:
             if not is_back:
                 break
             told.append(f"seq {lost.bill.seq} ({sum(file.rows for file in lost.files)} rows)")
-        self._watch.mended()
+        self._watch.repaired()
         if not told:
             return ""
         return f"Another writer had replaced the log entry of {', '.join(told)}: committed again"
