@@ -81,6 +81,7 @@ def test_the_page_about_schema_evolution_runs(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "inbox").mkdir()
     (tmp_path / "inbox" / "a.json").write_text('{"id": 1, "city": "essen"}\n{"id": 2, "new": true}\n')
+    assert CliRunner().invoke(app, ["init"]).exit_code == 0
     for kind, text in FENCE.findall((DOCS / "schema-evolution.md").read_text()):
         assert kind == "sql"
         result = CliRunner().invoke(app, ["sql", "-e", text])

@@ -11,7 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lading.errors import ConfigError, DeniedError, LadingError, NotSupportedError, SqlError, TableNotFoundError
+from lading.errors import (
+    ConfigError,
+    DeniedError,
+    LadingError,
+    NotFoundError,
+    NotSupportedError,
+    SqlError,
+    TableNotFoundError,
+)
 from lading.service.facade import Lading
 from lading.service.limits.cancellation import CancelToken
 from lading.service.result import Result
@@ -120,7 +128,7 @@ def test_names_of_a_query_hide_tables_only_where_they_count() -> None:
 )
 def test_what_does_more_than_read_never_reaches_spark(home: Lading, text: str) -> None:
     for session in (home.session("carl", "shop"), home.session("root", "shop")):
-        with pytest.raises(SqlError):
+        with pytest.raises((SqlError, NotFoundError)):
             session.sql(text)
 
 

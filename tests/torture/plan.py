@@ -1,6 +1,6 @@
-"""What `make torture` runs, in two lanes that take less than an hour on two cores that nobody else uses.
+"""What `make torture` runs, in two lanes that are meant to take an hour on two cores that nobody else uses.
 
-Each step is a proof of its own. The minutes are what it took on two free cores; what takes longer than its share, or
+Each step is a proof of its own. The minutes are estimates for two free cores; what takes longer than its share, or
 shows the same once more, is in `make marathon`.
 """
 

@@ -37,6 +37,8 @@ def create_open_job(session: Session, record: JobRecord, statement: CreateJob | 
     lading = session.lading
     compiled, target = lading.compile(record, is_trial=True)
     try:
+        # Asks whether the table can be appended to: the opening bill would be beside it when its commit is refused.
+        target.writer_spec()
         positions = compiled.source.driver.open(compiled.job.start)
         lading.store.write_setting(opening_key(record.job_id), json.dumps(encode(positions)))
         failpoint("create.kept")

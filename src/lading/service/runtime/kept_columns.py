@@ -52,11 +52,14 @@ def accept_columns(store: MetadataStore, record: JobRecord) -> None:
         store.drop_setting(columns_key(record))
 
 
-def keep_columns(store: MetadataStore, record: JobRecord, compiled: Compiled) -> None:
-    """Remember what the job fills. Dies before it: what was remembered before, or nothing."""
+def keep_columns(store: MetadataStore, record: JobRecord, compiled: Compiled, schema: pa.Schema) -> None:
+    """Remember what the job fills. Dies before it: what was remembered before, or nothing.
+
+    A job that keeps rows between batches maps them to columns of its own first; those are in no table.
+    """
     if compiled.stage is None:
         return
-    filled = {each.name: each.type for each in compiled.stage.mapping.columns if each.expression is not None}
-    text = json.dumps(filled)
+    filled = [each.name for each in compiled.stage.mapping.columns if each.expression is not None]
+    text = json.dumps({name: spark_type(schema.field(name).type) for name in filled if name in schema.names})
     if store.read_setting(columns_key(record)) != text:
         store.write_setting(columns_key(record), text)

@@ -316,7 +316,7 @@ class JobRunner:
             raise
         try:
             check_columns(store, record, table.schema())
-            keep_columns(store, record, compiled)
+            keep_columns(store, record, compiled, table.schema())
         except BaseException:
             compiled.close()
             raise
