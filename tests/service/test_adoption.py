@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -199,3 +200,37 @@ def test_in_a_bucket(tmp_path: Path, s3: S3Server) -> None:
         assert list(storage.keys("")) == before
         lading.sql(f"CREATE TABLE t USING delta LOCATION '{place}' {reach}; DROP TABLE t PURGE")
         assert list(storage.keys("")) == []
+
+
+@pytest.mark.parametrize("written", ["s3a://{}/lake/t", "s3://{}//lake/t", "s3n://{}/lake/t/"])
+def test_in_a_bucket_one_place_has_many_names(tmp_path: Path, s3: S3Server, written: str) -> None:
+    """Who may read a table could adopt it once more by another one, and purge it."""
+    bucket, options = s3.make_bucket(), s3.options
+    place = f"s3://{bucket}/lake/t"
+    deltalake.write_deltalake(place, ROWS, storage_options=delta_options(options))
+    reach = (
+        f"TBLPROPERTIES ('s3.endpoint'='{s3.endpoint}', 's3.region'='us-east-1', 'use_path_style'='true', "
+        f"'s3.access_key'='{options.access_key}', 's3.secret_key'='{options.secret_key}')"
+    )
+    with LocalLading(tmp_path / "home", user="tester") as lading:
+        lading.sql(f"CREATE TABLE t USING delta LOCATION '{place}' {reach}")
+        with pytest.raises(ConflictError, match="already another table"):
+            lading.sql(f"CREATE TABLE u USING delta LOCATION '{written.format(bucket)}' {reach}")
+        deltalake.write_deltalake(f"{place}/inside", ROWS, storage_options=delta_options(options))
+        with pytest.raises(ConflictError, match="already files of another table"):
+            lading.sql(f"CREATE TABLE u USING delta LOCATION '{written.format(bucket).rstrip('/')}/inside' {reach}")
+
+
+def test_purge_leaves_tables_alone_that_lie_inside(desk: Desk) -> None:
+    """Deletion vectors have names that tell nobody whose they are, and a log can name what it likes."""
+    inside = desk.place / "sub"
+    deltalake.write_deltalake(inside, ROWS)
+    (inside / "deletion_vector_12345678-1234-1234-1234-123456789abc.bin").write_bytes(b"somebody's")
+    before = {path: path.read_bytes() for path in inside.rglob("*") if path.is_file()}
+    (part,) = inside.glob("*.parquet")
+    add = {"path": f"sub/{part.name}", "partitionValues": {}, "size": 1, "modificationTime": 1, "dataChange": True}
+    (desk.place / "_delta_log" / f"{1:020d}.json").write_text(json.dumps({"add": add}))
+    desk.adopt()
+    desk.sql("DROP TABLE t PURGE")
+    assert {path: path.read_bytes() for path in inside.rglob("*") if path.is_file()} == before
+    assert {name.partition("/")[0] for name in desk.files()} == {"sub"}

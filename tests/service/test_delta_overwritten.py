@@ -190,3 +190,37 @@ def test_when_its_files_are_gone_too_the_job_stops_and_can_load_again(scene: Sce
     scene.lading.sql("ACCEPT ROLLBACK OF JOB j LOAD AGAIN; RESUME JOB WHERE jobName = 'j'")
     scene.lading.run()
     assert scene.ids() == [0, 1, 2, 3, 100]
+
+
+@pytest.mark.parametrize("is_rewritten", [True, False])
+def test_rows_that_others_have_taken_on_are_not_added_again(tmp_path: Path, is_rewritten: bool) -> None:
+    """A compaction or DELETE above the commit has its rows, or took them out: added again they would be there twice."""
+    scene = _on_disk(tmp_path)
+    scene.load(1)
+    blind = BlindWriter(scene.storage)
+    scene.load(2, 3)
+    if is_rewritten:
+        (told,) = scene.lading.sql("ADMIN COMPACT TABLE t")[-1].rows
+        assert told[7] == "compacted"
+    else:
+        deltalake.DeltaTable(scene.place).delete("id = 2")
+    there = scene.ids()
+    blind.put(100)
+    assert scene.ids() == sorted([*there, 100])
+    scene.load(4)
+    assert scene.ids() == sorted([*there, 4, 100])
+    assert scene.lading.verify("j").is_clean
+    scene.lading.close()
+
+
+def test_below_later_commits_neither(tmp_path: Path) -> None:
+    scene = _on_disk(tmp_path)
+    blind = BlindWriter(scene.storage)
+    scene.load(1, 2)
+    deltalake.DeltaTable(scene.place).delete("id = 2")
+    scene.load(3)
+    blind.put(100)
+    scene.load(4)
+    assert scene.ids() == [0, 1, 3, 4, 100]
+    assert scene.audit() == []
+    scene.lading.close()

@@ -130,6 +130,24 @@ def test_history_that_is_not_kept_is_said(tmp_path: Path) -> None:
     bench.desk.lading.close()
 
 
+def test_what_came_after_the_oldest_kept_history_is_lost_and_not_untold(tmp_path: Path) -> None:
+    """Every table that is older than its log would otherwise be told clean, whatever it lost yesterday."""
+    bench = Bench(tmp_path, "delta")
+    bench.delta().create_checkpoint()
+    log = tmp_path / "home" / "warehouse" / "shop" / "orders" / "_delta_log"
+    for entry in log.glob("*.json"):
+        entry.unlink()
+    bench.desk.put("c.csv", ["4,bonn"], header="id,city")
+    bench.desk.run()
+    newest = max(log.glob("*.json"))
+    lines = [line for line in newest.read_text().splitlines() if not line.startswith('{"add"')]
+    newest.write_text("\n".join(lines))
+    bench.desk.restart()
+    (finding,) = bench.desk.lading.verify("j").findings
+    assert finding.startswith("LOSS: 1 files with 1 rows")
+    bench.desk.lading.close()
+
+
 def test_an_honest_rewrite_whose_history_expired_is_no_loss(tmp_path: Path) -> None:
     bench = Bench(tmp_path, "iceberg")
     table = bench.iceberg()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import unquote
@@ -10,10 +11,12 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pytest
 
-from lading.errors import ConflictError, SchemaMismatchError
+from lading.errors import ConflictError, LadingError, SchemaMismatchError
 from lading.model.outcome import Landed
 from lading.model.table import Column, PartitionField, TableSpec
+from lading.tables.delta.actions import TAG_JOB, TAG_ORDER
 from lading.tables.delta.create import create_delta_table, open_delta_table
+from lading.tables.delta.live import LiveAdd
 from lading.tables.delta.writer import DeltaWriter
 from tests.tables.delta_by_hand import actions, add_entry, change_field
 from tests.tables.drive import load, new_job, opening, put_and_commit
@@ -100,3 +103,33 @@ def test_a_protocol_that_names_features_names_not_null(
     assert "invariants" not in (protocol.get("readerFeatures") or ())
     with pytest.raises(ConflictError):
         create_delta_table(str(tmp_path), TableSpec(columns=columns))
+
+
+@pytest.mark.parametrize("path", ["../other/a.parquet", "dt=1/%2e%2e/%2E./b.parquet", "file:/other/a.parquet"])
+def test_compaction_follows_no_path_out_of_the_table(path: str) -> None:
+    """A log that others can write names files; a copy of theirs would land in this table, and the new file there."""
+    tags = {TAG_JOB: "j", TAG_ORDER: "1.0.0"}
+    add = LiveAdd(path=path, size=1, modified_ms=1, stats='{"numRecords":1}', tags=tags)
+    assert not add.live_file().is_ours
+    assert replace(add, path="dt=1/a..b.parquet").live_file().is_ours
+
+
+def test_a_repair_that_is_interrupted_is_tried_again(tmp_path: Path) -> None:
+    table, job = create_delta_table(str(tmp_path), TableSpec(columns=(Column(name="n", type="int"),))), new_job()
+    first = opening(job)
+    put_and_commit(table, first)
+    writer = DeltaWriter(table.writer_spec(), "a")
+    writer.write(pa.record_batch([pa.array([7], pa.int32())], names=["n"]))
+    now = datetime.now(UTC)
+    bill = replace(load(job, first, writer.close(), at=now), table_version=table.version())
+    assert isinstance(put_and_commit(table, bill), Landed)
+    assert table.repair(job.job_id, bill.head) == ""
+    entries = sorted((tmp_path / "_delta_log").glob("*.json"))
+    entries[-1].write_text('{"commitInfo":{"operation":"WRITE"}}\n')
+    kept = entries[0].read_bytes()
+    entries[0].write_text("broken")
+    with pytest.raises(LadingError):
+        table.repair(job.job_id, bill.head)
+    entries[0].write_bytes(kept)
+    assert "seq 1 (1 rows): committed again" in table.repair(job.job_id, bill.head)
+    assert table.scan().column("n").to_pylist() == [7]

@@ -48,6 +48,8 @@ class Removals:
     """By path, relative to the table."""
     is_complete: bool
     """Whether the history goes back far enough: then a file that is not among them was taken out by nobody."""
+    complete_since: int | None = None
+    """Also without its beginning: all that was taken out after this version of the table is among them."""
     hidden_rows: int = 0
     """Rows of the table that others took out and whose files are still there: by delete files or deletion vectors."""
 

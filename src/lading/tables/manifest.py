@@ -18,6 +18,7 @@ from urllib.parse import unquote, urlsplit
 
 from lading.errors import RecordError
 from lading.model.codec import decode, encode
+from lading.model.s3_access import bucket_path
 from lading.model.table import TableSpec
 from lading.storage.store import ObjectStore
 from lading.tables.bills import FOLDER
@@ -111,9 +112,16 @@ def local_path(location: str) -> Path | None:
 
 def is_same_place(one: str, other: str) -> bool:
     """Whether two locations mean one place, however they are written."""
-    if local_path(one) is None or local_path(other) is None:
-        return one.rstrip("/") == other.rstrip("/")
-    return local_path(one) == local_path(other)
+    return place_path(one) == place_path(other)
+
+
+def place_path(location: str) -> str:
+    """What can be compared: the folder after all links, or bucket and key, whichever scheme of S3 is written."""
+    path, in_bucket = local_path(location), bucket_path(location)
+    if in_bucket is not None:
+        bucket, _, key = in_bucket.partition("/")
+        return f"s3://{bucket}/{key.strip('/')}".rstrip("/")
+    return location.rstrip("/") if path is None else str(path)
 
 
 def settle_place(location: str) -> str:

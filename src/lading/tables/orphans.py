@@ -69,7 +69,7 @@ def _own_files(table: LakeTable, older_than: datetime) -> Iterator[ObjectInfo]:
     """Old files that Lading named, but for those of tables that lie inside the place of this one."""
     listed = list(table.bills.storage.list(""))
     _check_alone(table, listed)
-    others = {root for info in listed if (root := _root_of_another(info.key)) is not None}
+    others = roots_of_others(info.key for info in listed)
     for info in listed:
         folder, _, name = info.key.rpartition("/")
         if info.modified >= older_than or not OWN_NAME.fullmatch(name):
@@ -90,6 +90,11 @@ def _check_alone(table: LakeTable, listed: Iterable[ObjectInfo]) -> None:
 
 def _name(path: str) -> str:
     return path.rpartition("/")[2]
+
+
+def roots_of_others(keys: Iterable[str]) -> set[str]:
+    """The folders, each with its slash, in which there are other tables."""
+    return {root for key in keys if (root := _root_of_another(key)) is not None}
 
 
 def _root_of_another(key: str) -> str | None:

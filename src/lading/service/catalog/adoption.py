@@ -13,7 +13,7 @@ from lading.deferred import deferred
 from lading.errors import ConfigError, ConflictError, TableError, TableNotFoundError
 from lading.sql.statements.tables import CreateTable
 from lading.storage.store import ObjectStore
-from lading.tables.manifest import local_path
+from lading.tables.manifest import place_path
 
 if TYPE_CHECKING:
     from lading.tables.base import LakeTable
@@ -88,8 +88,7 @@ def check_alone(location: str, others: Iterable[str]) -> None:
 
 
 def _comparable(location: str) -> str:
-    path = local_path(location)
-    return f"{location if path is None else path}".rstrip("/") + "/"
+    return place_path(location).rstrip("/") + "/"
 
 
 def _named(parts: tuple[tuple[str, str], ...]) -> str:

@@ -1,8 +1,9 @@
 """A job's bills against its table: is every row that the bills account for there, once, and do the counts agree?
 
 Rows that others took out on purpose are not lost. The history of the table tells who removed a file: one that nobody
-removed is LOSS when the history is complete. When it is not, it cannot be told, and that is said. A file that the table
-names and that is not there, or is short, is LOSS whatever the history says.
+removed is LOSS when the history is complete, or goes back to before the file was committed. When it does not, it cannot
+be told, and that is said. A file that the table names and that is not there, or is short, is LOSS whatever the history
+says.
 """
 
 from __future__ import annotations
@@ -95,9 +96,10 @@ def verify_job(record: JobRecord, table: LakeTable) -> Verdict:
     gone = {file.path: file for file in named if file.path not in there}
     removals = table.removals(set(gone))
     missing = [file for path, file in gone.items() if path not in removals.found]
+    lost = missing if removals.is_complete else _committed_since(missing, lineage, removals.complete_since)
     findings = [*_totals(lineage), *_doubles(named, there), *_content(named, there, table), *followed.findings]
-    if missing and removals.is_complete:
-        findings.append(_loss(missing))
+    if lost:
+        findings.append(_loss(lost))
     if record.job_id not in table.ended_jobs():  # What a dropped job kept goes by and by.
         findings += _state(lineage[-1].state, table)
     return Verdict(
@@ -107,9 +109,17 @@ def verify_job(record: JobRecord, table: LakeTable) -> Verdict:
         findings=tuple(findings),
         removed=_taken(gone, removals, is_rewrite=False),
         rewritten=_taken(gone, removals, is_rewrite=True),
-        untold=0 if removals.is_complete else sum(file.rows for file in missing),
+        untold=sum(file.rows for file in missing) - sum(file.rows for file in lost),
         hidden=removals.hidden_rows,
     )
+
+
+def _committed_since(missing: list[StagedFile], lineage: list[Bill], version: int | None) -> list[StagedFile]:
+    """Those that came into the table after a version. Of files that compaction wrote no bill tells it."""
+    if version is None:
+        return []
+    on = {file.path: bill.table_version for bill in lineage for file in bill.files}
+    return [file for file in missing if (at := on.get(file.path)) is not None and at >= version]
 
 
 def _totals(lineage: list[Bill]) -> list[str]:

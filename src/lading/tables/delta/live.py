@@ -144,8 +144,9 @@ def _in_checkpoint(storage: ObjectStore, version: int) -> Iterator[LiveAdd]:
 
 
 def _is_elsewhere(path: str) -> bool:
-    """Whether a path is not relative to the table, as in a shallow clone."""
-    return "://" in path or path.startswith("/")
+    """Whether a path does not lie in the table: one of a shallow clone, or one that leads out of it."""
+    plain = unquote(path)
+    return "://" in plain or plain.startswith(("/", "file:")) or ".." in plain.split("/")
 
 
 def _untold(storage: ObjectStore, why: str) -> TableError:

@@ -9,6 +9,9 @@ the same time.
 1. the head is the one that the lost commit replaced: the same bill is committed again, as if for the first time.
 2. later commits of the job are there: the files are added by an entry of their own, with the application transaction
    `lading/<job id>/again/<token>`, so that nobody does it twice. The head stays.
+
+Between the commit and its loss others may have read it: a compaction, DELETE or MERGE that took one of its files out
+stands in the log, with what became of the rows. Such a file is not added again.
 """
 
 from __future__ import annotations
@@ -19,13 +22,15 @@ from datetime import timedelta
 
 from lading import __version__
 from lading.clock import SystemClock
-from lading.errors import HeadLostError
+from lading.errors import HeadLostError, TableError
 from lading.ids import JobId, Token
+from lading.model.batch import StagedFile
 from lading.model.bill import Bill, Head
 from lading.storage.store import ObjectStore
 from lading.tables.bills import StoredBills, bill_key
 from lading.tables.delta.actions import LOG, entry_key, token_app
 from lading.tables.delta.entry import Ground, commit_times, render_adds, render_lines
+from lading.tables.delta.live import changes_of
 from lading.tables.delta.log import LogTail, digest
 
 WATCHED_S = 60.0
@@ -47,6 +52,15 @@ class Watched:
     """Under which it was last seen to be the same."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LostCommit:
+    """A commit whose entry is gone."""
+
+    bill: Bill
+    files: tuple[StagedFile, ...] = ()
+    """Those of the bill that no other entry tells of."""
+
+
 class Watch:
     """The entries of the last moments."""
 
@@ -56,6 +70,8 @@ class Watch:
         self._entries: dict[int, Watched] = {}
         self.is_new = True
         """Nobody has looked yet: what the last process committed may have been replaced after it had ended."""
+        self._was_broken = False
+        """Seen, and not repaired yet."""
 
     def put(self, version: int, content: bytes) -> None:
         now_s = self._clock.monotonic_s()
@@ -67,12 +83,16 @@ class Watch:
         """Whether a commit is young enough to be replaced."""
         now_s = self._clock.monotonic_s()
         self._entries = {at: entry for at, entry in self._entries.items() if now_s - entry.put_s < WATCHED_S}
-        return bool(self._entries)
+        return bool(self._entries) or self._was_broken
+
+    def repaired(self) -> None:
+        """All that was lost is back, or cannot come back."""
+        self.is_new = self._was_broken = False
 
     def is_broken(self) -> bool:
         """Whether one of them is no longer what was put there."""
-        if not self.is_open():
-            return False
+        if self._was_broken or not self.is_open():
+            return self._was_broken
         etags = self._etags()
         for version, entry in list(self._entries.items()):
             etag = etags.get(version, "")
@@ -81,6 +101,7 @@ class Watch:
             content = self._storage.get(entry_key(version))
             if content is None or digest(content) != entry.content:
                 self._entries.pop(version)
+                self._was_broken = True
                 return True
             self._entries[version] = Watched(version=version, content=entry.content, put_s=entry.put_s, etag=etag)
         return False
@@ -105,7 +126,7 @@ def again_app(job_id: JobId, token: Token | str) -> str:
     return f"lading/{job_id}/again/{token}"
 
 
-def find_lost(tail: LogTail, storage: ObjectStore, bills: StoredBills, job_id: JobId, seen: Head) -> list[Bill]:
+def find_lost(tail: LogTail, storage: ObjectStore, bills: StoredBills, job_id: JobId, seen: Head) -> list[LostCommit]:
     """The commits up to `seen` that were replaced in the log, oldest first. Empty also when nobody can tell."""
     line = {bill.token: bill for bill in _line(bills, job_id, seen, tail.version)}
     oldest = min((_base(bill) for bill in line.values()), default=tail.version)
@@ -123,7 +144,23 @@ def find_lost(tail: LogTail, storage: ObjectStore, bills: StoredBills, job_id: J
             return []
     # What the log does not go back to, nobody can tell.
     lost = sorted((bill for bill in line.values() if _base(bill) >= reached - 1), key=lambda bill: bill.seq)
-    return lost if lost and _is_same_time(storage, lost[-1], tail.version) else []
+    if not lost or not _is_same_time(storage, lost[-1], tail.version):
+        return []
+    known = _known_paths(storage, min(_base(bill) for bill in lost) + 1, tail.version)
+    return [LostCommit(bill=bill, files=tuple(file for file in bill.files if file.path not in known)) for bill in lost]
+
+
+def _known_paths(storage: ObjectStore, first: int, last: int) -> set[str]:
+    """Every file that the entries between two versions tell of. Raises TableError when one is gone meanwhile."""
+    found = set[str]()
+    for version in range(first, last + 1):
+        content = storage.get(entry_key(version))
+        if content is None:
+            msg = f"Entry {version} of the log of {storage.uri} was removed while it was read"
+            raise TableError(msg, left="Nothing was changed.", todo="Nothing: the next batch looks again.")
+        added, removed = changes_of(content)
+        found |= added.keys() | removed
+    return found
 
 
 def _base(bill: Bill) -> int:
@@ -162,8 +199,9 @@ def _is_same_time(storage: ObjectStore, bill: Bill, version: int) -> bool:
     return False
 
 
-def render_again(bill: Bill, ground: Ground) -> bytes:
+def render_again(lost: LostCommit, ground: Ground) -> bytes:
     """The entry that adds the files of a lost commit, and moves no head."""
+    bill = lost.bill
     at_ms = int(SystemClock().now().timestamp() * 1000)
     told = {
         **commit_times(ground, at_ms),
@@ -174,4 +212,4 @@ def render_again(bill: Bill, ground: Ground) -> bytes:
         "lading.again": bill_key(bill.job_id, bill.head),
     }
     txn = {"appId": again_app(bill.job_id, bill.token), "version": bill.seq, "lastUpdated": at_ms}
-    return render_lines([{"commitInfo": told}, {"txn": txn}, *render_adds(bill, bill.files, ground, at_ms)])
+    return render_lines([{"commitInfo": told}, {"txn": txn}, *render_adds(bill, lost.files, ground, at_ms)])

@@ -26,7 +26,7 @@ def find_removals(storage: ObjectStore, version: int, paths: Collection[str]) ->
             if path in paths and path not in found:
                 found[path] = Removal(by=f"{operation} in version {at}", is_rewrite=is_rewrite)
         at -= 1
-    return Removals(found=found, is_complete=at < 0)
+    return Removals(found=found, is_complete=at < 0, complete_since=at)
 
 
 def _read(content: bytes) -> tuple[list[str], str, bool]:

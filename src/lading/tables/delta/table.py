@@ -33,7 +33,7 @@ from lading.tables.delta.library import load_table
 from lading.tables.delta.live import live_adds
 from lading.tables.delta.log import LogTail
 from lading.tables.delta.maintenance import LogRules, look_after_log
-from lading.tables.delta.overwritten import Watch, again_app, find_lost, render_again
+from lading.tables.delta.overwritten import LostCommit, Watch, again_app, find_lost, render_again
 from lading.tables.delta.removed import find_removals
 from lading.tables.delta.replace import Replacing, rewrite_stats, why_not
 from lading.tables.delta.resume import LogFolderCopies
@@ -122,23 +122,25 @@ class DeltaLakeTable:
         return self._tail.version
 
     def repair(self, job_id: JobId, seen: Head) -> str:
-        if not self._watch.is_new and not self._watch.is_broken():
-            return ""
-        if self._watch.is_new:
+        if self._watch.is_broken():
+            self._tail.reload()
+        elif self._watch.is_new:
             self._tail.refresh()
         else:
-            self._tail.reload()
-        self._watch.is_new = False
-        lost = find_lost(self._tail, self.storage, self._bills, job_id, seen)
+            return ""
+        # Raises up to the last step: the next call looks again.
         told = []
-        for bill in lost:
+        for lost in find_lost(self._tail, self.storage, self._bills, job_id, seen):
+            if not lost.files and head_of(self._tail, job_id) != lost.bill.replaces:
+                continue  # All its rows are where others put them.
             try:
-                is_back = self._put_back(bill)
+                is_back = self._put_back(lost)
             except TableError:
                 is_back = False  # Its files are gone, or do not fit any more: the head tells the rest.
             if not is_back:
                 break
-            told.append(f"seq {bill.seq} ({bill.tally.written} rows)")
+            told.append(f"seq {lost.bill.seq} ({sum(file.rows for file in lost.files)} rows)")
+        self._watch.repaired()
         if not told:
             return ""
         return f"Another writer had replaced the log entry of {', '.join(told)}: committed again"
@@ -147,18 +149,19 @@ class DeltaLakeTable:
         # On a disk the moment between a look and a rename is too short to wake idle jobs for it.
         return self.storage.uri.startswith("s3://") and self._watch.is_open()
 
-    def _put_back(self, bill: Bill) -> bool:
+    def _put_back(self, lost: LostCommit) -> bool:
         """Commit a lost bill again. False: it can never be part of the table any more."""
+        bill = lost.bill
         if head_of(self._tail, bill.job_id) == bill.replaces:
-            return isinstance(self.commit(bill.replaces, bill.files, bill), Landed)
-        check_present(self.storage, bill.files)
-        for _ in range(MAX_REBASES if bill.files else 0):
+            return isinstance(self.commit(bill.replaces, lost.files, bill), Landed)
+        check_present(self.storage, lost.files)
+        for _ in range(MAX_REBASES):
             self._tail.refresh()
             if self._tail.txn(again_app(bill.job_id, bill.token)) is not None:
                 break
             check_appendable(self._tail.protocol, self._tail.metadata, where=self.storage.uri)
-            check_fit(self._tail.metadata, bill.files)
-            content = render_again(bill, self._tail.ground())
+            check_fit(self._tail.metadata, lost.files)
+            content = render_again(lost, self._tail.ground())
             # Dies before the put: the next start looks again. Dies after it: the entry says that it was done.
             if self.storage.put_if_absent(entry_key(self._tail.version + 1), content):
                 self._tail.advance(content)

@@ -21,8 +21,9 @@ def find_removals(table: Table, location: str, paths: Collection[str]) -> Remova
         return Removals(is_complete=True, hidden_rows=hidden)
     found: dict[str, Removal] = {}
     snapshots = {snapshot.snapshot_id: snapshot for snapshot in table.metadata.snapshots}
-    at, is_complete = table.metadata.current_snapshot(), True
+    at, is_complete, since = table.metadata.current_snapshot(), True, None
     while at is not None:
+        since = at.sequence_number or None  # Version 1 of the format has no such numbers.
         for path in _removed(table, at):
             name = relative_path(location, path)
             if name in paths and name not in found:
@@ -38,7 +39,7 @@ def find_removals(table: Table, location: str, paths: Collection[str]) -> Remova
             for path in _removed(table, snapshot):
                 found.setdefault(relative_path(location, path), _removal(snapshot))
     known = {path: found[path] for path in paths if path in found}
-    return Removals(found=known, is_complete=is_complete, hidden_rows=hidden)
+    return Removals(found=known, is_complete=is_complete, complete_since=since, hidden_rows=hidden)
 
 
 def _hidden(snapshot: Snapshot | None) -> int:
