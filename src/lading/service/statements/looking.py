@@ -5,6 +5,7 @@ Nothing is written and no position moves: the first records are read as a job th
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -87,9 +88,11 @@ def look(session: Session, statement: LookAt) -> Result:
 def columns_of(session: Session, source: SourceFunction) -> tuple[ColumnDefinition, ...]:
     """The columns of a table for a source. Raises ConfigError when there is nothing yet to learn them from."""
     seen = look_at(session, source, SAMPLE_ROWS)
-    strange = [name for name in seen.types if not _WATCH.can_add(name)]
+    folded = Counter(name.lower() for name in seen.types)
+    strange = [name for name in seen.types if folded[name.lower()] > 1 or not _WATCH.can_add(name)]
     if strange:
-        msg = f"{', '.join(map(repr, strange[:10]))} cannot be the name of a column"
+        why = " beside one that differs by case alone" if any(map(_WATCH.can_add, strange)) else ""
+        msg = f"{', '.join(map(repr, strange[:10]))} cannot be the name of a column{why}"
         raise ConfigError(msg, left="Nothing was made.", todo="Write the columns of the table yourself.")
     if not seen.types:
         msg = f"{source.name}(…) has nothing yet to learn columns from"
