@@ -6,6 +6,9 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
 import pytest
 
 from lading.errors import ConfigError, ConflictError
@@ -64,3 +67,51 @@ def test_no_statement_makes_columns_that_differ_by_case_alone(lading: LocalLadin
     (tmp_path / "in" / "1.json").write_text('{"Foo": 1, "foo": "x"}\n')
     with pytest.raises(ConfigError, match="case"):
         lading.sql(f'CREATE TABLE u USING {form} AS SCHEMA OF FILE("uri"="{tmp_path}/in/*.json", "format"="json")')
+
+
+@pytest.mark.parametrize("evolution", ["ADD", "NONE"])
+def test_a_field_with_the_name_of_a_hidden_column_is_rescued(
+    lading: LocalLading, tmp_path: Path, evolution: str
+) -> None:
+    properties = f'"schema.evolution"="{evolution}", "rescued_data_column"="_r"'
+    make(lading, tmp_path, "id BIGINT, _r STRING", properties)
+    fields = {"__rest": "q", "__file": "f", "__row": 7, "__raw": "x", "__error": "e", "_r": "mine"}
+    (tmp_path / "in" / "1.json").write_text(json.dumps({"id": 1, **fields}) + "\n")
+    lading.run()
+    (row,) = lading.catalog.open_table("default", "t").scan().to_pylist()
+    rescued = json.loads(row["_r"])
+    assert {name: rescued.get(name) for name in fields} == fields
+
+
+def test_without_a_rescued_column_it_pauses_the_job(lading: LocalLading, tmp_path: Path) -> None:
+    make(lading, tmp_path, "id BIGINT", '"schema.evolution"="ADD"')
+    (tmp_path / "in" / "1.json").write_text('{"id": 1, "__rest": "q"}\n')
+    lading.run()
+    assert lading.job("j").state is JobState.PAUSED
+
+
+HIDDEN = {"__rest": ["a"], "__file": ["b"], "__row": [7], "__error": ["d"], "z": ["c"]}
+
+
+@pytest.mark.parametrize("form", ["csv_with_names", "parquet"])
+def test_columns_of_files_with_such_names_are_rescued(lading: LocalLading, tmp_path: Path, form: str) -> None:
+    place = f'"uri"="{tmp_path}/in/*", "format"="{form}", "column_separator"=","'
+    lading.sql(
+        "CREATE TABLE t (id BIGINT, _r STRING) USING delta;"
+        'CREATE JOB j PROPERTIES("schema.evolution"="ADD", "rescued_data_column"="_r", "file.settle_seconds"="0") '
+        f"ON STREAMING DO INSERT INTO t SELECT * FROM FILE({place})"
+    )
+    table = pa.table({"id": [1], **HIDDEN})
+    if form == "parquet":
+        pq.write_table(table, tmp_path / "in" / "1")
+    else:
+        pacsv.write_csv(table, tmp_path / "in" / "1")
+    lading.run()
+    (row,) = lading.catalog.open_table("default", "t").scan().to_pylist()
+    rescued = json.loads(row["_r"])
+    assert {name: str(rescued.get(name)) for name in HIDDEN if name != "z"} == {
+        name: str(values[0]) for name, values in HIDDEN.items() if name != "z"
+    }
+    assert (row["id"], row["z"]) == (1, "c")
+    with pytest.raises(ConfigError, match="a name that Lading itself uses"):
+        lading.sql(f"SELECT * FROM FILE({place})")

@@ -192,12 +192,15 @@ Misfits = Mapping[str, Mapping[int, Any]]
 def folded(
     batch: pa.RecordBatch, schema: pa.Schema, extras: Sequence[str], misfits: Misfits | None = None
 ) -> pa.RecordBatch:
-    """A batch with columns beside those of a schema, as one of that schema: the others go into `__rest`, as JSON."""
-    count = batch.num_rows
-    columns = [(name, batch.column(name).to_pylist()) for name in extras]
+    """A batch with columns beside those of a schema, as one of that schema: the others go into `__rest`, as JSON.
+
+    A file may have columns with the names of hidden ones. Those of the file come first.
+    """
+    count, places = batch.num_rows, batch.schema.get_all_field_indices
+    columns = [(name, batch.column(places(name)[0]).to_pylist()) for name in extras]
     columns += [(name, [found.get(at) for at in range(count)]) for name, found in (misfits or {}).items()]
     rest = strings(list(_rests(columns, count))) if columns else pa.nulls(count, pa.string())
-    arrays = [rest if each.name == REST else batch.column(each.name) for each in schema]
+    arrays = [rest if each.name == REST else batch.column(places(each.name)[-1]) for each in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 

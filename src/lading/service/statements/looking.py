@@ -128,6 +128,10 @@ def _look_at_files(session: Session, kind: str, given: Mapping[str, str], rules:
         known = infer_schema(spec, clock=session.lading.clock)
     if known is None:
         return seen
+    names = known.schema.names if known.schema is not None and known.watch is None else ()
+    if reserved := [name for name in names if name in (*_HIDDEN, REST)]:
+        msg = f"The files have a column {', '.join(map(repr, reserved))}, a name that Lading itself uses"
+        raise ConfigError(msg, left="Nothing was changed.", todo="Rename it in the source.")
     source = FilesSource(known, clock=session.lading.clock)
     splits = source.plan(source.open("").partitions, Limits(files=64))
     _take(seen, read_splits(known, splits), most, is_typed=not known.format.is_text)
