@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
@@ -105,7 +104,8 @@ def test_columns_of_files_with_such_names_are_rescued(lading: LocalLading, tmp_p
     if form == "parquet":
         pq.write_table(table, tmp_path / "in" / "1")
     else:
-        pacsv.write_csv(table, tmp_path / "in" / "1")
+        rows = (table.column_names, *map(dict.values, table.to_pylist()))
+        (tmp_path / "in" / "1").write_text("".join(",".join(map(str, row)) + "\n" for row in rows))
     lading.run()
     (row,) = lading.catalog.open_table("default", "t").scan().to_pylist()
     rescued = json.loads(row["_r"])
@@ -115,3 +115,26 @@ def test_columns_of_files_with_such_names_are_rescued(lading: LocalLading, tmp_p
     assert (row["id"], row["z"]) == (1, "c")
     with pytest.raises(ConfigError, match="a name that Lading itself uses"):
         lading.sql(f"SELECT * FROM FILE({place})")
+
+
+NUMBERS = ["9" * 5000, "-" + "9" * 5000, "1e-99999999999999999999", "1e99999999999999999999"]
+
+
+def test_numbers_beyond_all_types_are_texts(lading: LocalLading, tmp_path: Path) -> None:
+    make(lading, tmp_path, "id BIGINT", '"schema.evolution"="ADD"')
+    place = f'FILE("uri"="{tmp_path}/in/*.json", "format"="json")'
+    for at, number in enumerate(NUMBERS):
+        (tmp_path / "in" / f"{at}.json").write_text(f'{{"id": {at}, "x{at}": {number}}}\n')
+    assert {row[1] for row in lading.sql(f"DESCRIBE FROM {place}")[0].rows} == {"bigint", "string"}
+    lading.run()
+    found = lading.catalog.open_table("default", "t").scan().sort_by("id").to_pylist()
+    assert [row[f"x{at}"] for at, row in enumerate(found)] == NUMBERS
+
+
+def test_a_look_keeps_no_more_than_it_has_room_for(lading: LocalLading, tmp_path: Path) -> None:
+    line = json.dumps({"a": "y" * 1_000_000}) + "\n"
+    with (tmp_path / "in" / "1.json").open("w") as file:
+        for _ in range(150):
+            file.write(line)
+    place = f'FILE("uri"="{tmp_path}/in/*.json", "format"="json")'
+    assert 64 < len(lading.sql(f"SELECT * FROM {place} LIMIT 10000")[0].rows) < 110

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -42,6 +41,8 @@ from lading.storage.store import open_store
 
 SAMPLE_ROWS = 10_000
 MOST_ROWS = 10_000
+MOST_BYTES = 64 * 1024 * 1024
+"""Of rows that are kept for one look; the batch that goes beyond it is the last. Many may look at once."""
 _HEAD_BYTES = 64 * 1024
 _READ_S = 5
 _HIDDEN = (FILE, ROW, RAW, ERROR)
@@ -158,7 +159,7 @@ def _look_at_stream(session: Session, kind: str, given: Mapping[str, str], rules
         target="",
         source=SourceSpec(kind=kind, properties=properties),
         mapping=MappingSpec(columns=(ColumnSpec(is_star=True),), is_select=True),
-        limits=LoadLimits(interval_s=_READ_S, size_bytes=64 * 1024 * 1024, rows=most),
+        limits=LoadLimits(interval_s=_READ_S, size_bytes=MOST_BYTES, rows=most),
     )
     source_kind = kind_of(kind)
     source_kind.check(load)
@@ -212,12 +213,13 @@ def _take(seen: Seen, items: Iterable[Any], most: int, *, is_typed: bool) -> Non
 
 def _batches(items: Iterable[Any], most: int) -> Iterator[pa.RecordBatch]:
     """As many as it takes. What would come after them is not read."""
-    left = most
-    for item in islice(items, None):
-        if isinstance(item, pa.RecordBatch) and left > 0:
-            yield item.slice(0, left)
-            left -= item.num_rows
-        if left <= 0:
+    left, room = most, MOST_BYTES
+    for item in items:
+        if isinstance(item, pa.RecordBatch):
+            part = item.slice(0, left)
+            yield part
+            left, room = left - item.num_rows, room - part.nbytes
+        if left <= 0 or room <= 0:
             return
 
 
