@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from math import isfinite
 from typing import Any
 
@@ -28,6 +28,8 @@ _TOO_MANY = 20_000
 """So many names are told at most. Nobody wants that many columns; it is the sign of keys that are data."""
 _NARROW = {"tinyint": 3, "smallint": 5, "int": 10, "float": 3}
 """How long the text of a number is at least that does not fit."""
+_LONG = 40
+"""Letters of a whole number that is read as one."""
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 
 
@@ -131,7 +133,9 @@ def rest_fields(text: str | None) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Digits):
-        return int(value) if value.lstrip("-").isdigit() else float(value) if _is_double(value) else str(value)
+        if value.lstrip("-").isdigit():
+            return int(value) if len(value) <= _LONG else str(value)
+        return float(value) if _is_double(value) else str(value)
     return render_json(value) if isinstance(value, dict | list) else value
 
 
@@ -149,7 +153,8 @@ def _json_type(value: Any) -> str | None:
         return "boolean"
     if isinstance(value, Digits):
         if value.lstrip("-").isdigit():
-            size = abs(int(value))
+            # Python takes no number of thousands of digits, and no column does.
+            size = abs(int(value)) if len(value) <= _LONG else MAX_BIGINT + 1
             return WHOLE if size <= 2**53 else "bigint" if size <= MAX_BIGINT else "string"
         return "double" if _is_double(value) else "string"
     return "string"
@@ -158,7 +163,10 @@ def _json_type(value: Any) -> str | None:
 def _is_double(digits: str) -> bool:
     """Whether a double has all the digits that are written."""
     number = float(digits)
-    return isfinite(number) and Decimal(repr(number)) == Decimal(digits)
+    try:
+        return isfinite(number) and Decimal(repr(number)) == Decimal(digits)
+    except InvalidOperation:
+        return False  # The exponent alone is beyond all numbers.
 
 
 def spark_name(kind: pa.DataType) -> str:
@@ -192,12 +200,15 @@ Misfits = Mapping[str, Mapping[int, Any]]
 def folded(
     batch: pa.RecordBatch, schema: pa.Schema, extras: Sequence[str], misfits: Misfits | None = None
 ) -> pa.RecordBatch:
-    """A batch with columns beside those of a schema, as one of that schema: the others go into `__rest`, as JSON."""
-    count = batch.num_rows
-    columns = [(name, batch.column(name).to_pylist()) for name in extras]
+    """A batch with columns beside those of a schema, as one of that schema: the others go into `__rest`, as JSON.
+
+    A file may have columns with the names of hidden ones. Those of the file come first.
+    """
+    count, places = batch.num_rows, batch.schema.get_all_field_indices
+    columns = [(name, batch.column(places(name)[0]).to_pylist()) for name in extras]
     columns += [(name, [found.get(at) for at in range(count)]) for name, found in (misfits or {}).items()]
     rest = strings(list(_rests(columns, count))) if columns else pa.nulls(count, pa.string())
-    arrays = [rest if each.name == REST else batch.column(each.name) for each in schema]
+    arrays = [rest if each.name == REST else batch.column(places(each.name)[-1]) for each in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 

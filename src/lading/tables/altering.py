@@ -20,18 +20,20 @@ WIDE_FAMILIES = frozenset(("whole", "real", "decimal"))
 def needed_changes(
     schema: pa.Schema, changes: Sequence[ColumnChange], widens: frozenset[str], where: str
 ) -> list[ColumnChange]:
-    """Those that are not made yet. A column that somebody else added meanwhile is taken as it is.
+    """Those that are not made yet. A column that somebody else added meanwhile is taken as it is, and of two new ones
+    that differ by case alone the first is made: no reader opens a table with both.
 
     Raises ConfigError for what cannot be done to the table.
     """
     known = {field.name.lower(): field for field in schema}
-    needed = []
+    needed, added = [], set[str]()
     for change in changes:
         field = known.get(change.name.lower())
         if change.is_new:
-            if field is None:
+            if field is None and change.name.lower() not in added:
                 _check_place(change, known, where)
                 needed.append(change)
+                added.add(change.name.lower())
         elif field is None:
             msg = f"The table {where} has no column {change.name}"
             raise ConfigError(msg, left="Nothing was changed.", todo=f"It has: {', '.join(schema.names)}.")

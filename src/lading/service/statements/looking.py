@@ -5,9 +5,9 @@ Nothing is written and no position moves: the first records are read as a job th
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -41,6 +41,8 @@ from lading.storage.store import open_store
 
 SAMPLE_ROWS = 10_000
 MOST_ROWS = 10_000
+MOST_BYTES = 64 * 1024 * 1024
+"""Of rows that are kept for one look; the batch that goes beyond it is the last. Many may look at once."""
 _HEAD_BYTES = 64 * 1024
 _READ_S = 5
 _HIDDEN = (FILE, ROW, RAW, ERROR)
@@ -87,9 +89,11 @@ def look(session: Session, statement: LookAt) -> Result:
 def columns_of(session: Session, source: SourceFunction) -> tuple[ColumnDefinition, ...]:
     """The columns of a table for a source. Raises ConfigError when there is nothing yet to learn them from."""
     seen = look_at(session, source, SAMPLE_ROWS)
-    strange = [name for name in seen.types if not _WATCH.can_add(name)]
+    folded = Counter(name.lower() for name in seen.types)
+    strange = [name for name in seen.types if folded[name.lower()] > 1 or not _WATCH.can_add(name)]
     if strange:
-        msg = f"{', '.join(map(repr, strange[:10]))} cannot be the name of a column"
+        why = " beside one that differs by case alone" if any(map(_WATCH.can_add, strange)) else ""
+        msg = f"{', '.join(map(repr, strange[:10]))} cannot be the name of a column{why}"
         raise ConfigError(msg, left="Nothing was made.", todo="Write the columns of the table yourself.")
     if not seen.types:
         msg = f"{source.name}(…) has nothing yet to learn columns from"
@@ -125,6 +129,10 @@ def _look_at_files(session: Session, kind: str, given: Mapping[str, str], rules:
         known = infer_schema(spec, clock=session.lading.clock)
     if known is None:
         return seen
+    names = known.schema.names if known.schema is not None and known.watch is None else ()
+    if reserved := [name for name in names if name in (*_HIDDEN, REST)]:
+        msg = f"The files have a column {', '.join(map(repr, reserved))}, a name that Lading itself uses"
+        raise ConfigError(msg, left="Nothing was changed.", todo="Rename it in the source.")
     source = FilesSource(known, clock=session.lading.clock)
     splits = source.plan(source.open("").partitions, Limits(files=64))
     _take(seen, read_splits(known, splits), most, is_typed=not known.format.is_text)
@@ -151,7 +159,7 @@ def _look_at_stream(session: Session, kind: str, given: Mapping[str, str], rules
         target="",
         source=SourceSpec(kind=kind, properties=properties),
         mapping=MappingSpec(columns=(ColumnSpec(is_star=True),), is_select=True),
-        limits=LoadLimits(interval_s=_READ_S, size_bytes=64 * 1024 * 1024, rows=most),
+        limits=LoadLimits(interval_s=_READ_S, size_bytes=MOST_BYTES, rows=most),
     )
     source_kind = kind_of(kind)
     source_kind.check(load)
@@ -205,12 +213,13 @@ def _take(seen: Seen, items: Iterable[Any], most: int, *, is_typed: bool) -> Non
 
 def _batches(items: Iterable[Any], most: int) -> Iterator[pa.RecordBatch]:
     """As many as it takes. What would come after them is not read."""
-    left = most
-    for item in islice(items, None):
-        if isinstance(item, pa.RecordBatch) and left > 0:
-            yield item.slice(0, left)
-            left -= item.num_rows
-        if left <= 0:
+    left, room = most, MOST_BYTES
+    for item in items:
+        if isinstance(item, pa.RecordBatch):
+            part = item.slice(0, left)
+            yield part
+            left, room = left - item.num_rows, room - part.nbytes
+        if left <= 0 or room <= 0:
             return
 
 

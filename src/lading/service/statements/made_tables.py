@@ -62,5 +62,6 @@ def alter_table(session: Session, statement: AlterTable) -> Result:
         if change.is_new and change.name.lower() in known:
             msg = f"Table {database}.{name} already has a column {change.name}"
             raise ConflictError(msg, code="ColumnExists", left="Nothing was changed.", todo="See DESCRIBE.")
+        known.add(change.name.lower())
     made = table.alter(statement.changes)
     return done(f"table {database}.{name} altered: {', '.join(map(str, made)) or 'nothing to change'}")

@@ -43,8 +43,8 @@ def _watched(
     """Columns that the job does not know are told, and go into `__rest` where somebody wants them."""
     known = [field for field in shaper.schema if field.name != REST]
     found = {field.name: plain_type(field.type) for field in _file_schema(source, spec)}
-    extras = [pa.field(name, kind) for name, kind in found.items() if name not in shaper.schema.names]
-    extras = [field for field in extras if field.name not in spec.path_partition_keys]
+    taken = {*spec.path_partition_keys, *(field.name for field in known)}
+    extras = [pa.field(name, kind) for name, kind in found.items() if name not in taken]
     for name, kind in found.items():
         (notes.see_wider if name in notes.watch.known else notes.see)(name, spark_name(kind))
     extras = extras if notes.watch.rescues else []

@@ -47,8 +47,8 @@ class JsonText:
         self._options = options
         self._root = parse_jsonpath(options.json_root) if options.json_root else ()
         self._names = list(names)
-        self._known = frozenset(names)
-        self._keeps_rest = REST in self._known
+        self._known = frozenset(names) - {REST}  # A document may have a field of that name itself.
+        self._keeps_rest = REST in names
         self._paths = [parse_jsonpath(path) for path in options.jsonpaths]
         self._decoder = json.JSONDecoder(parse_float=Digits, parse_int=Digits, parse_constant=_refuse)
 

@@ -51,8 +51,8 @@ class JsonRecords:
         self._opens_array = options.strip_outer_array
         self._has_paths = bool(options.jsonpaths)
         self._paths: list[tuple[Step, ...]] = [parse_jsonpath(path) for path in options.jsonpaths]
-        self._known = frozenset(names)
-        self._keeps_rest = REST in self._known
+        self._known = frozenset(names) - {REST}
+        self._keeps_rest = REST in names
         self._paths = self._paths or [(name,) for name in names if name != REST]
         keys = [path[0] for path in self._paths if len(path) == 1 and isinstance(path[0], str)]
         is_flat = len(keys) == len(self._paths)

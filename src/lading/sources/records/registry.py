@@ -58,7 +58,7 @@ class RegistryRecords:
         # A parser is nowhere closed; its connections are when it is gone.
         weakref.finalize(self, client.close)
         self._names = format.columns
-        self._known = frozenset(format.columns)
+        self._known = frozenset(format.columns) - {REST}
         self._notes = notes
         self._values = _values(format.kind, client, access.url)
         self._unknown: dict[int, str] = {}

@@ -93,7 +93,17 @@ def _field(change: ColumnChange) -> dict[str, Any]:
 
 
 _NAMED = 7
-_OLD_WRITERS = {1: (), 2: ("appendOnly", "invariants"), 3: ("appendOnly", "invariants", "checkConstraints")}
+_MAPPING_READER = 2
+_OLD_WRITERS = {
+    "appendOnly": 2,
+    "invariants": 2,
+    "checkConstraints": 3,
+    "changeDataFeed": 4,
+    "generatedColumns": 4,
+    "columnMapping": 5,
+    "identityColumns": 6,
+}
+"""What a writer of this version and all later ones can do, until versions name their features."""
 
 
 def _with_ntz(table: deltalake.DeltaTable) -> list[dict[str, Any]]:
@@ -103,7 +113,12 @@ def _with_ntz(table: deltalake.DeltaTable) -> list[dict[str, Any]]:
     if NTZ in writers:
         return []
     if found.min_writer_version < _NAMED:
-        writers |= set(_OLD_WRITERS.get(found.min_writer_version, ()))
+        writers |= {name for name, since in _OLD_WRITERS.items() if since <= found.min_writer_version}
+    if found.min_reader_version == _MAPPING_READER:
+        readers |= {"columnMapping"}
+        writers |= {"columnMapping"}
+    elif found.min_reader_version < _MAPPING_READER:
+        writers -= {"columnMapping"}  # Of readers and writers alike: it is in both lists or in none.
     return [
         {
             "protocol": {
