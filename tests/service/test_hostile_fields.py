@@ -89,7 +89,7 @@ def test_without_a_rescued_column_it_pauses_the_job(lading: LocalLading, tmp_pat
     assert lading.job("j").state is JobState.PAUSED
 
 
-HIDDEN = {"__rest": ["a"], "__file": ["b"], "__row": [7], "__error": ["d"], "z": ["c"]}
+HIDDEN: dict[str, list[object]] = {"__rest": ["a"], "__file": ["b"], "__row": [7], "__error": ["d"], "z": ["c"]}
 
 
 @pytest.mark.parametrize("form", ["csv_with_names", "parquet"])
