@@ -21,6 +21,6 @@ def test_commands_run(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.chdir(tmp_path)
     assert (
         CliRunner().invoke(app, ["init"]).exit_code == 0
-    )  # The pages say so first; one that is there is left as it is.
+    )  # The pages say so first.
     result = CliRunner().invoke(app, shlex.split(command)[1:])
     assert result.exit_code == (1 if "--mutant" in command else 0), result.output
