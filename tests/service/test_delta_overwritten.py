@@ -224,3 +224,22 @@ def test_below_later_commits_neither(tmp_path: Path) -> None:
     assert scene.ids() == [0, 1, 3, 4, 100]
     assert scene.audit() == []
     scene.lading.close()
+
+
+def test_below_later_commits_a_loss_is_said(tmp_path: Path) -> None:
+    """The head goes on above it, so nothing else would."""
+    scene = _on_disk(tmp_path)
+    blind = BlindWriter(scene.storage)
+    scene.load(1, 2)
+    known = set(pa.table(deltalake.DeltaTable(scene.place).get_add_actions())["path"].to_pylist())
+    scene.load(3)
+    blind.put(100)
+    left = set(pa.table(deltalake.DeltaTable(scene.place).get_add_actions())["path"].to_pylist())
+    scene.storage.delete(known - left)
+    scene.load(4)
+    assert scene.ids() == [0, 3, 4, 100]
+    (said,) = scene.audit()
+    assert "(2 rows): The staged file" in said
+    assert "the rows are lost" in said
+    assert not scene.lading.verify("j").is_clean
+    scene.lading.close()

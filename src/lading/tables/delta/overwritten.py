@@ -16,7 +16,7 @@ stands in the log, with what became of the rows. Such a file is not added again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -213,3 +213,14 @@ def render_again(lost: LostCommit, ground: Ground) -> bytes:
     }
     txn = {"appId": again_app(bill.job_id, bill.token), "version": bill.seq, "lastUpdated": at_ms}
     return render_lines([{"commitInfo": told}, {"txn": txn}, *render_adds(bill, lost.files, ground, at_ms)])
+
+
+def told_of_repair(back: Sequence[str], gone: Sequence[str]) -> str:
+    """What happened to commits whose entries were replaced, for people. Below later commits no head tells of a loss."""
+    told = [f"Another writer had replaced the log entry of {', '.join(back)}: committed again"] if back else []
+    if gone:
+        told.append(
+            f"Another writer had replaced the log entry of {'; '.join(gone)}. It cannot be committed again: the rows "
+            "are lost. Load them once more with a job of their own"
+        )
+    return ". ".join(told)

@@ -33,7 +33,7 @@ from lading.tables.delta.library import load_table
 from lading.tables.delta.live import live_adds
 from lading.tables.delta.log import LogTail
 from lading.tables.delta.maintenance import LogRules, look_after_log
-from lading.tables.delta.overwritten import LostCommit, Watch, again_app, find_lost, render_again
+from lading.tables.delta.overwritten import LostCommit, Watch, again_app, find_lost, render_again, told_of_repair
 from lading.tables.delta.removed import find_removals
 from lading.tables.delta.replace import Replacing, rewrite_stats, why_not
 from lading.tables.delta.resume import LogFolderCopies
@@ -129,21 +129,24 @@ class DeltaLakeTable:
         else:
             return ""
         # Raises up to the last step: the next call looks again.
-        told = []
+        back, gone = [], []
         for lost in find_lost(self._tail, self.storage, self._bills, job_id, seen):
-            if not lost.files and head_of(self._tail, job_id) != lost.bill.replaces:
+            is_newest = head_of(self._tail, job_id) == lost.bill.replaces
+            if not lost.files and not is_newest:
                 continue  # All its rows are where others put them.
+            told = f"seq {lost.bill.seq} ({sum(file.rows for file in lost.files)} rows)"
             try:
                 is_back = self._put_back(lost)
-            except TableError:
-                is_back = False  # Its files are gone, or do not fit any more: the head tells the rest.
+            except TableError as error:  # Its files are gone, or do not fit any more.
+                is_back = False
+                if not is_newest:
+                    gone.append(f"{told}: {error.what}")
+                    continue
             if not is_back:
-                break
-            told.append(f"seq {lost.bill.seq} ({sum(file.rows for file in lost.files)} rows)")
+                break  # The head tells that it is lost.
+            back.append(told)
         self._watch.repaired()
-        if not told:
-            return ""
-        return f"Another writer had replaced the log entry of {', '.join(told)}: committed again"
+        return told_of_repair(back, gone)
 
     def is_watched(self) -> bool:
         # On a disk the moment between a look and a rename is too short to wake idle jobs for it.
