@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from urllib.parse import unquote
 
 from lading.errors import ConfigError
 from lading.net.addresses import EVERY_PRIVATE, AddressRules
@@ -84,7 +85,8 @@ def is_allowed(uri: str, within: str, *, has_own_keys: bool, roots: Collection[s
     place = bucket_path(uri)
     if place is None:
         path = machine_path(uri)
-        return ".." not in path.split("/") and any(path.startswith(f"{each.rstrip('/')}/") for each in roots)
+        # Some who open it read %2e as a dot, others do not.
+        return ".." not in unquote(path).split("/") and any(path.startswith(f"{each.rstrip('/')}/") for each in roots)
     if ".." in place.split("/"):
         return False
     return has_own_keys or (bool(root) and f"{place}/".startswith(f"{root.rstrip('/')}/"))
