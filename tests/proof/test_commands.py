@@ -19,8 +19,6 @@ COMMAND = re.compile(r"^ {4}(lading .+?)(?: +#.*)?$", re.MULTILINE)
 @pytest.mark.parametrize("command", examples(COMMAND))
 def test_commands_run(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert (
-        CliRunner().invoke(app, ["init"]).exit_code == 0
-    )  # The pages say so first.
+    assert CliRunner().invoke(app, ["init"]).exit_code == 0  # The pages say so first.
     result = CliRunner().invoke(app, shlex.split(command)[1:])
     assert result.exit_code == (1 if "--mutant" in command else 0), result.output

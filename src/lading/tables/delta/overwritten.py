@@ -22,7 +22,7 @@ from datetime import timedelta
 
 from lading import __version__
 from lading.clock import SystemClock
-from lading.errors import HeadLostError, TableError
+from lading.errors import HeadLostError, RecordError, TableError
 from lading.ids import JobId, Token
 from lading.model.batch import StagedFile
 from lading.model.bill import Bill, Head
@@ -177,7 +177,7 @@ def _line(bills: StoredBills, job_id: JobId, seen: Head, version: int) -> Iterat
     for _ in range(MOST_WATCHED):
         try:
             bill = bills.read(job_id, at) if at is not None else None
-        except HeadLostError:
+        except (HeadLostError, RecordError):  # Gone or broken: what was before it, nobody can tell.
             return
         if bill is None or bill.is_without_history or bill.table_version is None or bill.table_version >= version:
             return
