@@ -160,6 +160,19 @@ def test_a_spark_that_ends_while_its_cores_are_counted_is_tried_again(tmp_path: 
         engine.cores()
 
 
+def test_one_that_ended_once_is_replaced_without_a_word_to_the_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job that is being opened would be paused by it, and a run of jobs would end with that."""
+    engine = Engine(Home(path=tmp_path), {}, cast("Any", DeadSession()))
+    alive = SimpleNamespace(
+        sparkContext=SimpleNamespace(master="local[7]", defaultParallelism=7, getConf=dict), conf=DeadSession.conf
+    )
+    sessions = iter([DeadSession(), alive])
+    monkeypatch.setattr(engine, "session", lambda: next(sessions))
+    assert engine.cores() == 7
+
+
 def test_what_fails_in_spark_itself_is_named_and_not_the_call_that_met_it() -> None:
     aborted = (
         "An error occurred while calling o488.collectToPython.\n: org.apache.spark.SparkException: Job aborted due"

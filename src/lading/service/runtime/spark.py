@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _log = logging.getLogger("lading.spark")
+_MOST_ENDS = 3
+"""So often Spark may end while it is asked something, one after the other, before a job hears of it."""
 
 
 class Engine:
@@ -65,12 +67,14 @@ class Engine:
 
         from lading.pipeline.executors import cores_of
 
-        try:
-            return cores_of(self.session())
-        except (Py4JError, OSError, AttributeError) as error:
-            # It was alive a moment ago. The next attempt starts another.
-            msg = "Spark ended while it was asked how many tasks it can run"
-            raise StageError(msg, left="Nothing was read.", todo="It is started again; see the log.") from error
+        told: Exception | None = None
+        for _ in range(_MOST_ENDS):
+            try:
+                return cores_of(self.session())
+            except (Py4JError, OSError, AttributeError) as error:
+                told = error  # It was alive a moment ago. `session` starts another.
+        msg = "Spark ended while it was asked how many tasks it can run"
+        raise StageError(msg, left="Nothing was read.", todo="It is started again; see the log.") from told
 
     def warm_up(self) -> None:
         """Let Spark do once what every batch does, so that the first batch need not wait for that."""
