@@ -60,7 +60,7 @@ audit: setup ## Ask for known vulnerabilities of everything that is locked (need
 demo: setup ## Load two million rows on Spark, kill the loader in the middle of commits, start again, count
 	$(BIN)/lading demo
 
-torture: setup ## The long proofs, each once, in two lanes: an hour on two free cores (tests/torture)
+torture: setup ## The long proofs, each once, in three lanes: an hour on two free cores (tests/torture)
 	@folder=$$(mktemp -d -p "$(or $(ROOMY),$${TMPDIR:-/tmp})" ldXXXX) && chmod 711 "$$folder" && trap 'rm -rf "$$folder"' EXIT && \
 	  $(BIN)/python -m tests.torture --memory "$$folder"
 
@@ -71,7 +71,7 @@ marathon: setup ## Everything that is slow, with more seeds and examples: many h
 	LADING_TEST_EXAMPLES=3000 LADING_TEST_RACE_ROUNDS=200 $(BIN)/python -m pytest -s -m "slow or not slow" --ignore=tests/meta
 
 HOURS ?= 0.1
-soak: setup ## Kill jobs for HOURS=n hours, half of it on Spark, and count what is lost (Linux)
+soak: setup ## Kill jobs for HOURS=n hours, in three forms, and count what is lost (Linux)
 	$(BIN)/python -m tests.soak --hours $(HOURS)
 
 bench: setup ## Measure; prints tables

@@ -25,6 +25,7 @@ SECTIONS: dict[str, Callable[[], None]] = {
     "state-joins": partial(state.run, tuple(name for name in CASES if name.startswith("join"))),
     "state-back": state.run_back,
     "recovery": recovery.run,
+    "takeover": recovery.run_takeover,
     "safety": safety.run,
 }
 USUAL = ("commit", "files", "many", "kinesis", "kafka", "state", "state-back")

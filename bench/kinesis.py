@@ -46,8 +46,8 @@ TABLE = (
 class Unpaced(Lading):
     """Reads as fast as the endpoint answers."""
 
-    def compile(self, record: JobRecord, *, is_trial: bool = False) -> tuple[Compiled, LakeTable]:
-        compiled, table = super().compile(record, is_trial=is_trial)
+    def compile(self, record: JobRecord, **more: Any) -> tuple[Compiled, LakeTable]:
+        compiled, table = super().compile(record, **more)
         assert compiled.stage is not None
         read: Any = compiled.stage.tools.read
         spec = replace(read.args[0], pace=UNLIMITED)

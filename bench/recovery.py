@@ -1,4 +1,4 @@
-"""Section "recovery": from SIGKILL to the next commit, and what is read again."""
+"""Section "recovery": from SIGKILL to the next commit, by a new process and by another service; what is read again."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from statistics import median
 
 import pyarrow.parquet as pq
 from rich.table import Table
+from tests.store.postgres import NoPostgresError, serve_postgres
+from tests.support.takeover import NAMES, Pair, Takeover
 
 from bench.files import CONSOLE, SCALE, write_files
 from lading.service.facade import Lading
@@ -42,6 +44,42 @@ def run() -> None:
         _show_recoveries(_recoveries(folder))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+    run_takeover()
+
+
+def run_takeover() -> None:
+    """Two services on Spark share a store in PostgreSQL; the one that has a job is killed, again and again."""
+    folder = Path(tempfile.mkdtemp(prefix="lading-bench-"))
+    try:
+        with serve_postgres() as postgres, Pair(folder, postgres.fresh_url()) as pair:
+            _show_takeovers([_take_over(pair) for _ in range(KILLS)])
+    except NoPostgresError as error:
+        CONSOLE.print(f"not measured, a second service: {error}")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _take_over(pair: Pair) -> Takeover:
+    for job in NAMES:
+        pair.send(job, files=60, rows=max(1, int(5_000 * SCALE)))
+    pair.wait_until_warm()
+    # What was sent first may be loaded by now: both started Spark meanwhile.
+    pair.send(NAMES[0], files=60, rows=max(1, int(5_000 * SCALE)))
+    name, taken = pair.kill_holder(NAMES[0])
+    CONSOLE.print(str(taken))
+    pair.start(name)
+    return taken
+
+
+def _show_takeovers(taken: list[Takeover]) -> None:
+    shown = Table(
+        "kills of a service", "the other has its job, each s", "and has committed, each s", "median s", "worst s"
+    )
+    seconds = [one.committed_s for one in taken]
+    leased = ", ".join(f"{one.leased_s:.1f}" for one in taken)
+    each = ", ".join(f"{one:.1f}" for one in seconds)
+    shown.add_row(str(len(taken)), leased, each, f"{median(seconds):.1f}", f"{max(seconds):.1f}")
+    CONSOLE.print(shown)
 
 
 def _recoveries(folder: Path) -> list[Recovery]:

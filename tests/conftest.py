@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterator
+from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
@@ -21,9 +22,12 @@ from tests.secret_leaks.files import look_at_files
 from tests.secret_leaks.hooks import watching
 from tests.secret_leaks.watch import WATCH
 from tests.servers import allow_servers, mark_servers, take_refused
+from tests.store.postgres import NoPostgresError, serve_postgres
+from tests.support.hive_metastore import NEW, OLD, RELEASES, Metastore, serve_metastore
 from tests.support.jvm_engine import JvmEngine, serve_engine
 from tests.support.kafka_broker import KafkaBroker, KafkaMissingError, serve_kafka
 from tests.support.maven import JarsMissingError
+from tests.support.rest_catalog import free_port
 from tests.tables.s3_server import S3Server, serve_s3
 
 # Tests write files and load them at once; tests of what happens to files that are still written say so themselves.
@@ -75,7 +79,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _group(item: pytest.Item) -> str:
     names = getattr(item, "fixturenames", ())
-    return next((name for name in ("spark", "jvm") if name in names), item.nodeid.partition("::")[0])
+    return next((name for name in ("spark", "jvm", "metastore") if name in names), item.nodeid.partition("::")[0])
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -155,3 +159,27 @@ def own_broker(broker: KafkaBroker) -> KafkaBroker:
     if not broker.is_ours:
         pytest.skip(f"NOT PROVED: the Kafka at {broker.bootstrap} may not be killed")
     return broker
+
+
+@pytest.fixture(scope="session")
+def lakes_jvm() -> Iterator[JvmEngine]:
+    """The same with the jars for S3 and for catalogs of every kind."""
+    with ExitStack() as stack:
+        try:
+            running = stack.enter_context(serve_engine(with_lakes=True))
+        except JarsMissingError as missing:
+            pytest.skip(f"NOT PROVED, no engine on the JVM: {missing}")
+        yield running
+
+
+@pytest.fixture(scope="session", params=[NEW.version, pytest.param(OLD.version, marks=pytest.mark.slow)])
+def metastore(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Metastore]:
+    """One Hive metastore of each release for the whole run. Tests that kill it start it again."""
+    with ExitStack() as stack:
+        try:
+            database = stack.enter_context(serve_postgres(free_port()))
+            folder = tmp_path_factory.mktemp("hive")
+            running = stack.enter_context(serve_metastore(folder, database, RELEASES[request.param]))
+        except (JarsMissingError, NoPostgresError) as missing:
+            pytest.skip(f"NOT PROVED, no Hive metastore: {missing}")
+        yield running

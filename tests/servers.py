@@ -17,7 +17,15 @@ from typing import Any
 import pytest
 
 ON_JAVA, ON_NODE = ("java", "kafka"), ("kinesis", "browser", "node")
-BY_FIXTURE = {"spark": "java", "jvm": "java", "broker": "kafka", "kinesis": "kinesis", "browser": "browser"}
+BY_FIXTURE = {
+    "spark": "java",
+    "jvm": "java",
+    "lakes_jvm": "java",
+    "metastore": "java",
+    "broker": "kafka",
+    "kinesis": "kinesis",
+    "browser": "browser",
+}
 QUICK = "quick"
 # Tests start Spark many times, for a few batches each: code that is compiled for speed pays off after they have ended.
 _JAVA = os.environ.get("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")

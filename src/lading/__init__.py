@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from lading.errors import LadingError
 
 if TYPE_CHECKING:
+    from lading.connecting import RemoteHome, RemoteJob, connect
     from lading.jobs.record import JobRecord, JobState
-    from lading.service.facade import Lading, connect
+    from lading.service.facade import Lading
     from lading.service.result import Result
     from lading.service.session import Session
     from lading.service.views.verify import Verdict
@@ -23,6 +24,8 @@ __all__ = [
     "Lading",
     "LadingError",
     "LakeTable",
+    "RemoteHome",
+    "RemoteJob",
     "Result",
     "Session",
     "Verdict",
@@ -31,7 +34,9 @@ __all__ = [
 ]
 
 _PLACES = {
-    "connect": "lading.service.facade",
+    "connect": "lading.connecting",
+    "RemoteHome": "lading.connecting",
+    "RemoteJob": "lading.connecting",
     "Lading": "lading.service.facade",
     "Session": "lading.service.session",
     "Result": "lading.service.result",

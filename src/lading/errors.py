@@ -88,6 +88,7 @@ FACES: dict[str, Face] = {
     "HomeLocked": Face(409),
     "LeaseLost": Face(409),
     "NoSuchSchema": Face(502),
+    "FileUnreadable": Face(502),
     "UnfitExecutor": Face(502),
     "PlaceMissing": Face(502),
     "UnsortedListing": Face(502),
@@ -318,6 +319,14 @@ class StageError(SourceError):
 
 UNSEEN_COLUMNS = "UnseenColumns"
 """The code of a StageError whose batch has fields that the table has no column for: they are among its facts."""
+LINES_IN_FIELDS = "LinesInFields"
+"""The code of a StageError for a file that was cut where only one task can read it: one of its fields has lines."""
+LINES_FOUND = "was cut for several tasks, and a field of it has lines"
+"""What its message says: of an error in a task, the driver knows no more than its class and its message."""
+FILE_UNREADABLE = "FileUnreadable"
+"""The code of a SourceError for a file that is damaged, cut off, of another format, or without a column."""
+FILE_FOUND = " cannot be read: "
+"""What its message says behind the name of the file."""
 WORKER_LOST = "WorkerLost"
 """The code of a StageError whose batch ended the process that read its rows."""
 CUT_METADATA = "CutMetadata"

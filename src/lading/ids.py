@@ -17,6 +17,7 @@ Token = NewType("Token", int)
 """63-bit random number that tells one commit from another with the same seq."""
 
 TOKEN_BITS = 63
+_ERRORS = "-errors"
 
 NewToken = Callable[[], Token]
 
@@ -24,6 +25,16 @@ NewToken = Callable[[], Token]
 def new_job_id() -> JobId:
     """Make an id for a new job."""
     return JobId(str(uuid.uuid4()))
+
+
+def errors_id(job_id: JobId) -> JobId:
+    """As whom the bad rows of a job are committed to its errors table, where it has a head and bills of its own."""
+    return JobId(job_id + _ERRORS)
+
+
+def is_errors_id(job_id: JobId) -> bool:
+    """Whether this is no job: the bad rows of one."""
+    return job_id.endswith(_ERRORS)
 
 
 def new_incarnation() -> Incarnation:

@@ -16,7 +16,12 @@ class About:
     what: str
     option: str = ""
     """As `lading serve` calls it."""
-    has_variable: bool = True
+    in_file: bool = True
+    """Whether `lading.toml` may have it."""
+    choices: tuple[str, ...] = ()
+    is_secret: bool = False
+    is_spaced: bool = False
+    """Several values are written with spaces only: a comma may be part of one."""
     shown: str = ""
     """What the page shows as default, where the value does not speak for itself."""
     least: int = 0
@@ -24,8 +29,5 @@ class About:
 
 
 def setting(default: Any, what: str, *, is_secret: bool = False, **more: Any) -> Any:
-    return field(default=default, repr=not is_secret, metadata={ABOUT: About(what=what, **more)})
-
-
-def option(default: Any, name: str, what: str, **more: Any) -> Any:
-    return setting(default, what, option=name, has_variable=False, **more)
+    about = About(what=what, is_secret=is_secret, **more)
+    return field(default=default, repr=not is_secret, metadata={ABOUT: about})

@@ -1,7 +1,7 @@
 """Everything that can be set, in one record; `docs/settings.md` is made from it. Only this file reads the environment.
 
-A field of a group below is the variable LADING_ and its name in capitals, unless it is an option of the command line
-only. A home reads its settings once, when it is opened: a variable that is changed later changes nothing.
+A field of a group below is the variable LADING_ and its name in capitals, and a key of the table of its group in
+`lading.toml`. A home reads its settings once, when it is opened: what is changed later changes nothing.
 """
 
 from __future__ import annotations
@@ -9,22 +9,23 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import Field, dataclass, fields
+from dataclasses import MISSING, Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from lading.errors import ConfigError
 from lading.setting_fields import ABOUT, About
-from lading.setting_fields import option as _option
 from lading.setting_fields import setting as _setting
 from lading.settings_around import LineageVariables, NotifyVariables
+from lading.settings_file import READERS, Given, SettingsFile, read_settings_file
+from lading.settings_sign_in import LdapVariables, OidcVariables
 
 PREFIX = "LADING_"
-_MONTH_MINUTES = 60 * 24 * 31
+FILE_NAME = "lading.toml"
+_CONFIG = "LADING_CONFIG"
 _LEFT = "Nothing was started."
-_MOST_BYTES = 65_536
 _OF_TESTS = ("LADING_TEST_", "LADING_BENCH_")
 _OF_KUBERNETES = re.compile(r"LADING(_\w+)?_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT|PORT_\d+_(TCP|UDP|SCTP)(_\w+)?)")
 """What Kubernetes gives every container when a Service is called lading or lading-something."""
@@ -86,27 +87,55 @@ class ServiceSettings:
         option="--spark-settings",
     )
     spark_environment: str = _setting("", "Names of more variables that Spark's processes are given.")
-    failpoints: str = _setting("", "For tests: places where the process kills itself, `name=kill[:hit]`.")
-    host: str = _option("127.0.0.1", "--host", "Where to listen.")
-    mysql_port: int = _option(9030, "--mysql-port", "For MySQL clients; 0: any that is free.")
-    http_port: int = _option(8030, "--http-port", "For the console and the API; 0: any that is free.")
-    allow_host: tuple[str, ...] = _option(
-        (), "--allow-host", "Another name by which the console and the API are called; repeatable."
+    vector_path: bool = _setting(
+        True, "`no`: rows are always mapped by Spark SQL, never in Arrow alone; see [vector.md](vector.md)."
     )
-    trust_proxy: tuple[str, ...] = _option(
-        (), "--trust-proxy", "Address of a proxy whose X-Forwarded-For is believed; repeatable."
+    failpoints: str = _setting(
+        "", "For tests: places where the process kills itself, `name=kill[:hit]`.", in_file=False
     )
-    metrics: bool = _option(False, "--metrics", "Serve /metrics without a password, for Prometheus.")
-    tls_cert: Path | None = _option(None, "--tls-cert", "Certificate, PEM.")
-    tls_key: Path | None = _option(None, "--tls-key", "Its key, PEM.")
-    require_tls: bool = _option(False, "--require-tls", "Refuse MySQL clients of this machine without TLS, too.")
-    insecure: bool = _option(False, "--insecure", "Listen beyond this machine without TLS.")
-    log_format: str = _option("text", "--log-format", "How logs look: text or json.")
-    grace: float = _option(60.0, "--grace", "Seconds that running batches get at the end.")
-    supervise: bool = _option(
+    spark_conf: tuple[str, ...] = _setting(
+        (),
+        "spark.NAME=VALUE, over all other settings of Spark; repeatable. In the file: the table [spark].",
+        option="--spark-conf",
+        in_file=False,
+        is_spaced=True,
+    )
+    config: Path | None = _setting(
+        None,
+        "The file with settings.",
+        option="--config",
+        shown="`lading.toml` in the home, when it is there",
+        in_file=False,
+    )
+    init: bool = _setting(
+        False,
+        "Make the home when it is not there; without this a service refuses a home that is not there.",
+        option="--init",
+    )
+    host: str = _setting("127.0.0.1", "Where to listen.", option="--host")
+    mysql_port: int = _setting(9030, "For MySQL clients; 0: any that is free.", option="--mysql-port", most=65_535)
+    http_port: int = _setting(
+        8030, "For the console and the API; 0: any that is free.", option="--http-port", most=65_535
+    )
+    allow_host: tuple[str, ...] = _setting(
+        (), "Another name by which the console and the API are called; repeatable.", option="--allow-host"
+    )
+    trust_proxy: tuple[str, ...] = _setting(
+        (), "Address of a proxy whose X-Forwarded-For is believed; repeatable.", option="--trust-proxy"
+    )
+    metrics: bool = _setting(False, "Serve /metrics without a password, for Prometheus.", option="--metrics")
+    tls_cert: Path | None = _setting(None, "Certificate, PEM.", option="--tls-cert")
+    tls_key: Path | None = _setting(None, "Its key, PEM.", option="--tls-key")
+    require_tls: bool = _setting(
+        False, "Refuse MySQL clients of this machine without TLS, too.", option="--require-tls"
+    )
+    insecure: bool = _setting(False, "Listen beyond this machine without TLS.", option="--insecure")
+    log_format: str = _setting("text", "How logs look: text or json.", option="--log-format", choices=("text", "json"))
+    grace: float = _setting(60.0, "Seconds that running batches get at the end.", option="--grace")
+    supervise: bool = _setting(
         True,
-        "--supervise",
         "Start the service again when a library aborts its process, from a small parent process.",
+        option="--supervise",
     )
 
 
@@ -171,58 +200,6 @@ class CompactionSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LdapVariables:
-    """Sign-in with LDAP: see [sign-in.md](sign-in.md)"""
-
-    ldap_url: str = _setting("", "`ldaps://ldap.example`, or `ldap://ldap.example` with StartTLS.", shown="no LDAP")
-    ldap_start_tls: bool = _setting(True, "`no`: do not encrypt; accepted for a directory on this machine only.")
-    ldap_ca_file: Path | None = _setting(
-        None, "Certificates that vouch for the directory, PEM.", shown="those of the system"
-    )
-    ldap_bind_dn: str = _setting("", "What a user is called there: `uid={user},ou=people,dc=example,dc=org`.")
-    ldap_search_base: str = _setting("", "Where users are searched for, when there is no LADING_LDAP_BIND_DN.")
-    ldap_search_filter: str = _setting("(uid={user})", "How they are searched for.")
-    ldap_service_dn: str = _setting("", "The account that searches.")
-    ldap_service_password: str = _setting("", "Its password.", is_secret=True)
-    ldap_service_password_file: Path | None = _setting(None, "A file with its password.")
-    ldap_group_base: str = _setting("", "Where groups are searched for.", shown="groups are not looked at")
-    ldap_group_filter: str = _setting("(member={dn})", "How, with `{dn}` or `{user}`.")
-    ldap_group_attribute: str = _setting("cn", "What the name of a group is.")
-    ldap_roles: str = _setting("", "`group=role, group=role`: members of the group have the role.")
-    ldap_timeout_s: int = _setting(5, "How long the directory may take, in seconds.", least=1, most=60)
-    ldap_session_minutes: int = _setting(
-        60, "How long a login lasts without a service account.", least=1, most=_MONTH_MINUTES
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OidcVariables:
-    """Sign-in with OpenID Connect: see [sign-in.md](sign-in.md)"""
-
-    oidc_issuer: str = _setting("", "The provider, exactly as it calls itself.", shown="no provider")
-    oidc_client_id: str = _setting("", "How Lading is registered there.")
-    oidc_client_secret: str = _setting("", "Its secret; none: a public client.", is_secret=True)
-    oidc_client_secret_file: Path | None = _setting(None, "A file with its secret.")
-    oidc_base_url: str = _setting("", "How browsers call the service: `https://lading.example`.")
-    oidc_name: str = _setting("single sign-on", "What the button says after *Sign in with*.")
-    oidc_scopes: str = _setting("profile", "What is asked for beside `openid`.")
-    oidc_user_claim: str = _setting("preferred_username", "The claim that is the user's name here.")
-    oidc_user_prefix: str = _setting("", "What is put before that name.")
-    oidc_groups_claim: str = _setting("groups", "The claim that lists the groups.")
-    oidc_roles: str = _setting("", "Roles for groups of the provider: `analysts=reader, /data/admins=operator`.")
-    oidc_audiences: str = _setting(
-        "", "For whom access tokens of the API must be made.", shown="none: no such token is accepted"
-    )
-    oidc_session_minutes: int = _setting(720, "How long a login to the console lasts.", least=1, most=_MONTH_MINUTES)
-    oidc_create_users: bool = _setting(
-        False, "`yes`: who signs in for the first time becomes a user, without any privilege."
-    )
-    oidc_ca_file: Path | None = _setting(
-        None, "Certificates that vouch for the provider, PEM.", shown="those of the system"
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Everything that can be set, in groups."""
 
@@ -235,6 +212,8 @@ class Settings:
     oidc: OidcVariables = OidcVariables()
     notify: NotifyVariables = NotifyVariables()
     lineage: LineageVariables = LineageVariables()
+    file: SettingsFile = field(default_factory=SettingsFile)
+    """What the file has beside these: settings of Spark and catalogs."""
 
 
 def environment() -> Mapping[str, str]:
@@ -264,7 +243,7 @@ def set_variables(variables: Mapping[str, str]) -> None:
 
 def groups() -> dict[str, type[Any]]:
     """The groups by their names in `Settings`."""
-    return {each.name: type(each.default) for each in fields(Settings)}
+    return {each.name: type(each.default) for each in fields(Settings) if each.default is not MISSING}
 
 
 def about(each: Field[Any]) -> About:
@@ -274,24 +253,51 @@ def about(each: Field[Any]) -> About:
 
 
 def variable_of(each: Field[Any]) -> str:
-    """The variable of a setting; empty for an option of the command line only."""
-    return PREFIX + each.name.upper() if about(each).has_variable else ""
+    """The variable of a setting."""
+    return PREFIX + each.name.upper()
 
 
-def load_settings(variables: Mapping[str, str] | None = None) -> Settings:
-    """The settings of this process. An empty variable is one that is not set.
+def load_settings(variables: Mapping[str, str] | None = None, *, home: Path | None = None) -> Settings:
+    """The settings of this process: of the environment, over those of the file, over the defaults.
 
-    Raises ConfigError for a variable that is not known, and for a value that cannot be used.
+    The file is the one that LADING_CONFIG names, or else `lading.toml` in the home. An empty variable stands for the
+    default, also over the file. Raises ConfigError for a name that is not known, and for a value that cannot be used.
     """
-    given = {
-        name: text.strip()
-        for name, text in (environment() if variables is None else variables).items()
-        if name.startswith(PREFIX) and text.strip()
-    }
-    known = {variable_of(each) for group in groups().values() for each in fields(group)} - {""}
+    whole = environment() if variables is None else variables
+    given = {name: text.strip() for name, text in whole.items() if name.startswith(PREFIX)}
+    known = {variable_of(each) for group in groups().values() for each in fields(group)}
     for name in sorted(given.keys() - known):
         _refuse_unknown(name, given[name], known)
-    return Settings(**{name: _read_group(group, given) for name, group in groups().items()})
+    file = read_settings_file(_file_of(given, home), groups(), whole, is_in_home=not given.get(_CONFIG))
+    return Settings(
+        **{name: _read_group(group, given, file.given.get(name, {})) for name, group in groups().items()},
+        file=file,
+    )
+
+
+def _file_of(given: Mapping[str, str], home: Path | None) -> Path | None:
+    if named := given.get(_CONFIG, ""):
+        return Path(named)
+    there = None if home is None else home / FILE_NAME
+    return there if there is not None and there.exists() else None
+
+
+def spark_settings_of(settings: Settings) -> dict[str, str]:
+    """Settings of Spark: the table [spark], then the file of LADING_SPARK_SETTINGS, then LADING_SPARK_CONF."""
+    own = settings.service
+    return {**settings.file.spark, **read_spark_settings(own.spark_settings), **parse_spark_conf(own.spark_conf)}
+
+
+def parse_spark_conf(pairs: Sequence[str]) -> dict[str, str]:
+    """`spark.NAME=VALUE`, each. Raises ConfigError."""
+    found = {}
+    for pair in pairs:
+        name, sign, value = pair.partition("=")
+        if not sign or not name.strip().startswith("spark."):
+            msg = f"--spark-conf has something that is no setting of Spark: it begins with {name[:60]!r}"
+            raise ConfigError(msg, left=_LEFT, todo="Write spark.NAME=VALUE.")
+        found[name.strip()] = value.strip()
+    return found
 
 
 def read_spark_settings(path: Path | None) -> dict[str, str]:
@@ -315,69 +321,28 @@ def read_spark_settings(path: Path | None) -> dict[str, str]:
     return found
 
 
-def read_secret_file(variable: str, path: Path) -> str:
-    """The secret in the file that a variable names. Raises ConfigError."""
-    try:
-        with path.open("rb") as file:
-            return file.read(_MOST_BYTES).decode().strip()
-    except (OSError, UnicodeDecodeError) as error:
-        msg = f"The file of {variable} cannot be read: {error}"
-        raise ConfigError(msg, left=_LEFT, todo="Name a text file that the service may read.") from error
-
-
 def _refuse_unknown(name: str, text: str, known: set[str]) -> None:
-    if name.startswith(_OF_TESTS) or (_OF_KUBERNETES.fullmatch(name) and not _could_be_meant(name, text)):
+    is_kubernetes = _OF_KUBERNETES.fullmatch(name) and (name != f"{PREFIX}PORT" or "://" in text)
+    if not text or name.startswith(_OF_TESTS) or is_kubernetes:
         return
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.75)
     msg = f"There is no setting {name}" + (f"; did you mean {near[0]}?" if near else "")
     raise ConfigError(msg, left=_LEFT, todo="Correct the name or unset the variable; docs/settings.md lists them all.")
 
 
-def _could_be_meant(name: str, text: str) -> bool:
+def _is_set(variable: str, given: Mapping[str, str]) -> bool:
     """`LADING_HTTP_PORT=8030` is a person's, `LADING_HTTP_PORT=tcp://10.0.0.7:8030` is Kubernetes's."""
-    return bool(re.fullmatch(r"LADING(_(HTTP|MYSQL))?_PORT", name)) and "://" not in text
+    return variable in given and not (_OF_KUBERNETES.fullmatch(variable) and "://" in given[variable])
 
 
-def _read_group(group: type[Any], given: Mapping[str, str]) -> Any:
-    changed = {
-        each.name: _READERS[str(each.type)](variable, given[variable], about(each))
-        for each in fields(group)
-        if (variable := variable_of(each)) in given
-    }
+def _read_group(group: type[Any], given: Mapping[str, str], in_file: Mapping[str, Given]) -> Any:
+    changed = {}
+    for each in fields(group):
+        variable = variable_of(each)
+        if _is_set(variable, given):
+            if given[variable]:
+                said = Given(text=given[variable], what=f"The variable {variable}", name=variable)
+                changed[each.name] = READERS[str(each.type)](said, about(each))
+        elif each.name in in_file:
+            changed[each.name] = READERS[str(each.type)](in_file[each.name], about(each))
     return group(**changed)
-
-
-def _whole_number(variable: str, text: str, about: About) -> int:
-    if text.isdecimal() and text.isascii() and about.least <= int(text) <= about.most:
-        return int(text)
-    msg = f"The variable {variable} is not a whole number from {about.least} to {about.most}"
-    raise ConfigError(msg, left=_LEFT, todo=f"Set {variable} to such a number, or unset it.")
-
-
-def _yes_or_no(variable: str, text: str, about: About) -> bool:
-    match text.lower():
-        case "1" | "yes" | "true" | "on":
-            return True
-        case "0" | "no" | "false" | "off":
-            return False
-    msg = f"The variable {variable} is neither yes nor no"
-    raise ConfigError(msg, left=_LEFT, todo=f"Set {variable} to yes or no, or unset it.")
-
-
-def _lines_of(variable: str, path: str, about: About) -> frozenset[str]:
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        msg = f"The file that {variable} names cannot be read: {error}"
-        raise ConfigError(msg, left=_LEFT, todo="Name a text file with one password on each line.") from error
-    return frozenset(line.casefold() for line in text.splitlines() if line)
-
-
-_READERS: dict[str, Callable[[str, str, About], Any]] = {
-    "str": lambda _variable, text, _about: text,
-    "int": _whole_number,
-    "bool": _yes_or_no,
-    "Path": lambda _variable, text, _about: Path(text),
-    "Path | None": lambda _variable, text, _about: Path(text),
-    "frozenset[str]": _lines_of,
-}

@@ -19,6 +19,8 @@ FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "inbox").mkdir()
+    (tmp_path / "jobs").mkdir()
+    (tmp_path / "jobs" / "web.sql").write_text("CREATE DATABASE web;")
     for kind, text in FENCE.findall(PAGE):
         lines = [shlex.split(line)[1:] for line in text.strip().splitlines()] if kind == "sh" else [["sql", "-e", text]]
         for words in lines:

@@ -76,7 +76,7 @@ def test_jobs_are_listed_shown_paused_and_resumed(tmp_path: Path) -> None:
 
     assert said("jobs", "--format", "csv") == (
         0,
-        'Job,State,Source,Target,Rows,Bad,Behind,LastCommit,Message\nload_t,PENDING,FILE,shop.t,0,0,,,""\n',
+        'Job,State,Health,Source,Target,Rows,Bad,Behind,LastCommit,Message\nload_t,PENDING,healthy,FILE,shop.t,0,0,,,""\n',
     )
     assert said("pause", "load_t") == (0, "load_t: PAUSED\n")
     status, told = said("status", "load_t")

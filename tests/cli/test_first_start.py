@@ -44,7 +44,7 @@ def lines_of(descriptor: int) -> Iterator[str]:
 def serving(home: Path, *options: str, on_terminal: bool) -> Iterator[list[str]]:
     """A service; what it says until it is ready, and after the block also what it says then."""
     reading, writing = pty.openpty() if on_terminal else os.pipe()
-    command = [*LADING, "serve", "--home", str(home), "--mysql-port=0", "--http-port=0", *options]
+    command = [*LADING, "serve", "--init", "--home", str(home), "--mysql-port=0", "--http-port=0", *options]
     process = subprocess.Popen(command, stdout=writing, stderr=writing, stdin=subprocess.DEVNULL)
     os.close(writing)
     said = list[str]()

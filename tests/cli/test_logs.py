@@ -81,7 +81,17 @@ def talkative_s3() -> Iterator[str]:
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     # The thread of this test is one of the process that it starts, so that one must be the service itself.
-    words = ["serve", "--no-supervise", "--home", str(tmp_path / "home"), "--mysql-port", "0", "--http-port", "0"]
+    words = [
+        "serve",
+        "--init",
+        "--no-supervise",
+        "--home",
+        str(tmp_path / "home"),
+        "--mysql-port",
+        "0",
+        "--http-port",
+        "0",
+    ]
     with (tmp_path / "stderr").open("w") as errors:
         process = subprocess.Popen(
             [sys.executable, "-c", TROUBLE, *words, "--log-format", "json"],

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+from datetime import date
+from decimal import Decimal
 
 import pytest
 from rich.console import Console
@@ -83,3 +85,28 @@ def test_where_statements_end(text: str, plain: str, vertical: set[int], is_comp
     read = read_ends(text)
     assert (read.text, set(read.vertical), read.is_complete) == (plain, vertical, is_complete)
     assert len(read.text) == len(text)
+
+
+@pytest.mark.parametrize("form", [OutputFormat.TABLE, OutputFormat.VERTICAL])
+def test_what_is_said_of_rows_is_shown_to_people(form: OutputFormat, capsys: pytest.CaptureFixture[str]) -> None:
+    """A look at a source says how it was read, and which rows are bad."""
+    said = Result(columns=("a",), rows=((1,),), message='read with "format" = "csv"; 2 bad rows')
+    assert 'read with "format" = "csv"; 2 bad rows\n' in shown(said, form, capsys)
+    assert "bad rows" not in shown(said, OutputFormat.CSV, capsys)
+
+
+NESTED = Result(
+    columns=("ok", "who", "raw", "price"),
+    rows=((True, {"name": "ann", "tags": ["a", None], "at": date(2026, 1, 2)}, b"\x00\xff", Decimal("1.50")),),
+)
+
+
+def test_values_are_written_as_sql_and_json_have_them(capsys: pytest.CaptureFixture[str]) -> None:
+    text = '{"name":"ann","tags":["a",null],"at":"2026-01-02"}'
+    quoted = '"' + text.replace('"', '""') + '"'
+    assert shown(NESTED, OutputFormat.TSV, capsys).splitlines()[-1] == f"true\t{text}\tAP8=\t1.50"
+    assert shown(NESTED, OutputFormat.CSV, capsys).splitlines()[-1] == f"true,{quoted},AP8=,1.50"
+    assert shown(NESTED, OutputFormat.MARKDOWN, capsys).splitlines()[-1] == f"| true | {text} | AP8= | 1.50 |"
+    assert f" who: {text}\n" in shown(NESTED, OutputFormat.VERTICAL, capsys)
+    told = json.loads(shown(NESTED, OutputFormat.JSON, capsys))
+    assert told == {"ok": True, "who": json.loads(text), "raw": "AP8=", "price": "1.50"}

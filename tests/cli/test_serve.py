@@ -44,7 +44,19 @@ class Service:
         self._ready = threading.Event()
         began = time.monotonic()
         self.process = subprocess.Popen(
-            [*LADING, "serve", "--home", str(home), "--mysql-port", "0", "--http-port", "0", "--log-format", "json"],
+            [
+                *LADING,
+                "serve",
+                "--init",
+                "--home",
+                str(home),
+                "--mysql-port",
+                "0",
+                "--http-port",
+                "0",
+                "--log-format",
+                "json",
+            ],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -180,7 +192,7 @@ def test_a_service_lives_through_kills_and_says_goodbye_when_asked(tmp_path: Pat
 
 def test_listening_beyond_this_machine_needs_tls(tmp_path: Path) -> None:
     refused = subprocess.run(
-        [*LADING, "serve", "--home", str(tmp_path / "home"), "--host", "0.0.0.0"],
+        [*LADING, "serve", "--init", "--home", str(tmp_path / "home"), "--host", "0.0.0.0"],
         capture_output=True,
         text=True,
         check=False,

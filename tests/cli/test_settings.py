@@ -20,7 +20,10 @@ from lading.testing.marked import secret
     [
         ("LADING_TOKEN_DAY", "3", "There is no setting LADING_TOKEN_DAY; did you mean LADING_TOKEN_DAYS?"),
         ("LADING_KEY", "x", "There is no setting LADING_KEY"),
-        ("LADING_HTTP_PORT", "8030", "There is no setting LADING_HTTP_PORT"),
+        ("LADING_PORT", "8030", "There is no setting LADING_PORT"),
+        ("LADING_HTTP_PORT", "80300", "The variable LADING_HTTP_PORT is not a whole number from 0 to 65535"),
+        ("LADING_LOG_FORMAT", "xml", "The variable LADING_LOG_FORMAT is not text or json"),
+        ("LADING_GRACE", "long", "The variable LADING_GRACE is not a number from 0 to"),
         ("LADING_TOKEN_DAYS", "soon", "The variable LADING_TOKEN_DAYS is not a whole number from 0 to 1000000"),
         ("LADING_AUDIT_FILES", "0", "The variable LADING_AUDIT_FILES is not a whole number from 1 to 1000000"),
         ("LADING_PASSWORD_LIST", "/nowhere", "The file that LADING_PASSWORD_LIST names cannot be read"),
@@ -69,11 +72,21 @@ def test_every_variable_is_read(tmp_path: Path) -> None:
     """Into its own field, and into no other."""
     file = tmp_path / "file"
     file.write_text("swordfish")
-    values = {"int": "7", "bool": "yes", "Path": str(file), "Path | None": str(file), "frozenset[str]": str(file)}
+    (file.parent / "lading.toml").touch()
+    values = {
+        "int": "7",
+        "float": "7",
+        "bool": "yes",
+        "Path": str(file),
+        "Path | None": str(file),
+        "frozenset[str]": str(file),
+    }
     for name, group in groups().items():
         for each in fields(group):
             if variable := variable_of(each):
                 text = "no" if each.default is True else values.get(str(each.type), "x")
+                text = "json" if each.name == "log_format" else text
+                text = str(file.parent / "lading.toml") if each.name == "config" else text
                 changed = load_settings({variable: text})
                 wrong = [
                     f

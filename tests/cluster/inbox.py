@@ -5,8 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 JOB = """CREATE JOB {job} PROPERTIES("s3.max_batch_files"="{files}", "session.enable_insert_strict"="false")
-ON STREAMING DO INSERT INTO shop.{table} SELECT * FROM
-FILE("uri"="{inbox}/*.csv", "format"="csv_with_names", "column_separator"=",")"""
+ON STREAMING DO INSERT INTO shop.{table} SELECT * FROM {source}"""
+FILES = 'FILE("uri"="{}/*.csv", "format"="csv_with_names", "column_separator"=",")'
+
+
+WIDE = 230
+"""Letters of a row, so that two files of 20,000 are worth three tasks."""
 
 
 class Inbox:
@@ -14,10 +18,11 @@ class Inbox:
 
     def __init__(self, folder: Path, files: int, rows: int) -> None:
         folder.mkdir()
+        city = "essen".ljust(WIDE, "-")
         self.folder, self.files, self.rows = folder, files, rows
         for number in range(files):
             first = number * rows
-            lines = ["bad,essen", *(f"{row},essen" for row in range(first + 1, first + rows))]
+            lines = [f"bad,{city}", *(f"{row},{city}" for row in range(first + 1, first + rows))]
             (folder / f"{number:03d}.csv").write_text("\n".join(["id,city", *lines]) + "\n")
 
     @property
@@ -25,8 +30,8 @@ class Inbox:
         """What must be in the table, each once."""
         return [row for row in range(self.files * self.rows) if row % self.rows]
 
-    def job(self, job: str, table: str, *, files: int = 1) -> str:
-        return JOB.format(job=job, table=table, inbox=self.folder, files=files)
+    def job(self, job: str, table: str, *, files: int = 1, source: str = "") -> str:
+        return JOB.format(job=job, table=table, source=source or FILES.format(self.folder), files=files)
 
 
 def create_table(name: str, form: str = "delta", more: str = "") -> str:

@@ -18,7 +18,8 @@ from lading.model.batch import Limits
 from lading.pipeline.archive import MANIFEST, archive_name, build_archive
 from lading.pipeline.cluster import ARCHIVE, executor_python, executor_settings, is_near, query_settings, with_secret
 from lading.pipeline.executor_needs import fingerprint
-from lading.pipeline.quarantine import QuarantineObject, check_seen, read_quarantine_object
+from lading.pipeline.quarantine import QuarantineObject, check_seen, quarantine_lines, read_quarantine_object
+from lading.pipeline.replays import ReplayQuarantine
 from lading.pipeline.session import _options
 from lading.service.runtime.spark import local_cores
 from lading.settings import read_spark_settings
@@ -175,6 +176,24 @@ def test_many_bad_rows_beside_a_table_are_never_in_memory_at_once(s3: S3Server) 
     peak_bytes = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak_bytes < len(raw) * count / 2
+
+
+def test_bad_rows_in_a_bucket_are_taken_up_line_by_line(s3: S3Server) -> None:
+    bucket = s3.make_bucket()
+    opened = partial(open_store, f"s3://{bucket}", s3.options)
+    made = QuarantineObject(opened, "_lading/j/quarantine", "1-2")
+    for row in range(3):
+        made.add(file="a.csv", row=row, reason="no number", raw=b"x" * row, form={"reads": "csv"})
+    place = made.close()
+    again = ReplayQuarantine(
+        partial(quarantine_lines, opened), partial(QuarantineObject, opened, "_lading/j/quarantine"), "3-4"
+    )
+    again.add(file=place, row=2, reason="still", raw=b"")
+    old, new = ([json.loads(line) for line in quarantine_lines(opened, each)] for each in (place, again.close()))
+    assert [row["row"] for row in old] == [0, 1, 2]
+    assert new == [{**old[1], "reason": "still"}]
+    with pytest.raises(SourceError, match="cannot be read"):
+        list(quarantine_lines(opened, f"{place}.gone"))
 
 
 def test_settings_of_spark_are_read_from_a_file(tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ from random import Random
 
 import pytest
 
-from lading.commit.coordinator import Coordinator, CoordinatorPorts
+from lading.commit.coordinator import Coordinator
+from lading.commit.ports import CoordinatorPorts
 from lading.commit.steps import run_steps
 from lading.ids import Incarnation, JobId, new_token
 from lading.model.batch import BatchPlan, Limits, Report, StagedFile

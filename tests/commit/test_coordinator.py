@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
@@ -24,7 +24,7 @@ from lading.errors import (
     UnknownOutcomeError,
 )
 from lading.failpoints import arm, disarm_all
-from lading.model.batch import Limits, Report
+from lading.model.batch import BatchPlan, Limits, Report
 from lading.model.bill import Bill, BillKind, Head
 from lading.model.job import ErrorBudget
 from lading.model.outcome import NotLanded, Unknown
@@ -99,9 +99,13 @@ def test_too_many_bad_rows_commit_nothing(bench: Bench, budget: ErrorBudget) -> 
     bench.source.produce(200)
     coordinator = bench.started(budget=budget, limits=Limits(rows=200))
     before = bench.head()
-    with pytest.raises(BudgetError, match="Nothing was committed"):
+    with pytest.raises(BudgetError, match="Nothing was committed") as caught:
         run_steps(coordinator.run_batch())
     assert bench.head() == before
+    assert caught.value.facts["head"] == (before.bill_name if before else ""), (
+        "its bad rows are shown until something is committed"
+    )
+    assert "quarantine" in caught.value.facts
 
 
 def test_a_lost_answer_is_found_by_its_token_and_nothing_is_loaded_twice(bench: Bench) -> None:
@@ -171,6 +175,23 @@ def test_a_second_incarnation_fences_the_first(bench: Bench) -> None:
     bench.started()
     with pytest.raises(FencedError, match="stop one of the two"):
         run_steps(first.run_batch())
+
+
+def test_of_two_that_start_at_the_same_moment_the_slower_one_looks_again(bench: Bench) -> None:
+    """It may be the one that has the job; the other one may not know yet that it lost it."""
+    slow = bench.incarnation()
+    steps = slow.start()
+    while next(steps) != "commit.before":
+        pass
+    quick = bench.started()
+    run_steps(steps)
+    assert slow.bill is not None
+    assert (slow.bill.kind, slow.bill.head) == (BillKind.TAKEOVER, bench.head())
+    with pytest.raises(FencedError):
+        run_steps(quick.run_batch())
+    while run_steps(slow.run_batch()):
+        pass
+    assert bench.loaded() == bench.expected()
 
 
 def test_an_incarnation_fenced_in_the_middle_of_a_batch_leaves_nothing_in_the_table(bench: Bench) -> None:
@@ -355,3 +376,31 @@ def test_a_start_from_an_old_head_is_not_fenced_by_its_own_incarnation(
     with pytest.raises(CommitRefusedError, match="planned on an old head"):
         run_steps(third.start(last_seen=opening))
     run_steps(third.start(last_seen=opening))
+
+
+def test_what_a_batch_tells_its_rows_is_what_its_bill_says(bench: Bench) -> None:
+    plans, bills = list[BatchPlan](), list[Bill]()
+    scripted = bench.stager
+
+    class Watching:
+        def stage(self, plan: BatchPlan) -> Sequence[Report]:
+            plans.append(plan)
+            return scripted.stage(plan)
+
+    bench.stager = Watching()  # type: ignore[assignment]
+    for dies in (True, True, False):
+        # A process that dies before its commit leaves nothing: the next one plans again, under a seq of its own.
+        coordinator = bench.started()
+        while bill := run_steps(coordinator.run_batch()):
+            assert (plans[-1].seq, plans[-1].planned_at) == (bill.seq, bill.planned_at)
+            bills.append(bill)
+            coordinator._world.clock.sleep(1.0)
+            if dies:
+                for name in coordinator.run_batch():
+                    if name == "bill.before":
+                        break
+                assert plans[-1].seq == bill.seq + 1
+                break
+    assert bench.loaded() == bench.expected()
+    assert len(plans) == len(bills) + 2
+    assert len({bill.seq for bill in bills}) == len(bills)

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lading.commit.coordinator import Coordinator, CoordinatorPorts
+from lading.commit.coordinator import Coordinator
+from lading.commit.ports import CoordinatorPorts
 from lading.commit.steps import Steps
 from lading.ids import Incarnation, new_job_id, new_token
 from lading.model.batch import BatchPlan, Limits, Report, Split, StagedFile

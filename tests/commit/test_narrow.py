@@ -92,3 +92,25 @@ def test_a_record_is_passed_over_also_when_others_have_come_behind_it() -> None:
     assert [(split.partition, split.end, split.poison) for split in plan.splits] == [("1", "1", "it kills")]
     # Once it is behind, nothing is left of it: the planner stays the same for as long as the job is open.
     assert [split.end for split in planner.plan(read(plan), Limits(rows=1_000)).splits] == ["9", "9"]
+
+
+def test_all_splits_of_a_file_pass_over_it_and_no_other_file_comes_with_it() -> None:
+    place = RecordPlace(partition="in/", at="a.csv", words="file b.csv", is_record=True, inside=(40, 7))
+
+    class Folder(Topic):
+        def list_partitions(self) -> Listing:
+            return Listing(partitions={"in/": ListedPartition()})
+
+        def plan(self, ready: Mapping[str, PartitionState], limits: Limits) -> tuple[Split, ...]:
+            assert limits.files == 1, "no other file comes with it"
+            first = Split(number=0, partition="in/", start="a.csv", end="b.csv#9", least="file b.csv", is_record=True)
+            return (first, replace(first, number=1, start="b.csv#9", end="b.csv"))
+
+    planner = Planner(Folder(), ManualClock(NOW), poison=PoisonRecord(place=place, reason="it kills"))
+    known = {"in/": PartitionState(at="a.csv")}
+    plan = planner.plan(Positions(partitions=known), Limits())
+    assert [(split.number, split.poison, split.poison_at) for split in plan.splits] == [
+        (0, "it kills", (40, 7)),
+        (1, "it kills", (40, 7)),
+    ]
+    assert (plan.least, plan.rows_passed_over) == (place, 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,10 +11,13 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.console.service import Service, keep_inside, open_browser, run_service
 
+PATIENCE = int(os.environ.get("LADING_TEST_PATIENCE", "1"))
+"""Times that browsers wait longer, on a machine that has other things to do."""
+
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    expect.set_options(timeout=15_000)
+    expect.set_options(timeout=15_000 * PATIENCE)
     with open_browser() as made:
         yield made
 
@@ -34,7 +38,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 def page(browser: Browser, service: Service) -> Iterator[Page]:
     """A page that may ask nobody but the service, and must not stumble."""
     context = browser.new_context(viewport={"width": 1280, "height": 800}, color_scheme="light")
-    context.set_default_timeout(20_000)
+    context.set_default_timeout(20_000 * PATIENCE)
     outside, faults = keep_inside(context, service.url), list[str]()
     made = context.new_page()
     made.on("pageerror", lambda error: faults.append(str(error)))

@@ -58,7 +58,7 @@ class LocalStager:
         end = None
         for item in tools.read([split]):
             if isinstance(item, pa.RecordBatch):
-                good.append(self._map(item, bad))
+                good.append(self._map(_readable(item, bad), bad))
             else:
                 end = item
         assert end is not None
@@ -96,7 +96,7 @@ class LocalStager:
         )
 
     def _map(self, batch: pa.RecordBatch, bad: list[tuple[str, int, str, str]]) -> pa.RecordBatch:
-        columns, is_bad = {}, pa.array([False] * batch.num_rows)
+        columns, is_bad = {}, pa.array([False] * batch.num_rows, pa.bool_())
         for column in self._stage.mapping.columns:
             if not column.expression:
                 columns[column.name] = pa.nulls(batch.num_rows, _arrow_type(column.type))
@@ -117,8 +117,16 @@ class LocalStager:
         return pa.RecordBatch.from_pydict(columns).filter(pc.invert(is_bad))
 
 
+def _readable(batch: pa.RecordBatch, bad: list[tuple[str, int, str, str]]) -> pa.RecordBatch:
+    """The rows that the reader could read; the others are bad."""
+    rows = batch.filter(pc.is_valid(batch.column("__error"))).to_pylist()
+    bad += [(row["__file"], row["__row"], row["__error"], (row["__raw"] or b"").decode()) for row in rows]
+    return batch.filter(pc.is_null(batch.column("__error")))
+
+
 def _arrow_type(type_name: str) -> pa.DataType:
-    kind = {"bigint": pa.int64(), "int": pa.int32(), "string": pa.string()}.get(type_name.lower())
+    plain = {"bigint": pa.int64(), "int": pa.int32(), "double": pa.float64(), "string": pa.string()}
+    kind = plain.get(type_name.lower())
     if kind is not None:
         return kind
     digits, scale = type_name.lower().removeprefix("decimal(").removesuffix(")").split(",")

@@ -52,6 +52,7 @@ def _shoot(folder: Path, place: Path) -> None:
             look(browser, service, "/", size=WIDE).screenshot(path=folder / "console-jobs.png")
             light = look(browser, service, "/jobs/orders", size=WIDE)
             light.screenshot(path=folder / "console-job.png", full_page=True)
+            look(browser, service, "/jobs/returns", size=WIDE).screenshot(path=folder / "console-problem.png")
             dark = look(browser, service, "/jobs/orders", size=WIDE, dark=True)
             dark.screenshot(path=folder / "console-job-dark.png", full_page=True)
             look(browser, service, "/", size=PHONE).screenshot(path=folder / "console-phone.png")

@@ -54,11 +54,11 @@ class Service:
 
 
 @contextmanager
-def run_service(folder: Path, *flags: str) -> Iterator[Service]:
+def run_service(folder: Path, *flags: str, port: int = 0) -> Iterator[Service]:
     """A service in its own process, over a home in `folder`."""
     inbox = folder / "in"
     inbox.mkdir(exist_ok=True)
-    command = [sys.executable, "-m", "tests.console.server", str(folder), "0", *flags]
+    command = [sys.executable, "-m", "tests.console.server", str(folder), str(port), *flags]
     with (
         (folder / "service.log").open("w") as log,
         subprocess.Popen(

@@ -6,6 +6,7 @@ import re
 from itertools import pairwise
 from pathlib import Path
 
+import deltalake
 import httpx
 import pytest
 from playwright.sync_api import Page, expect
@@ -55,17 +56,24 @@ def test_create_watch_break_fix_and_move(page: Page, service: Service, shots: Pa
     service.put("b.csv", "3.00")
     expect(page.locator('[data-label="Kind"]').filter(has_text="load")).to_have_count(2, timeout=SLOW)
     expect(page.locator(".ld-tile", has_text="Rows loaded").locator("dd").first).to_have_text("3")
-    page.get_by_role("button", name=re.compile("Show the bill of commit")).first.click()
-    expect(page.get_by_role("dialog")).to_contain_text('"ranges"')
-    page.get_by_role("dialog").get_by_role("button", name="Close").click()
+    expect(page.get_by_role("region", name="Timeline")).to_contain_text("commit")
     page.screenshot(path=shots / "3-commits.png")
+    page.get_by_role("table", name="Commits").get_by_role("link").first.click()
+    page.wait_for_url("**/jobs/orders/commits/2")
+    expect(page.get_by_role("region", name="Bill")).to_contain_text('"ranges"')
+    expect(page.get_by_role("table", name="Files that it wrote")).to_contain_text(".parquet")
+    page.go_back()
+    expect(page.get_by_role("tab", name="Commits")).to_have_attribute("aria-selected", "true")
 
     # A bad file stops it, and says why.
     service.put("c.csv", "4.00", "wrong")
     expect(page.locator(".ld-badge").first).to_have_text("PAUSED", timeout=SLOW)
-    expect(page.locator(".ld-banner", has_text="TOO_MANY_FAILURE_ROWS_ERR")).to_contain_text("c.csv, row 2")
-    expect(page.get_by_text("needs attention", exact=True)).to_be_visible()
-    page.get_by_role("tab", name="Errors").click()
+    problem = page.get_by_role("region", name="What is wrong")
+    expect(problem).to_contain_text("1 of 2 rows is bad: column amount cannot be read as decimal(10,2).")
+    expect(problem.locator(".ld-value")).to_have_text("wrong")
+    expect(problem).to_contain_text("c.csv, row 2")
+    expect(page.locator(".ld-badge").nth(1)).to_have_text("needs review")
+    problem.get_by_role("button", name="Show bad rows").click()
     expect(page.get_by_role("table", name="Batches that failed")).to_contain_text("cannot read 'wrong'")
     expect(page.get_by_role("table", name="Batches that failed")).to_contain_text('c.csv", "endFileName"')
     page.screenshot(path=shots / "4-broken.png")
@@ -114,15 +122,15 @@ def test_create_watch_break_fix_and_move(page: Page, service: Service, shots: Pa
 def test_the_list_follows_without_a_reload_and_a_pause_is_announced(page: Page, service: Service) -> None:
     page.goto(service.url)
     row = page.locator("tr", has_text="orders")
-    expect(row.locator(".ld-badge")).to_have_text("RUNNING", timeout=SLOW)
+    expect(row.locator(".ld-badge")).to_have_text("healthy", timeout=SLOW)
     page.evaluate("document.querySelector('tbody tr').dataset.mark = 'same'")
     other = page.context.new_page()
     other.goto(f"{service.url}/jobs/orders")
     other.get_by_role("button", name="Pause").click()
     expect(other.locator(".ld-badge").first).to_have_text("PAUSED")
     other.close()
-    expect(row.locator(".ld-badge")).to_have_text("PAUSED")
-    expect(row).to_contain_text("paused by a user")
+    expect(row.locator(".ld-badge")).to_have_text("paused")
+    expect(row).to_contain_text("by a user")
     expect(page.locator("[aria-live=polite]").first).to_have_text("orders is now PAUSED")
     assert page.locator("tbody tr").first.get_attribute("data-mark") == "same"  # Changed in place, not made again.
 
@@ -140,13 +148,57 @@ def test_a_move_of_a_running_job_offers_to_pause_it_first(page: Page, service: S
 
 def test_jobs_are_found_and_sorted(page: Page, service: Service) -> None:
     page.goto(service.url)
-    page.get_by_label("Filter by name, table or state").fill("nothing like it")
+    wanted = page.get_by_label("Filter by name, table, state or health")
+    wanted.fill("nothing like it")
     expect(page.get_by_text("No job fits the filter.")).to_be_visible()
     expect(page.get_by_text("0 of 1")).to_be_visible()
-    page.get_by_label("Filter by name, table or state").fill("ORD paused")
+    wanted.fill("ORD paused")
     expect(page.locator("tbody tr")).to_have_count(1)
     page.get_by_role("button", name="Rows loaded").click()
     expect(page.get_by_role("columnheader", name="Rows loaded")).to_have_attribute("aria-sort", "descending")
+    # What is chosen stands in the address, and comes back from it.
+    tile = page.get_by_role("button", name=re.compile("^Paused"))
+    tile.click()
+    expect(tile).to_have_attribute("aria-pressed", "true")
+    page.wait_for_url("**/?q=ORD+paused&sort=rows&order=down&health=paused")
+    page.reload()
+    expect(tile).to_have_attribute("aria-pressed", "true")
+    expect(wanted).to_have_value("ORD paused")
+    expect(page.get_by_role("columnheader", name="Rows loaded")).to_have_attribute("aria-sort", "descending")
+    page.get_by_role("button", name=re.compile("^Failing")).click()
+    expect(page.get_by_text("No job fits the filter.")).to_be_visible()
+    # A job is resumed in its row, and several at once by their boxes.
+    page.goto(service.url)
+    page.get_by_role("button", name="Resume orders").click()
+    expect(page.locator("tbody tr .ld-badge")).to_have_text("healthy")
+    page.get_by_role("checkbox", name="Choose orders").check()
+    chosen = page.get_by_role("group", name="Chosen jobs")
+    expect(chosen).to_contain_text("1 job chosen")
+    chosen.get_by_role("button", name="Pause").click()
+    expect(page.locator("tbody tr .ld-badge")).to_have_text("paused")
+
+
+def test_a_job_is_edited_with_the_change_shown_first_and_copied(page: Page, service: Service) -> None:
+    page.goto(f"{service.url}/jobs/orders")
+    page.get_by_role("link", name="Edit").click()
+    expect(page.locator(".cm-content")).to_contain_text("ALTER JOB orders")
+    go = page.get_by_role("button", name="Apply")
+    expect(go).to_be_disabled()
+    page.get_by_role("button", name="Show what would change").click()
+    expect(page.locator(".ld-banner", has_text="No properties or sql changed")).to_be_visible()
+    type_statement(page, "DROP JOB WHERE jobname = 'orders'")
+    page.get_by_role("button", name="Show what would change").click()
+    expect(page.locator(".ld-banner", has_text="The text is not one ALTER of orders")).to_be_visible()
+    type_statement(page, 'ALTER JOB orders PROPERTIES ("max_interval" = "2")')
+    page.get_by_role("button", name="Show what would change").click()
+    expect(page.get_by_role("region", name="What would change")).to_contain_text("max_interval")
+    go.click()
+    page.wait_for_url("**/jobs/orders")
+    page.get_by_role("link", name="Duplicate").click()
+    expect(page.locator(".cm-content")).to_contain_text("CREATE JOB orders_copy")
+    expect(page.locator(".ld-banner", has_text="The statement is right")).to_be_visible()
+    definition = httpx.get(f"{service.url}/api/jobs/orders/definition").json()["definition"]
+    assert '"max_interval" = "2"' in definition
 
 
 def test_pages_that_are_not_there(page: Page, service: Service) -> None:
@@ -165,6 +217,31 @@ def test_spark_is_not_started_by_looking(page: Page, service: Service, monkeypat
     expect(page.get_by_text("looks after")).to_be_visible()
 
 
+def test_a_table_is_shown_and_statements_are_answered(page: Page, service: Service) -> None:
+    page.goto(f"{service.url}/tables")
+    page.get_by_role("link", name="default.orders").click()
+    expect(page.get_by_role("table", name="Columns")).to_contain_text("decimal(10,2)")
+    newest = page.get_by_role("table", name="History, newest first").locator("tbody tr").first
+    table = deltalake.DeltaTable(str(service.home / "warehouse" / "default" / "orders"))
+    expect(newest.get_by_role("rowheader")).to_have_text(str(table.version()))
+    told = table.history(1)[0]
+    expect(newest.get_by_role("link", name="orders")).to_be_visible()
+    expect(newest.locator('[data-label="Commit"] a')).to_have_text(str(told["lading.seq"]))
+    page.get_by_text("Polars", exact=True).click()
+    expect(page.get_by_label("To read it with Polars")).to_contain_text("scan_delta")
+    # A query that comes with the address stands in the box, and nobody has run it.
+    page.get_by_role("link", name="First rows").click()
+    expect(page.locator(".cm-content")).to_contain_text("SELECT * FROM default.orders LIMIT 20")
+    expect(page.get_by_role("region", name="Answer")).to_have_count(0)
+    type_statement(page, "SHOW TABLES; DROP TABLE nothing_like_it")
+    page.get_by_role("button", name="Run").click()
+    expect(page.locator(".ld-banner[data-tone=bad]")).to_contain_text("Statements done before it: 1.")
+    type_statement(page, "SELECT 'a<b>' AS x")
+    page.get_by_role("button", name="Run").click()
+    expect(page.get_by_role("table", name="Answer")).to_contain_text("a<b>")
+    expect(page.locator(".ld-banner[data-tone=bad]")).to_have_count(0)
+
+
 @pytest.mark.parametrize("path", ["/", "/jobs/orders", "/new", "/spark"])
 def test_every_page_fits_and_can_be_read_in_words(page: Page, service: Service, shots: Path, path: str) -> None:
     page.goto(service.url + path)
@@ -174,7 +251,7 @@ def test_every_page_fits_and_can_be_read_in_words(page: Page, service: Service, 
         expect(page.locator("canvas")).to_have_count(4)
         expect(page.locator(".ld-badge").first).to_have_text("PAUSED")
         expect(page.locator(".ld-chart").first).to_have_attribute("aria-label", re.compile("Rows per second, at most"))
-    for width in (1280, 390):
+    for width in (1920, 1280, 768, 390):
         for theme in ("light", "dark"):
             page.set_viewport_size({"width": width, "height": 800})
             page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
@@ -189,7 +266,7 @@ def test_every_page_fits_and_can_be_read_in_words(page: Page, service: Service, 
     assert levels.count(1) == 1
     assert all(after - before <= 1 for before, after in pairwise(levels))
     unnamed = page.evaluate(
-        "[...document.querySelectorAll('button,a,input')].filter(e => e.offsetParent && !e.innerText.trim() "
+        "[...document.querySelectorAll('button,a,input')].filter(e => e.checkVisibility() && !e.innerText.trim() "
         "&& !e.getAttribute('aria-label') && !e.closest('label') && !e.labels?.length).map(e => e.outerHTML)"
     )
     assert unnamed == []

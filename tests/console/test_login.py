@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
+from lading.console.new_page import NOT_ASKED
 from lading.testing.marked import secret
 from tests.console.service import Service, run_service
 from tests.console.test_console import type_statement
@@ -99,6 +101,7 @@ def test_with_a_password_everybody_logs_in(context: BrowserContext, service: Ser
     before.goto(f"{service.url}/jobs/orders")
     other = context.new_page()
     other.goto(service.url)
+    other.locator(".ld-menu summary").click()
     other.get_by_role("button", name="Log out").click()
     other.wait_for_url("**/login")
     before.wait_for_url("**/login?next=%2Fjobs%2Forders")
@@ -121,7 +124,8 @@ def test_without_load_a_job_is_not_there_and_cannot_be_made(context: BrowserCont
     for other in ("shop.orders", "shop.nothing"):
         type_statement(page, statement.replace("shop.orders", other))
         expect(page.locator(".ld-facts", has_text=other)).to_be_visible()
-        expect(page.locator(".ld-banner", has_text="The statement is right")).to_have_text("The statement is right")
+        right = page.locator(".ld-banner", has_text="The statement is right")
+        expect(right).to_have_text(f"The statement is right{NOT_ASKED}")
     page.goto(f"{service.url}/spark")
     expect(page.get_by_text("looks after 0 jobs of yours")).to_be_visible()
 
@@ -132,7 +136,23 @@ def test_a_page_of_another_site_cannot_open_the_socket(service: Service) -> None
     assert httpx.get(path, headers={"origin": "https://evil.example"}).status_code == 400
 
 
-@pytest.mark.parametrize("path", ["/", "/jobs/orders", "/new", "/spark", "/audit"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "/jobs/orders",
+        "/jobs/orders/edit",
+        "/jobs/orders/commits/1",
+        "/new",
+        "/tables",
+        "/tables/shop.orders",
+        "/sql",
+        "/tokens",
+        "/help",
+        "/spark",
+        "/audit",
+    ],
+)
 def test_no_page_is_shown_to_strangers(service: Service, path: str) -> None:
     answer = httpx.get(service.url + path)
     assert answer.status_code == 303
@@ -203,3 +223,52 @@ def test_the_audit_page_shows_who_did_what_and_to_others_their_own(
     expect(page.get_by_text("These are your own")).to_be_visible()
     expect(rows.filter(has_text="root")).to_have_count(0)
     expect(rows).to_have_count(2)
+
+
+def test_a_token_is_made_used_and_dropped_from_the_menu(context: BrowserContext, service: Service) -> None:
+    page = context.new_page()
+    page.goto(service.url)
+    log_in(page, "jack", secret("jack"))
+    menu, listed = page.get_by_label("Menu of jack"), page.locator(".ld-menu-list")
+    menu.press("Enter")
+    expect(listed.get_by_role("link", name="Help")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(listed).to_be_hidden()
+    expect(menu).to_be_focused()
+    menu.click()
+    page.get_by_role("heading", level=1).click()
+    expect(listed).to_be_hidden()
+    menu.click()
+    listed.get_by_role("link", name="Tokens").click()
+    page.wait_for_url("**/tokens")
+    expect(page.get_by_text("There is no token.")).to_be_visible()
+    page.get_by_label("What it is for").fill("a report")
+    page.get_by_label("What it is for").press("Enter")
+    shown = page.get_by_label("The new token")
+    expect(shown).to_be_visible()
+    expect(page.get_by_role("table", name="Tokens")).to_contain_text("a report")
+    token = {"authorization": f"Bearer {shown.text_content()}"}
+    assert httpx.get(f"{service.url}/api/jobs/orders", headers=token).status_code == 200
+    # It only reads.
+    answer = httpx.post(f"{service.url}/api/jobs/orders/pause", headers={**token, "content-type": "application/json"})
+    assert answer.status_code == 403
+
+    # Dropped by its id, and by no other.
+    page.get_by_role("button", name=re.compile("^Drop token")).click()
+    dialog = page.get_by_role("dialog")
+    token_id = (dialog.get_by_role("heading").text_content() or "").removeprefix("Drop token ").rstrip("?")
+    typed = dialog.get_by_label("Type the id of the token to go on")
+    typed.fill("another")
+    typed.press("Enter")
+    expect(dialog.get_by_role("button", name="Drop")).to_be_disabled()
+    typed.fill(token_id)
+    expect(dialog.get_by_role("button", name="Drop")).to_be_enabled()
+    typed.press("Enter")
+    expect(page.get_by_text("There is no token.")).to_be_visible()
+    assert httpx.get(f"{service.url}/api/jobs/orders", headers=token).status_code == 401
+    page.reload()
+    expect(page.get_by_label("The new token")).to_be_hidden()  # It was shown once.
+    menu.click()
+    listed.get_by_role("link", name="Help").click()
+    page.wait_for_url("**/help")
+    expect(page.get_by_role("main")).to_contain_text("It waits for a person to decide")

@@ -58,6 +58,7 @@ def test_a_person_signs_in_and_out_with_a_browser(rig: Rig, browser: Browser) ->
     page.get_by_role("button", name="Continue").click()
     page.wait_for_url(f"{rig.url}/new")
     expect(page.locator("header")).to_contain_text("alice")
+    page.locator(".ld-menu summary").click()
     page.get_by_role("button", name="Log out").click()
     page.wait_for_url("**/login")
     page.goto(rig.url)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import boto3
@@ -87,10 +88,20 @@ def test_no_page_shows_a_key(context: BrowserContext, service: Service, s3: S3Se
     store.delete_bucket(Bucket=bucket)
     page.get_by_role("button", name="Resume").click()
     expect(page.locator(".ld-banner", has_text="GET_REMOTE_DATA_ERROR")).to_be_visible(timeout=SLOW)
+    # It is tried again by itself, and the page counts down to it; who cannot wait need not.
+    task = page.get_by_role("region", name="What is wrong")
+    expect(page.locator(".ld-badge").nth(1)).to_have_text("failing")
+    expect(task).to_contain_text(re.compile(r"tr(y|ies) failed\. It is tried again in \d+ s\."), timeout=SLOW)
+    expect(task.get_by_role("button", name="Retry now")).to_be_visible()
     _walk(page)
     page.goto(service.url)
-    expect(page.get_by_role("link", name="kept")).to_be_visible()
+    expect(page.locator("tr", has_text="kept").locator(".ld-badge")).to_have_text("failing")
+    expect(page.get_by_role("button", name=re.compile("^Failing"))).to_contain_text("1")
     assert MARK not in page.content()
+    for path in ("/jobs/kept/edit", "/jobs/kept/commits/1", "/new?from=kept"):
+        page.goto(service.url + path)
+        expect(page.get_by_role("heading", level=1)).to_be_visible()
+        assert MARK not in page.content()
 
 
 def _walk(page: Page) -> None:

@@ -8,6 +8,7 @@ import pytest
 from pyspark import SparkContext
 
 from lading.console import formatting
+from lading.console.job_details import end_words
 from lading.console.job_plots import rate_lines, without_steps
 from lading.console.login_page import inside
 from lading.console.new_page import draft_of
@@ -21,7 +22,8 @@ from lading.jobs.record import JobKind, JobRecord
 from lading.jobs.transition import create_record
 from lading.service.security.privileges import ROOT
 from lading.service.telemetry.recent import RecentActivity, forget_lag
-from lading.service.views.records import LagView
+from lading.service.views.changes import change_words
+from lading.service.views.records import AuditView, LagView
 from lading.status.lag import Lag, LagUnit
 from lading.status.rates import Point
 from lading.testing.clock import ManualClock
@@ -237,3 +239,30 @@ def test_steps_of_jobs_that_are_gone_make_room_for_others(monkeypatch: pytest.Mo
 def test_spark_is_never_started_by_looking(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SparkContext, "_active_spark_context", None)  # Other tests of this process may have one.
     assert glance_or_none() is None
+
+
+def test_a_change_is_told_in_words() -> None:
+    def told(**facts: str) -> str:
+        return change_words(AuditView(at=NOW, user="u", action="ALTER", subject="a", statement="", facts=facts))
+
+    moved = {"positions": '{"0": ["3", "9"], "1": ["", null]}', "why": "late", "head": "2-7", "epoch": "1"}
+    assert told(**moved) == ("position of 0: 3 → 9; position of 1: the beginning → nothing more is read; why: late")
+    assert told(changed='{"property max_interval": ["", "5"]}', state="reset") == (
+        "property max_interval: (not set) → 5; state: reset"
+    )
+    assert told(changed="******") == "facts: (not set) → ******"
+    assert told() == ""
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ('{"fileName": "/in/a.csv"}', "/in/a.csv"),
+        ('{"0": "17", "1": "4"}', "0: 17, 1: 4"),
+        ("", ""),
+        ("7", "7"),
+        ("******", "******"),
+    ],
+)
+def test_the_end_of_a_source_is_told_without_its_json(given: str, shown: str) -> None:
+    assert end_words(given) == shown

@@ -1,24 +1,31 @@
-"""A service with a backlog is killed again and again, on Spark: each life commits or halves, and the backlog ends."""
+"""A service with a backlog is killed again and again, on Spark: each life commits or halves, and the backlog ends.
+
+While one life works, the next one starts its Spark, so that kills follow each other within seconds. What is read is
+counted by the kernel: each time that somebody opens a file of the inbox.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-import signal
 import sqlite3
 import subprocess
 import sys
 import time
+from collections import Counter
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
+import polars as pl
 import pytest
 
 from lading.jobs.pace import CALM_COMMITS
 from lading.jobs.record import JobRecord
 from lading.service.facade import Lading
+from tests.soak.processes import processes_below, wait_until_gone
+from tests.support.file_reads import FileReads
 
 pytestmark = [pytest.mark.java, pytest.mark.slow]
 
@@ -26,10 +33,25 @@ KILLS = int(os.environ.get("LADING_TEST_KILLS", "50"))
 FILES, MORE, ROWS = 400, 40, 200
 """Files at the beginning, those that come during each life, and rows in each."""
 BATCH, PATIENCE_S = 20, 300.0
-AFTER_COMMIT_S = (0.0, 0.3, 0.8)
-"""Most lives are killed so long after their first commit, in the middle of a batch."""
-BEFORE_COMMIT_S = (0.5, 4.0)
-"""Some so long after they began their first batch, which waits for Spark to start: most of these commit nothing."""
+AFTER_COMMIT = 0.75
+"""So many lives are killed in the batch behind their first commit, the others in their first batch: when so many files
+of it were opened as a seed chooses, or none of them."""
+LIFE = """
+import os, sys
+from pathlib import Path
+from lading.pipeline.java import find_java
+from lading.pipeline.session import open_session
+from lading.service.facade import Lading
+spare = Path(sys.argv[2])
+# Java that lives for seconds is not worth being compiled well: it starts with two thirds of the work.
+quick = {"spark.master": "local[2]", "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+spark = open_session(quick, find_java(os.environ, spare), spare)
+print("ready", flush=True)
+sys.stdin.readline()
+with Lading(sys.argv[1], session=spark) as lading:
+    lading.run()
+os._exit(0)
+"""
 STATEMENTS = """CREATE DATABASE shop; USE shop;
 CREATE TABLE orders (id BIGINT NOT NULL, city STRING) USING delta;
 CREATE JOB j PROPERTIES("s3.max_batch_files"="20") ON STREAMING DO
@@ -42,22 +64,16 @@ class Tally:
 
     kills: int = 0
     fruitless: int = 0
-    again: int = 0
-    """Files of the batches that were running when the service was killed."""
     scales: list[float] = field(default_factory=list)
+    read: Counter[str] = field(default_factory=Counter)
+    """How often each file was opened."""
+    again: list[int] = field(default_factory=list)
+    """Of each life: files that an earlier one had opened."""
 
 
 def record_of(home: Path) -> JobRecord:
     with Lading(home) as opened:
         return opened.any_job("j")
-
-
-def files_of(record: JobRecord) -> int:
-    """How many files the batch has that is open: their names are numbers."""
-    told = json.loads(record.task.running_offset) if record.task is not None and record.task.running_offset else {}
-    names = [Path(name).stem for name in told.values()]
-    numbers = [int(name) for name in names if name.isdigit()]
-    return max(numbers) - min(numbers) + 1 if numbers else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,25 +91,64 @@ def progress_of(home: Path) -> Progress:
     return Progress(begun=body["counts"]["begun"], commits=(body["totals"] or {"commits": 0})["commits"])
 
 
-def live(home: Path, rng: Random | None) -> bool:
-    """A service that is killed once it has come so far. False: it ended by itself before. None: nobody kills it."""
-    command = [sys.executable, "-c", "from lading.cli.main import main; main()", "run", "--home", str(home)]
-    before, is_late = progress_of(home), rng is not None and rng.random() < 0.75
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        until = time.monotonic() + PATIENCE_S
-        while process.poll() is None and time.monotonic() < until:
-            now = progress_of(home)
-            if rng is not None and (now.commits > before.commits if is_late else now.begun > before.begun):
-                break
-            time.sleep(0.05)
-        assert time.monotonic() < until, "it came to nothing"
-        try:
-            process.wait(0 if rng is None else rng.choice(AFTER_COMMIT_S if is_late else BEFORE_COMMIT_S))
-        except subprocess.TimeoutExpired:
-            os.kill(process.pid, signal.SIGKILL)
-            return True
-    assert process.returncode == 0
-    return False
+class Lives:
+    """Services, of which the next one has a Spark that starts while the one before it works."""
+
+    def __init__(self, home: Path, reads: FileReads) -> None:
+        self._home, self._reads, self._number = home, reads, 0
+        self._log = home.with_name("lives.log")
+        self.opened: Counter[str] = Counter()
+        """By the life that was last."""
+        self._next = self._start()
+
+    def live(self, rng: Random | None) -> bool:
+        """One that is killed when it has come so far. False: it ended by itself before. None: nobody kills it."""
+        process, before, self.opened = self._next, progress_of(self._home), Counter()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        print(file=process.stdin, flush=True)
+        self._next = self._start()
+        has_come = self._reach(process, before, rng)
+        if has_come:
+            self._kill(process)
+        process.communicate()
+        assert has_come or process.returncode == 0, self._log.read_text()[-3000:]
+        return has_come
+
+    def _reach(self, process: subprocess.Popen[str], before: Progress, rng: Random | None) -> bool:
+        """Wait until it has come so far, or has ended."""
+        is_late = rng is not None and rng.random() < AFTER_COMMIT
+        goal = rng.randrange(BATCH) if rng is not None else 0
+        files, until = 0, time.monotonic() + PATIENCE_S
+        while process.poll() is None:
+            assert time.monotonic() < until, "it came to nothing"
+            now = progress_of(self._home)
+            opened = self._reads.take()
+            self.opened += opened
+            has_begun = now.commits > before.commits if is_late else now.begun > before.begun
+            files = files + len(opened) if has_begun else 0
+            if rng is not None and has_begun and files >= goal:
+                return True
+            time.sleep(0.005)
+        return False
+
+    def close(self) -> None:
+        self._kill(self._next)
+
+    def _start(self) -> subprocess.Popen[str]:
+        self._number += 1
+        spare = self._home.with_name(f"spare-{self._number}")
+        command = [sys.executable, "-c", LIFE, str(self._home), str(spare)]
+        with self._log.open("ab") as log:
+            return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True)
+
+    def _kill(self, process: subprocess.Popen[str]) -> None:
+        """SIGKILL; and nothing of its Spark reads on while the next one is looked at."""
+        below = processes_below(process.pid)
+        process.kill()
+        process.communicate()
+        assert not wait_until_gone(below, PATIENCE_S)
 
 
 def put(inbox: Path, numbers: range) -> None:
@@ -112,32 +167,44 @@ def test_fifty_kills_in_a_row_do_not_keep_a_backlog_from_ending(
     put(inbox, range(FILES))
     with Lading(home) as made:
         made.sql(STATEMENTS.format(inbox=inbox))
-    before, files = record_of(home), FILES
-    while tally.kills < KILLS:
-        put(inbox, range(files, files + MORE))
-        files += MORE
-        assert live(home, rng), "there was no backlog left"
-        after = record_of(home)
-        count(tally, before, after)
-        with capsys.disabled():
-            print(f"\nkill {tally.kills}: {commits(after)} commits, {tally.again} files read again", end="", flush=True)
-        before = after
-    assert not live(home, None), "nobody kills it now"
+    files, began = FILES, time.monotonic()
+    with closing(FileReads(inbox)) as reads, closing(Lives(home, reads)) as lives:
+        before = record_of(home)
+        while tally.kills < KILLS:
+            put(inbox, range(files, files + MORE))
+            files += MORE
+            reads.take()  # Those of this process.
+            assert lives.live(rng), "there was no backlog left"
+            after = record_of(home)
+            count(tally, before, after, lives.opened + reads.take())
+            with capsys.disabled():
+                print(
+                    f"\nkill {tally.kills}: {commits(after)} commits, {tally.again[-1]} files again", end="", flush=True
+                )
+            before = after
+        assert not lives.live(None), "nobody kills it now"
+        count_reads(tally, lives.opened + reads.take())
+    tell(tally, home, files, time.monotonic() - began, capsys)
+
+
+def tell(tally: Tally, home: Path, files: int, took_s: float, capsys: pytest.CaptureFixture[str]) -> None:
+    """The backlog has ended, and each row is there once."""
+    ids = sorted(pl.read_delta(str(home / "warehouse" / "shop" / "orders"))["id"].to_list())
     with Lading(home) as opened:
-        ids = opened.catalog.open_table("shop", "orders").scan()["id"].to_pylist()
         assert opened.verify("j").is_clean
         total = opened.any_job("j").totals
-    assert sorted(ids) == list(range(files * ROWS))
+    assert ids == list(range(files * ROWS))
     assert total is not None
     assert total.rows.total == files * ROWS
+    assert tally.read.keys() == {f"{number:05d}.csv" for number in range(1, files)}
+    rows = (tally.read.total() - len(tally.read)) * ROWS
     with capsys.disabled():
-        print(
-            f"\n{tally.kills} kills, {tally.fruitless} lives without a commit, {tally.again} files read again", end=""
-        )
-        print(f" of {files}; {total.commits} commits, {len(ids)} rows, each once; smallest batch {min(tally.scales):g}")
+        print(f"\n{tally.kills} kills in {took_s / 60:.1f} minutes, {tally.fruitless} lives without a commit, ", end="")
+        print(f"{total.commits} commits, {len(ids)} rows, each once; {rows} rows read again, ", end="")
+        print(f"at most {max(tally.again) * ROWS} after a kill; smallest batch {min(tally.scales):g}")
 
 
-def count(tally: Tally, before: JobRecord, after: JobRecord) -> None:
+def count(tally: Tally, before: JobRecord, after: JobRecord, opened: Counter[str]) -> None:
     """What one life came to, and what it made of the batch that the one before it had died with."""
     tally.kills += 1
     tally.scales.append(after.batch_scale)
@@ -147,9 +214,19 @@ def count(tally: Tally, before: JobRecord, after: JobRecord) -> None:
         is_least = before.pace.least is not None
         has_grown = is_least or commits(after) - commits(before) >= CALM_COMMITS
         assert has_grown or after.batch_scale <= before.batch_scale / 2, "it committed nothing and was not halved"
-    files = files_of(after)
-    assert files <= max(1, BATCH * after.batch_scale), "more was running than one batch"
-    tally.again += files
+    count_reads(tally, opened)
+
+
+def count_reads(tally: Tally, opened: Counter[str]) -> None:
+    """A file is opened once in a life, and those of one batch at most had been opened before.
+
+    The first file is left out: each life opens it, once or twice, to see which columns there are.
+    """
+    opened.pop(f"{0:05d}.csv", None)
+    assert set(opened.values()) <= {1}, opened
+    tally.again.append(sum(name in tally.read for name in opened))
+    assert tally.again[-1] <= BATCH, "more was read again than one batch"
+    tally.read += opened
 
 
 def commits(record: JobRecord) -> int:

@@ -35,6 +35,8 @@ TOGETHER = 6
 """Stories that share a process: two of each source."""
 FEW = 40
 """Rows at one time, for the shortest of these: two starts of Spark."""
+PHASES = 3
+"""Each ends with a kill."""
 GROUPS = 3
 """Of each shape: 54 stories."""
 
@@ -55,7 +57,8 @@ class Rescaling:
             stories.put()
             # In a batch, not in the first takeover; a step with many jobs is met often.
             hit = rng.randint(2, 3 * len(kinds))
-            stories.run(size, f"{rng.choice(IN_BATCHES)}=kill:{hit}", size=size)
+            failpoint = f"{rng.choice(IN_BATCHES)}=kill:{hit}"
+            assert stories.run(size, failpoint, size=size), f"nothing was killed: {failpoint}"
         return stories.end(rng.choice(sizes))
 
     def stories(self, kinds: Sequence[tuple[str, str]], sizes: tuple[int, ...], rng: Random) -> Stories:
@@ -98,6 +101,7 @@ def test_many_loads_change_their_size_and_are_killed(rescaling: Rescaling, shape
     kinds = [(SOURCES[n % 3], NAMES[(n + n // 3 + group) % len(NAMES)]) for n in range(TOGETHER)]
     found = rescaling.run(shape, kinds, 10 * list(SHAPES).index(shape) + group)
     assert found.is_clean, found
+    assert found.kills == PHASES
 
 
 def test_what_is_compared_can_be_wrong() -> None:

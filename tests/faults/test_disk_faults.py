@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from deltalake import DeltaTable
 
+from lading import failpoints
 from lading.errors import LadingError
+from lading.pipeline.scratch import scratch_fault
 from lading.tables.registry import kind_of
 from tests.faults.rig import Service
 from tests.tables.optional import skip_without
 
 ROWS = 50
+FULL = "No space left on device"
 
 
 class Disk:
@@ -58,14 +63,56 @@ def disk(tmp_path: Path) -> Iterator[Disk]:
     subprocess.run(["umount", "-l", str(place)], check=True)
 
 
+class FailingDisk:
+    """A disk that its kernel makes read-only at a fault, under files that are open, as real ones are."""
+
+    def __init__(self, image: Path, path: Path) -> None:
+        self.path, self._image = path, image
+
+    def mount(self) -> bool:
+        options = ["-o", "loop,errors=remount-ro"]
+        done = subprocess.run(["mount", *options, str(self._image), str(self.path)], capture_output=True, check=False)
+        return done.returncode == 0
+
+    def fail(self) -> None:
+        device = next(line.split()[0] for line in _mounts() if line.split()[1] == str(self.path))
+        Path(f"/sys/fs/ext4/{device.rpartition('/')[2]}/trigger_fs_error").write_text("by a test")
+
+    def repair(self) -> None:
+        """What a person does, once nobody has a file open there."""
+        subprocess.run(["umount", str(self.path)], check=True)
+        subprocess.run(["e2fsck", "-y", str(self._image)], check=False, capture_output=True)
+        assert self.mount()
+
+
+def _mounts() -> list[str]:
+    return Path("/proc/mounts").read_text().splitlines()
+
+
+@pytest.fixture
+def failing_disk(tmp_path: Path) -> Iterator[FailingDisk]:
+    image, place = tmp_path / "image", tmp_path / "failing"
+    place.mkdir()
+    image.write_bytes(b"")
+    os.truncate(image, 24 << 20)
+    found = FailingDisk(image, place)
+    maker = shutil.which("mkfs.ext4")
+    if maker is None or os.geteuid() != 0 or subprocess.run([maker, "-q", str(image)], check=False).returncode != 0:
+        pytest.skip("A DISK THAT FAILS UNDER A SERVICE IS NOT TESTED: no ext4 can be made here; run as root")
+    if not found.mount():
+        pytest.skip("A DISK THAT FAILS UNDER A SERVICE IS NOT TESTED: no image can be mounted here")
+    yield found
+    subprocess.run(["umount", "-l", str(place)], check=True)
+
+
 class Shop:
     """A job from files into a table; one of home and lake is on the small disk."""
 
-    def __init__(self, path: Path, home: Path, lake: Path, form: str) -> None:
+    def __init__(self, path: Path, home: Path, lake: Path, form: str, store_url: str = "") -> None:
         skip_without(kind_of(form))
         self.inbox, self.files = path / "in", 0
         self.inbox.mkdir()
-        self.service = Service(home)
+        self.service = Service(home, store_url=store_url)
         self.put()
         self.service.sql(
             f"CREATE TABLE t (id BIGINT, city STRING) USING {form} LOCATION '{lake}';"
@@ -81,15 +128,15 @@ class Shop:
         self.files += 1
 
     def strike(self, begin: Callable[[], None], end: Callable[[], None], *words: str) -> None:
-        """A fault that lasts for some turns: it is said in these words, and over when it is."""
+        """A fault that lasts for some turns: SHOW says it in these words, and it is over when it is."""
         self.service.run_until(self.service.is_loaded(self.files * ROWS))
         begin()
         self.put()
-        self.service.reasons.clear()
+        self.service.forget()
         for _ in range(6):
             self.service.turn()
-        assert self.service.reasons, "nothing was said"
-        assert any(word in self.service.reasons[-1] for word in words), self.service.reasons[-1]
+        assert self.service.reasons, "SHOW said nothing"
+        assert all(word in self.service.reasons[-1] for word in words), self.service.reasons[-1]
         end()
         self.service.run_until(self.service.is_loaded(self.files * ROWS))
         self.service.turn()
@@ -102,16 +149,16 @@ class Shop:
 )
 def test_a_disk_of_the_table_that_is_full_or_read_only(disk: Disk, tmp_path: Path, form: str) -> None:
     shop = Shop(tmp_path, tmp_path / "home", disk.path / "lake", form)
-    shop.strike(disk.fill, disk.free, "No space left", "space", "full")
-    shop.strike(disk.lock, disk.unlock, "Read-only", "read-only")
+    shop.strike(disk.fill, disk.free, "PAUSED", "/_lading/", "No space left on device", "Check the disk")
+    shop.strike(disk.lock, disk.unlock, "PAUSED", "/_lading/", "Read-only file system", "Check the disk")
     shop.service.close()
 
 
 def test_a_home_that_is_full_and_later_read_only(disk: Disk, tmp_path: Path) -> None:
     shop = Shop(tmp_path, disk.path / "home", tmp_path / "lake", "delta")
-    shop.strike(disk.fill, disk.free, "full")
+    shop.strike(disk.fill, disk.free, "could not be recorded", "lading.db says: database or disk is full")
     shop.service.close()
-    # A disk whose files are open cannot be made read-only here: the service is started on one that is.
+    # This one cannot be made read-only while files are open: the service is started on one that is.
     disk.lock()
     shop.put()
     with pytest.raises(LadingError, match=r"(?i)read-?only"):
@@ -120,6 +167,47 @@ def test_a_home_that_is_full_and_later_read_only(disk: Disk, tmp_path: Path) -> 
     shop.service.restart()
     shop.service.run_until(shop.service.is_loaded(shop.files * ROWS))
     assert shop.service.ids() == list(range(shop.files * ROWS))
+    shop.service.close()
+
+
+def test_a_home_that_becomes_read_only_while_the_service_runs(failing_disk: FailingDisk, tmp_path: Path) -> None:
+    shop = Shop(tmp_path, failing_disk.path / "home", tmp_path / "lake", "delta")
+    service = shop.service
+    service.run_until(service.is_loaded(ROWS))
+    version = service.lading.catalog.open_table("default", "t").version()
+    failing_disk.fail()
+    shop.put()
+    service.forget()
+    for _ in range(4):
+        service.turn()
+    told = service.reasons[-1]
+    assert "could not be recorded" in told
+    assert "lading.db says: disk I/O error: Read-only file system" in told
+    assert service.refusals == [], "SHOW still answers"
+    assert DeltaTable(str(tmp_path / "lake")).version() == version, "nothing is committed that cannot be written down"
+    with pytest.raises(LadingError):
+        service.sql('PAUSE JOB WHERE jobname = "j"')
+    service.lading.close()
+    failing_disk.repair()
+    service.restart()
+    service.run_until(service.is_loaded(shop.files * ROWS))
+    service.turn()
+    assert service.ids() == list(range(shop.files * ROWS))
+    assert service.lading.verify("j").is_clean
+    service.close()
+
+
+def test_a_disk_of_the_table_that_becomes_read_only_in_the_middle_of_a_commit(disk: Disk, tmp_path: Path) -> None:
+    shop = Shop(tmp_path, tmp_path / "home", disk.path / "lake", "delta")
+
+    def lock_at_the_commit() -> None:
+        failpoints.arm("commit.before", lambda _name: disk.lock())
+
+    def unlock() -> None:
+        failpoints.disarm_all()
+        disk.unlock()
+
+    shop.strike(lock_at_the_commit, unlock, "PAUSED", "Read-only file system")
     shop.service.close()
 
 
@@ -135,5 +223,16 @@ def test_a_clock_that_jumps_by_hours_while_a_job_is_paused(disk: Disk, tmp_path:
         disk.free()
         shop.service.clock.jump = timedelta()
 
-    shop.strike(fill_and_jump, free_and_jump, "No space left", "space", "full")
+    shop.strike(fill_and_jump, free_and_jump, "PAUSED", "No space left on device")
     shop.service.close()
+
+
+def test_a_scratch_folder_that_cannot_be_written_is_named(disk: Disk, tmp_path: Path) -> None:
+    settings = {"spark.local.dir": f"{tmp_path}/a,{disk.path}/b"}
+    assert scratch_fault(settings, tmp_path) == ""
+    disk.fill()
+    assert scratch_fault(settings, tmp_path).endswith(f"{disk.path}/b (spark.local.dir) cannot be written: {FULL}")
+    disk.free()
+    disk.lock()
+    assert "Read-only file system" in scratch_fault(settings, tmp_path)
+    assert scratch_fault({}, tmp_path) == ""

@@ -11,13 +11,12 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from tests.faults.rig import Service
+from tests.faults.rig import Service, tell_counts
 from tests.support.fault_proxy import TCP_FAULTS, FaultProxy, Weather, serve_faults
 from tests.support.kafka_broker import KafkaBroker
 from tests.support.kafka_topics import Topics
 
 SEEDS = int(os.environ.get("LADING_TEST_FAULT_SEEDS", "12"))
-pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
@@ -68,6 +67,17 @@ def clicks(own_broker: KafkaBroker, proxy: FaultProxy, tmp_path: Path) -> Iterat
     made.service.close()
 
 
+def test_a_connection_that_is_cut_in_each_batch_makes_no_wrong_row(clicks: Clicks) -> None:
+    """The quick form of what follows."""
+    for _ in range(2):
+        clicks.put()
+        clicks.proxy.set(Weather(script=["pass", "delay", "pass", "cut"] * 2, delay_s=0.01))
+        clicks.service.turn()
+    clicks.check()
+    assert clicks.proxy.counts()["cut"] > 0
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_connections_that_are_cut_make_no_wrong_row(clicks: Clicks, seed: int) -> None:
     clicks.proxy.set(Weather(rate=(0.02, 0.1, 0.3)[seed % 3], faults=TCP_FAULTS, seed=seed, delay_s=0.05))
@@ -75,15 +85,29 @@ def test_connections_that_are_cut_make_no_wrong_row(clicks: Clicks, seed: int) -
         clicks.put()
         clicks.service.turn()
     clicks.check()
+    tell_counts("kafka", clicks.proxy, clicks.sent)
     assert clicks.proxy.counts()["pass"] > 0
 
 
+@pytest.mark.slow
 def test_an_outage_is_a_reason_in_show(clicks: Clicks) -> None:
     clicks.service.run_until(clicks.service.is_loaded(clicks.sent))
     clicks.proxy.set(Weather(is_down=True))
     clicks.put()
-    clicks.service.reasons.clear()
+    clicks.service.forget()
     for _ in range(2):
         clicks.service.turn()
     assert any(clicks.topic in told for told in clicks.service.reasons), clicks.service.reasons
+    clicks.check()
+
+
+@pytest.mark.slow
+def test_a_scheduler_goes_on_by_itself_after_an_outage(clicks: Clicks) -> None:
+    with clicks.service.scheduled():
+        clicks.service.wait_until(clicks.service.is_loaded(clicks.sent))
+        clicks.proxy.set(Weather(is_down=True))
+        clicks.put()
+        clicks.service.wait_until(lambda: any(clicks.topic in told for told in clicks.service.reasons), 120)
+        clicks.proxy.calm()
+        clicks.service.wait_until(clicks.service.is_loaded(clicks.sent), 120)
     clicks.check()

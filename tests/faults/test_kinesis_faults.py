@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from lading.testing.kinesis.server import KinesisServer
-from tests.faults.rig import Service
+from tests.faults.rig import Service, tell_counts
 from tests.support.fault_proxy import HTTP_FAULTS, FaultProxy, Weather, serve_faults
 
 SEEDS = int(os.environ.get("LADING_TEST_FAULT_SEEDS", "12"))
@@ -73,6 +73,7 @@ def storm(clicks: Clicks, seed: int, rate: float, rounds: int) -> None:
         clicks.put()
         clicks.service.turn()
     clicks.check()
+    tell_counts("kinesis", clicks.proxy, clicks.sent)
     assert sum(count for fault, count in clicks.proxy.counts().items() if fault in HTTP_FAULTS) > 0
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from lading.tables.registry import NAMES, kind_of
 from lading.testing.marked import secret
-from tests.faults.rig import Service
+from tests.faults.rig import Service, tell_counts
 from tests.support.fault_proxy import HTTP_FAULTS, FaultProxy, Weather, serve_faults
 from tests.tables.optional import skip_without
 from tests.tables.s3_server import S3Server
@@ -77,6 +77,7 @@ def storm(lake: Lake, seed: int, rate: float, files: int) -> None:
         lake.put(number)
         lake.service.turn()
     lake.check(files)
+    tell_counts("s3", lake.proxy, files * ROWS)
     assert sum(count for fault, count in lake.proxy.counts().items() if fault in HTTP_FAULTS) > 0
 
 
@@ -133,4 +134,21 @@ def test_an_outage_is_a_reason_in_show_and_the_job_goes_on_by_itself(
     assert f"s3://{lake.bucket}" in told, "it names what cannot be reached"
     lake.check(2)
     assert "PAUSED" not in lake.service.shown()
+    lake.service.close()
+
+
+def test_a_scheduler_goes_on_by_itself_after_an_outage(s3: S3Server, proxy: FaultProxy, tmp_path: Path) -> None:
+    lake = Lake(s3, proxy, tmp_path / "home", "delta")
+    with lake.service.scheduled():
+        lake.service.wait_until(lake.service.is_loaded(ROWS))
+        proxy.set(Weather(is_down=True))
+        lake.put(1)
+        lake.service.wait_until(lambda: any("PAUSED" in told for told in lake.service.reasons))
+        assert f"s3://{lake.bucket}" in lake.service.reasons[-1], "it names what cannot be reached"
+        proxy.calm()
+        lake.service.wait_until(lake.service.is_loaded(2 * ROWS))
+        lake.service.wait_until(lambda: "PAUSED" not in lake.service.shown())
+    assert lake.service.ids() == list(range(2 * ROWS))
+    assert lake.service.lading.verify("j").is_clean
+    assert lake.service.errors == []
     lake.service.close()

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import json
+import uuid
+from datetime import timedelta
 from pathlib import Path
 
 import boto3
 import pytest
+from confluent_kafka import Producer
 
+from lading.jobs import pace
 from lading.service.facade import Lading
 from lading.testing.marked import secret
 from tests.faults.rig import Service
 from tests.faults.test_disk_faults import Disk
 from tests.faults.test_disk_faults import disk as disk
 from tests.support.fault_proxy import HTTP_FAULTS, Weather, serve_faults
+from tests.support.kafka_broker import KafkaBroker
+from tests.support.kafka_topics import Topics
 from tests.tables.s3_server import S3Server
 
 pytestmark = [pytest.mark.java, pytest.mark.slow]
@@ -82,7 +89,9 @@ def test_a_scratch_disk_that_is_read_only_when_spark_starts_is_said_and_over_whe
     disk.lock()
     for _ in range(2):
         service.turn()
-    assert service.reasons, "nothing was said"
+    told = service.reasons[-1]
+    assert f"its scratch folder {disk.path / 'scratch'} (spark.local.dir) cannot be written: Read-only" in told
+    assert "check that disk" in told
     disk.unlock()
     service.run_until(service.is_loaded(ROWS))
     assert service.ids() == list(range(ROWS))
@@ -120,4 +129,77 @@ def test_a_scratch_disk_that_is_full_is_said_and_over_when_it_is(disk: Disk, tmp
     service.run_until(service.is_loaded(sent))
     assert service.ids() == list(range(sent))
     assert service.lading.verify("j").is_clean
+    service.close()
+
+
+def test_a_row_that_needs_more_memory_than_a_worker_has_is_put_aside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Workers have a limit of the system, and a row of 120 MB does not fit under it."""
+    monkeypatch.setattr(pace, "SUSPECT_WAIT_S", 0.1)
+    inbox = tmp_path / "in"
+    inbox.mkdir()
+    for name, first in (("a", 0), ("b", ROWS), ("c", 2 * ROWS)):
+        rows = [f"{number},essen\n" for number in range(first, first + ROWS)]
+        with (inbox / f"{name}.csv").open("w") as file:
+            file.write("id,city\n" + "".join(rows[:5]))
+            if name == "b":
+                file.write("-1,")
+                for _ in range(120):
+                    file.write("x" * (1 << 20))
+                file.write("\n")
+            file.write("".join(rows[5:]))
+    service = SparkService(tmp_path / "home", {"spark.master": "local[1]", "spark.executor.pyspark.memory": "600m"})
+    service.sql(
+        f"CREATE TABLE t (id BIGINT, city STRING) USING delta LOCATION '{tmp_path / 'lake'}';"
+        'CREATE JOB j PROPERTIES("max_interval"="1", "file.settle_seconds"="0", "on_poison_record"="QUARANTINE") '
+        f'ON STREAMING DO INSERT INTO t SELECT id, city FROM FILE("uri"="{inbox}/*.csv", "format"="csv_with_names", '
+        '"column_separator"=",", "max_record_bytes"="1000000000")'
+    )
+    service.run_until(service.is_loaded(3 * ROWS))
+    assert service.ids() == list(range(3 * ROWS))
+    assert any("MemoryError" in told for told in service.reasons), service.reasons
+    (error,) = service.lading.sql("SHOW LOAD ERRORS FOR j")[-1].dicts()
+    assert (str(error["File"]).rpartition("/")[2], error["Row"]) == ("b.csv", 6)
+    assert "It ended 3 workers that read it alone" in str(error["Reason"])
+    assert "MemoryError" in str(error["Reason"])
+    assert service.lading.verify("j").is_clean
+    service.close()
+
+
+@pytest.mark.parametrize("hours", [7, -7])
+def test_a_clock_that_jumps_makes_no_row_late(broker: KafkaBroker, tmp_path: Path, hours: int) -> None:
+    """Of two partitions the one that has nothing new at the moment is not idle because somebody set the clock."""
+    topic = f"t{uuid.uuid4().hex[:8]}"
+    Topics(broker).create(topic, 2)
+    producer, sent = Producer({"bootstrap.servers": broker.bootstrap, "log_level": 0}), 0
+
+    def put(partition: int, second: int) -> None:
+        nonlocal sent
+        value = json.dumps({"id": sent, "at": f"2026-01-01 12:00:{second:02d}"}).encode()
+        producer.produce(topic, value, partition=partition)
+        assert producer.flush(10) == 0
+        sent += 1
+
+    service = SparkService(tmp_path / "home", {})
+    words = {"kafka_broker_list": broker.bootstrap, "kafka_topic": topic}
+    words["property.kafka_default_offsets"] = "OFFSET_BEGINNING"
+    source = ", ".join(f'"{name}"="{value}"' for name, value in words.items())
+    service.sql(
+        f"CREATE TABLE t (id BIGINT, at DATETIME) USING delta LOCATION '{tmp_path / 'lake'}';"
+        'CREATE ROUTINE LOAD j ON t PROPERTIES("format"="json", "max_batch_interval"="2", "watermark.column"="at", '
+        f'"watermark.idle_timeout"="10 minutes") FROM KAFKA({source})'
+    )
+    put(0, 10)
+    put(1, 5)
+    service.run_until(service.is_loaded(2))
+    service.clock.jump = timedelta(hours=hours)
+    for second in (20, 30):
+        put(0, second)
+        service.run_until(service.is_loaded(sent))
+    put(1, 6)  # In order, in its partition: it is late if that was taken for idle.
+    service.run_until(service.is_loaded(sent))
+    assert service.ids() == list(range(sent))
+    told = service.lading.sql("SHOW ALL ROUTINE LOAD FOR default.j")[-1].dicts()[-1]
+    assert json.loads(told["Statistic"])["lateRows"] == 0
     service.close()

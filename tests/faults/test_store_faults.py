@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.rig import Service
+from lading.errors import LadingError
+from tests.faults.rig import Service, tell_counts
 from tests.store.conftest import postgres as postgres
 from tests.store.postgres import PostgresServer
 from tests.support.fault_proxy import TCP_FAULTS, FaultProxy, Weather, serve_faults
@@ -56,7 +57,10 @@ class Shop:
 
     def is_caught_up(self) -> bool:
         """Whether the record says what was put."""
-        totals = self.service.lading.job("j").totals
+        try:
+            totals = self.service.lading.job("j").totals
+        except LadingError:
+            return False
         return totals is not None and totals.rows.loaded == self.files * ROWS
 
 
@@ -82,6 +86,7 @@ def storm(shop: Shop, seed: int, rate: float) -> None:
         shop.put()
         shop.service.turn()
     shop.check()
+    tell_counts("store", shop.proxy, shop.files * ROWS)
 
 
 @pytest.mark.parametrize(("seed", "rate"), [(1, 0.05), (3, 0.02)])
@@ -115,8 +120,30 @@ def test_an_outage_of_the_store_is_said_and_nothing_is_committed_blindly(shop: S
     for _ in range(4):
         shop.service.turn()
     assert table.version() == version
-    assert "metadata store" in shop.service.reasons[-1]
+    assert_said_by_show(shop)
     shop.check()
+    assert "PAUSED" not in shop.service.shown()
+
+
+def assert_said_by_show(shop: Shop) -> None:
+    """SHOW reads the store, and cannot: its own error says what is away, and what that leaves untouched."""
+    refused = shop.service.refusals[-1]
+    assert "metadata store" in refused
+    assert "Progress is in the tables and is not touched" in refused
+    assert shop.service.reasons == []
+
+
+def test_a_scheduler_goes_on_by_itself_after_an_outage_of_the_store(shop: Shop) -> None:
+    with shop.service.scheduled():
+        shop.service.wait_until(shop.is_caught_up)
+        shop.proxy.set(Weather(is_down=True))
+        shop.put()
+        shop.service.wait_until(lambda: len(shop.service.refusals) > 20)
+        assert_said_by_show(shop)
+        shop.proxy.calm()
+        shop.service.wait_until(shop.is_caught_up)
+    assert shop.service.ids() == list(range(shop.files * ROWS))
+    assert shop.service.lading.verify("j").is_clean
 
 
 @pytest.mark.parametrize("seed", [5, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(6, 6 + SEEDS))])
@@ -132,7 +159,6 @@ def test_an_outage_of_the_catalog_is_said_and_over_when_it_is(iceberg: Shop) -> 
     iceberg.put()
     for _ in range(4):
         iceberg.service.turn()
-    assert iceberg.service.reasons, "nothing was said"
-    assert "metadata store" in iceberg.service.reasons[-1]
+    assert_said_by_show(iceberg)
     iceberg.check()
     assert "PAUSED" not in iceberg.service.shown()

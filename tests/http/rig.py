@@ -11,7 +11,8 @@ from argon2 import PasswordHasher
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from lading.commit.coordinator import Coordinator, CoordinatorPorts
+from lading.commit.coordinator import Coordinator
+from lading.commit.ports import CoordinatorPorts
 from lading.commit.steps import run_steps
 from lading.http.app import create_app
 from lading.http.hosts import Hosts

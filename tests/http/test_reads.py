@@ -9,7 +9,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from lading.jobs.record import parse_job_name
+from lading.jobs.events import BatchFailed, BatchStarted
+from lading.jobs.reasons import Failure, Reason, ReasonCode
+from lading.jobs.record import JobState, parse_job_name
 from lading.model.batch import GONE, Gap
 from lading.model.codec import render_bill
 from lading.service.views.jobs import JobViews
@@ -175,3 +177,24 @@ def test_a_stopped_job_is_shown_only_when_asked_for(loaded: Rig) -> None:
     assert client.get("/api/jobs").json()["jobs"] == []
     assert [job["state"] for job in client.get("/api/jobs?include_final=true").json()["jobs"]] == ["STOPPED"]
     assert client.get("/api/jobs/orders").status_code == 200
+
+
+def test_api_and_show_tell_the_same_health(loaded: Rig) -> None:
+    def health() -> tuple[str, str]:
+        (job,) = loaded.client().get("/api/jobs").json()["jobs"]
+        ((told,),) = loaded.sql('SELECT LoadStatistic FROM jobs("type"="insert")')
+        return job["health"]["state"], json.loads(str(told))["health"]
+
+    assert health() == ("healthy", "healthy")
+    runner = loaded.lading.runner(loaded.lading.job("orders").job_id)
+    task = runner.apply(BatchStarted(at=loaded.lading.clock.now())).task
+    assert task
+    failure = Failure(reason=Reason(code=ReasonCode.INTERNAL_ERR, message="the disk is full"))
+    for _ in range(3):
+        runner.apply(BatchFailed(task_id=task.task_id, failure=failure, at=loaded.lading.clock.now()))
+    assert loaded.lading.job("orders").state is JobState.RUNNING
+    assert health() == ("failing", "failing")
+    client = loaded.client()
+    assert [job["health"]["tries"] for job in client.get("/api/jobs?health=failing").json()["jobs"]] == [3]
+    assert client.get("/api/jobs?health=healthy").json()["jobs"] == []
+    assert client.get("/api/jobs?health=wonderful").status_code == 422

@@ -26,6 +26,7 @@ SERVE = [
     "from lading.service.facade import Lading; Lading.warm_up = lambda self: None; "
     "from lading.cli.main import main; main()",
     "serve",
+    "--init",
     "--mysql-port=0",
     "--http-port=0",
 ]

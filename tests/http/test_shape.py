@@ -113,6 +113,7 @@ def test_statements_answer_rows_and_keep_their_database(loaded: Rig) -> None:
     assert answer["database"] == "shop"
     assert answer["results"][1] == {
         "columns": ["Tables_in_shop"],
+        "types": [""],
         "rows": [["orders"]],
         "message": "",
         "is_cut": False,

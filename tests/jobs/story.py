@@ -5,18 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from lading.ids import JobId, Token
-from lading.jobs.events import (
-    Action,
-    BatchCommitted,
-    BatchFailed,
-    BatchStarted,
-    Created,
-    Event,
-    Opened,
-    PausedByUser,
-    SaveTask,
-    Tick,
-)
+from lading.jobs.actions import Action, SaveTask
+from lading.jobs.events import BatchCommitted, BatchFailed, BatchStarted, Created, Event, Opened, PausedByUser, Tick
 from lading.jobs.reasons import Failure, Reason, ReasonCode
 from lading.jobs.record import JobKind, WindowLimits
 from lading.jobs.tasks import TaskRecord

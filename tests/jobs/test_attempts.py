@@ -3,15 +3,8 @@
 from __future__ import annotations
 
 from lading.errors import BudgetError, StoreError
-from lading.jobs.events import (
-    BatchWaits,
-    Halt,
-    Interrupted,
-    LetGo,
-    Opened,
-    Retry,
-    Run,
-)
+from lading.jobs.actions import Halt, LetGo, Retry, Run
+from lading.jobs.events import BatchWaits, Interrupted, Opened
 from lading.jobs.reasons import failure_of
 from lading.jobs.record import JobKind
 from lading.jobs.tasks import TaskState

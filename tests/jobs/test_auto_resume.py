@@ -7,8 +7,9 @@ from datetime import timedelta
 import pytest
 
 from lading.errors import CUT_METADATA, TableError
+from lading.jobs.actions import Run
 from lading.jobs.dialects import STREAMING
-from lading.jobs.events import BatchFailed, NothingToDo, Resumed, Run
+from lading.jobs.events import BatchFailed, NothingToDo, Resumed
 from lading.jobs.pausing import resume_delay_s
 from lading.jobs.reasons import NEEDS_A_PERSON, ReasonCode, failure_of
 from lading.jobs.record import JobKind

@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from lading.errors import WORKER_LOST, StageError
-from lading.jobs.events import BatchStarted, LetGo, Resumed, Retry
-from lading.jobs.pace import SUSPECT_WAIT_S, Pace
-from lading.jobs.reasons import failure_of
+from lading.errors import FILE_UNREADABLE, WORKER_LOST, SourceError, StageError, StorageError
+from lading.jobs.actions import LetGo, Retry
+from lading.jobs.events import BatchStarted, Resumed
+from lading.jobs.pace import MOST_FILES, MOST_INSIDE, SUSPECT_WAIT_S, Pace
+from lading.jobs.reasons import Failure, failure_of
 from lading.jobs.record import JobKind, WindowLimits
 from lading.model.batch import BatchPlan, RecordPlace, Split
-from lading.model.load import LoadLimits, LoadSpec, MappingSpec, SourceSpec
+from lading.model.load import FileIntake, LoadLimits, LoadSpec, MappingSpec, SourceSpec
 from lading.model.positions import Positions
 from tests.jobs.story import Story
 
@@ -104,7 +105,7 @@ def test_nothing_is_put_aside_when_workers_die_without_the_record_too() -> None:
     die_of(story, RECORD, 4)
     assert story.state == "PAUSED"
     assert story.record.reason is not None
-    assert "that record is not the cause" in story.record.reason.message
+    assert "partition 0, offset 17, too: that is not the cause" in story.record.reason.message
     assert story.record.pace.poison is None
     story.wait(1)
     assert story.state == "PENDING", "it goes on by itself when what kills workers is over"
@@ -131,7 +132,7 @@ def test_deaths_of_two_records_in_turn_are_counted_apart() -> None:
     assert story.record.pace.poison.place == RECORD
 
 
-def test_a_file_that_kills_pauses_the_job_whatever_was_chosen() -> None:
+def test_what_cannot_be_put_aside_pauses_the_job_whatever_was_chosen() -> None:
     story = choose(Story(), "QUARANTINE").open()
     die_of(story, FILE)
     assert story.state == "PAUSED"
@@ -218,3 +219,117 @@ def test_lives_that_commit_something_do_not_keep_batches_small() -> None:
         begin(story)
         story.open()
     assert story.record.batch_scale == 1.0
+
+
+ROW = replace(FILE, is_record=True, inside=(40,))
+
+
+def found(place: RecordPlace) -> Failure:
+    return failure_of(StageError("A worker was killed", code=WORKER_LOST, found=place))
+
+
+def test_a_row_that_was_found_in_a_file_is_put_aside_and_the_other_bad_rows_of_it_still_count() -> None:
+    story = choose(Story(JobKind.ROUTINE, window=WindowLimits()), "QUARANTINE").open()
+    begin(story, least=replace(FILE, is_record=True))
+    story.fail(found(ROW))
+    assert story.record.pace.poison is not None
+    assert story.record.pace.poison.place == ROW
+    begin(story, least=ROW)
+    story.commit(rows=100, bad=2)
+    assert (story.state, story.code) == ("PAUSED", "TOO_MANY_FAILURE_ROWS_ERR")
+
+
+def test_a_file_with_more_deadly_rows_than_can_be_is_not_emptied_into_quarantine() -> None:
+    story = choose(Story(), "QUARANTINE").open()
+    for number in range(1, MOST_INSIDE + 1):
+        begin(story, least=replace(ROW, inside=tuple(range(number - 1))))
+        story.fail(found(replace(ROW, inside=tuple(range(number)))))
+        assert story.state == "RUNNING"
+    begin(story, least=replace(ROW, inside=tuple(range(MOST_INSIDE))))
+    story.fail(found(replace(ROW, inside=tuple(range(MOST_INSIDE + 1)))))
+    assert story.state == "PAUSED"
+    assert story.record.reason is not None
+    assert "It is hardly the records" in story.record.reason.message
+
+
+UNREADABLE = failure_of(SourceError("File b.csv cannot be read: Truncated", code=FILE_UNREADABLE))
+BAD_FILE = replace(FILE, is_record=True)
+
+
+def skipping(story: Story, word: str = "SKIP") -> Story:
+    choose(story, "PAUSE")
+    assert story.record.spec is not None
+    spec = replace(story.record.spec, intake=FileIntake(on_error=word))
+    story.record = replace(story.record, spec=spec)
+    return story.open()
+
+
+def test_a_file_that_cannot_be_read_is_looked_for_and_looked_at_once_more_and_put_aside() -> None:
+    story = skipping(Story())
+    begin(story)
+    story.fail(UNREADABLE)
+    assert (story.state, story.record.batch_scale) == ("RUNNING", 0.5)
+    assert "A file cannot be read, and the batch is cut" in story.record.runtime_message
+    begin(story, least=BAD_FILE)
+    story.fail(UNREADABLE)
+    assert LetGo(is_retry=True) in story.actions, "the planner is made again"
+    assert [action.attempt for action in story.actions if isinstance(action, Retry)] == [1]
+    poison = story.record.pace.poison
+    assert poison is not None
+    assert (poison.place, poison.is_checked) == (BAD_FILE, True)
+    begin(story, least=BAD_FILE)
+    story.commit(rows=1, bad=1)
+    assert story.record.pace == Pace(has_committed=True, passed=1)
+    assert story.record.batch_scale == 1.0
+
+
+def test_without_that_choice_it_stops_the_job_as_ever() -> None:
+    story = skipping(Story(), "PAUSE")
+    begin(story, least=BAD_FILE)
+    story.fail(UNREADABLE)
+    assert (story.state, story.code) == ("PAUSED", "CANNOT_RESUME_ERR")
+    assert story.record.pace.poison is None
+
+
+@pytest.mark.parametrize("error", [StorageError("503 Slow Down"), StageError("it was replaced")])
+def test_what_passes_by_itself_puts_nothing_aside(error: Exception) -> None:
+    story = skipping(Story())
+    begin(story, least=BAD_FILE)
+    story.fail(failure_of(error))
+    assert (story.state, story.record.pace.poison) == ("RUNNING", None)
+
+
+def test_a_file_that_can_be_read_when_it_is_judged_is_loaded_like_any_other() -> None:
+    story = skipping(Story())
+    begin(story, least=BAD_FILE)
+    story.fail(UNREADABLE)
+    begin(story, least=BAD_FILE)
+    story.fail(failure_of(StageError("it can be read now")))
+    assert (story.state, story.record.pace.poison) == ("RUNNING", None)
+    assert LetGo(is_retry=True) in story.actions, "the planner is made again"
+    assert [action.attempt for action in story.actions if isinstance(action, Retry)] == [2], "not for ever"
+
+
+def test_a_judgement_that_was_overtaken_is_forgotten() -> None:
+    story = skipping(Story())
+    begin(story, least=BAD_FILE)
+    story.fail(UNREADABLE)
+    begin(story, least=replace(BAD_FILE, words="file c.csv"))
+    story.commit(rows=1)
+    assert story.record.pace.poison is None
+
+
+def test_so_many_files_in_a_row_are_hardly_at_fault_themselves() -> None:
+    story = skipping(Story())
+    for number in range(MOST_FILES + 1):
+        assert story.state == "RUNNING"
+        begin(story, least=replace(BAD_FILE, words=f"file {number}"))
+        story.fail(UNREADABLE)
+        if story.state == "RUNNING":
+            begin(story, least=replace(BAD_FILE, words=f"file {number}"))
+            story.commit(rows=1, bad=1)
+    assert (story.state, story.code) == ("PAUSED", "CANNOT_RESUME_ERR")
+    assert story.record.reason is not None
+    assert f"{MOST_FILES} others in a row were put aside" in story.record.reason.message
+    story.tell(Resumed(at=story.now))
+    assert story.record.pace.passed == 0, "a person has looked at them"

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from lading.errors import JobStateError
 from lading.ids import Token
+from lading.jobs.actions import Halt, Run
 from lading.jobs.events import (
     Altered,
     BatchCancelled,
@@ -21,14 +22,12 @@ from lading.jobs.events import (
     Event,
     Fenced,
     Goodbye,
-    Halt,
     Interrupted,
     NothingToDo,
     Opened,
     PausedByUser,
     Resumed,
     RolledBack,
-    Run,
     Stopped,
     TargetGone,
     Tick,

@@ -8,6 +8,7 @@ import pytest
 
 from lading.errors import JobStateError, ListingError, StageError, TrimmedError
 from lading.ids import Token
+from lading.jobs.actions import Halt, LetGo, Rest, Retry, Run
 from lading.jobs.events import (
     Altered,
     BatchCancelled,
@@ -16,15 +17,10 @@ from lading.jobs.events import (
     CaughtUp,
     Fenced,
     Goodbye,
-    Halt,
-    LetGo,
     NothingToDo,
     Opened,
-    Rest,
     Resumed,
-    Retry,
     RolledBack,
-    Run,
     Stopped,
     TargetGone,
     TurnBegun,

@@ -12,6 +12,7 @@ import lading
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "api.md"
 SHOWN = {
+    "RemoteHome": ("sql", "run", "verify", "close"),
     "Lading": ("sql", "run", "verify", "job", "any_job", "open_target", "close"),
     "Session": ("sql", "use", "job"),
     "LakeTable": ("location", "schema", "scan", "files", "read_head", "ends_with", "job_ids"),
@@ -24,10 +25,13 @@ What `import lading` gives; everything else may change without notice. Errors ar
 ```python
 import lading
 
-with lading.connect("shop-home") as home:
+with lading.connect("shop-home", create=True) as home:
     home.sql("CREATE DATABASE shop")
     print(home.sql("SHOW DATABASES")[0].rows)
 ```
+
+The same program works while a service has the home, and with `lading.connect("https://host:8030", token="…")`: then it
+gets a `RemoteHome`.
 """
 
 

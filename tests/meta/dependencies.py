@@ -18,7 +18,7 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = ROOT / "docs" / "dependencies.md"
-EXTRAS = ("postgres", "oidc")
+EXTRAS = ("postgres", "oidc", "hive")
 """What the container has beside the service itself."""
 ROW = re.compile(r"^\| ([a-z0-9._-]+) \| (\S+) \| (\S+) \| (service|tests) \| (.+) \|$", re.MULTILINE)
 _LONGEST = 60

@@ -31,6 +31,7 @@ Answers over HTTP and the audit log have a `code`: the name of the class without
 | code | error | HTTP | MySQL |
 | --- | --- | --- | --- |
 """
+MISTAKES = "\n## Twenty typical mistakes\n"
 TAIL = """
 MySQL's number of DeniedError is 1142 for a privilege on a table and 1044 for one on a database.
 """
@@ -81,5 +82,11 @@ def _numbers(face: Face) -> str:
     return f"{face.http_status} | {face.errno}"
 
 
+def written() -> tuple[str, str]:
+    """The page as it is: this part, and the mistakes that follow it, which come from `tests.service.mistakes`."""
+    first, begin, rest = PAGE.read_text().partition(MISTAKES)
+    return first, begin + rest
+
+
 if __name__ == "__main__":
-    PAGE.write_text(render())
+    PAGE.write_text(render() + written()[1])

@@ -8,12 +8,12 @@ from typing import get_args
 
 import pytest
 
-from lading.jobs import events
+from lading.jobs import actions
 from tests.meta.trees import nodes_of
 
 SRC = Path(__file__).parent.parent.parent / "src" / "lading"
 LOOP = SRC / "service" / "runtime" / "job_loop.py"
-ACTIONS = [action.__name__ for action in get_args(events.Action)]
+ACTIONS = [action.__name__ for action in get_args(actions.Action)]
 
 
 def classes_named(node: ast.AST) -> set[str]:

@@ -41,6 +41,31 @@ def test_every_file_that_the_page_for_newcomers_names_is_there() -> None:
     assert [path for path in named if not (ROOT / path).exists()] == []
 
 
+@pytest.mark.parametrize("name", ["engines.md", "catalogs.md"])
+def test_every_test_that_a_page_about_others_names_is_there(name: str) -> None:
+    """Their cells are promises; each names the test that keeps it."""
+    page = (ROOT / "docs" / name).read_text()
+    files = set(re.findall(r"`(tests/[\w/]+\.py)`", page))
+    assert [path for path in files if not (ROOT / path).exists()] == []
+    known = set[str]()
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        known |= set(re.findall(r"^def (test_\w+)", path.read_text(), re.MULTILINE))
+    named = set(re.findall(r"`(test_\w+)`", page))
+    assert len(named) > {"engines.md": 25, "catalogs.md": 8}[name]
+    assert sorted(named - known) == []
+    ends = set(re.findall(r"`…(\w+)`", page))
+    assert [end for end in ends if not any(each.endswith(end) for each in known)] == []
+
+
+def test_every_row_of_the_page_about_engines_names_a_test() -> None:
+    page = (ROOT / "docs" / "engines.md").read_text()
+    rows = [
+        line for line in page.splitlines() if line.startswith("| ") and not line.startswith(("| ---", "| operation"))
+    ]
+    vague = [line for line in rows if "test" not in line and "the same" not in line and "both" not in line]
+    assert [line for line in vague if not line.startswith("| feature")] == []
+
+
 def test_the_page_of_the_api_is_what_the_package_exports() -> None:
     assert api_page.PAGE.read_text() == api_page.render(), "run python -m tests.meta.api_page"
     assert "None\n\n###" not in api_page.render()

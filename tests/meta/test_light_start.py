@@ -11,6 +11,7 @@ import pytest
 from lading.cli.main import COMMANDS, command_of
 from lading.cli.shell import TOPICS
 from lading.sql.syntax.parse import _FORMS
+from tests.cli.test_apply import serving
 
 HEAVY = frozenset(
     [
@@ -44,9 +45,13 @@ finally:
 """
 
 
+def said_by(program: str, *words: str) -> list[str]:
+    said = subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, check=True)
+    return said.stdout.splitlines()[-1].split()
+
+
 def imported_by(*words: str) -> set[str]:
-    said = subprocess.run([sys.executable, "-c", ASK, *words], capture_output=True, text=True, check=True)
-    return set(said.stdout.splitlines()[-1].split())
+    return set(said_by(ASK, *words))
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +68,20 @@ def test_a_statement_about_names_imports_nothing_heavy(home: Path, statement: st
     found = imported_by("sql", "--home", str(home), "-e", statement)
     assert "sqlalchemy" in found
     assert found & HEAVY == set()
+
+
+def test_a_list_of_jobs_imports_nothing_heavy(home: Path) -> None:
+    found = imported_by("jobs", "--home", str(home))
+    assert "sqlalchemy" in found
+    assert found & HEAVY == set()
+
+
+@pytest.mark.parametrize("words", [["sql", "-e", "SHOW DATABASES"], ["jobs"]])
+def test_what_a_running_service_answers_needs_not_even_the_store(home: Path, words: list[str]) -> None:
+    with serving(home):
+        found = imported_by(*words, "--home", str(home))
+    assert "rich" in found
+    assert found & (HEAVY | {"sqlalchemy", "cryptography", "asyncio"}) == set()
 
 
 def test_the_version_and_help_need_not_even_the_store() -> None:

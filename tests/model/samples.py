@@ -41,6 +41,7 @@ FULL_BILL = Bill(
     files=(StagedFile(path="data/a b.parquet", rows=7, size_bytes=99, partition={"day": "1", "x": None}, stats="{}"),),
     quarantine=("quarantine/a.jsonl",),
     first_error="a.csv, row 3: not a number",
+    replayed_through=2**40 - 3,
     joined=(JoinedTable(table="shop.pages", incarnation="2026-07-30T12:00:00+00:00", snapshot="17"),),
     state=StateRef(
         manifest="_lading/x/state/1.manifest.json", digest="ab" * 32, files=3, rows=12, size_bytes=1234, next_us=7

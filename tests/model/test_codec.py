@@ -70,7 +70,8 @@ def without_state(bill: Bill) -> Bill:
         for each in (bill.tally, bill.totals)
     )
     positions = replace(bill.positions, partitions=states, watermark_us=None)
-    return replace(bill, positions=positions, tally=tally, totals=totals, state=None, listening=None, joined=())
+    old = replace(bill, positions=positions, tally=tally, totals=totals, state=None, listening=None, joined=())
+    return replace(old, replayed_through=0)
 
 
 def _old_fates(rows: RowCounts) -> tuple[int, int, int]:
@@ -97,6 +98,10 @@ def test_the_recorded_bill_of_the_third_version_is_still_read_without_what_nothi
 
 def test_the_recorded_bill_of_the_fourth_version_is_still_read() -> None:
     assert parse_bill((GOLDEN / "bill-v4.json").read_bytes(), where="golden") == OLD_BILL
+
+
+def test_the_recorded_bill_of_the_fifth_version_is_still_read_as_one_that_took_up_nothing() -> None:
+    assert parse_bill((GOLDEN / "bill-v5.json").read_bytes(), where="golden") == replace(FULL_BILL, replayed_through=0)
 
 
 def test_the_recorded_bill_of_this_version_is_read() -> None:

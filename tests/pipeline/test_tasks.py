@@ -19,6 +19,7 @@ from lading.model.batch import Report, Split, StagedFile
 from lading.model.codec import decode
 from lading.model.rows import ERROR, FILE, RAW, ROW
 from lading.pipeline.mapping import NOTE, UNSELECTED
+from lading.pipeline.notes import rescued_at
 from lading.pipeline.reading import read_task
 from lading.pipeline.tasks import TaskTools, write_task
 
@@ -55,7 +56,7 @@ class Kept:
     def write(self, batch: pa.RecordBatch) -> None:
         self.rows += batch.column("x").to_pylist()
 
-    def add(self, *, file: str, row: int, reason: str, raw: bytes) -> None:
+    def add(self, *, file: str, row: int, reason: str, raw: bytes, form: object = None) -> None:
         self.bad.append((file, row, reason, raw))
 
     def abort(self) -> None:
@@ -68,6 +69,9 @@ class Writer(Kept):
 
 
 class Bin(Kept):
+    def put(self, line: str) -> None:
+        raise NotImplementedError
+
     def close(self) -> str:
         return "bin"
 
@@ -218,3 +222,20 @@ assert "pandas" not in sys.modules, "pandas was imported"
 
 def test_workers_do_not_import_pandas() -> None:
     subprocess.run([sys.executable, "-c", WITHOUT_PANDAS], check=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ('{"x":1}', ("_file", "_row")),
+        ('{"_file":"mine","x":1}', ("__file", "_row")),
+        ('{"_row":' + "9" * 5000 + ',"__row":2}', ("_file", "___row")),
+        ('{"x":{"_file":"inside"}}', ("_file", "_row")),
+    ],
+)
+def test_the_place_of_what_is_rescued_hides_no_field(text: str, names: tuple[str, str]) -> None:
+    def pairs(found: str) -> list[tuple[str, Any]]:
+        decoded: list[tuple[str, Any]] = json.loads(found, object_pairs_hook=list, parse_int=str)
+        return decoded
+
+    assert pairs(rescued_at(text, "a.json", 7)) == [*pairs(text), (names[0], "a.json"), (names[1], "7")]

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from lading.jobs import pace
-from lading.jobs.events import Rest
+from lading.jobs.actions import Rest
 from lading.model.batch import BatchPlan, Report
 from lading.testing.runner_world import ROWS, RunnerWorld
 from lading.testing.simulated_runner import WatchedStager

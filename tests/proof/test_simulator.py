@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from lading.cli.main import app
 from lading.testing.catalogue import MUTANTS, applied
-from lading.testing.simulator import FILES_EVERY, run_schedule, simulate
+from lading.testing.simulator import FILES_EVERY, REPLAYS_EVERY, run_schedule, simulate
 from lading.testing.verdict import CLASSES
 
 SCHEDULES = 1000
@@ -22,6 +22,9 @@ RARE = {
     "listing-error-is-empty": 37,
     "own-head-fences-a-start": 53,
     "prune-removes-head": 31,
+    "replay-forgotten": 100,
+    "replay-of-what-comes-again": 50,
+    "replay-outlives-a-rollback": 180,
     "state-of-a-failed-attempt": 171,
     "watermark-falls": 84,
 }
@@ -31,7 +34,8 @@ RARE = {
 def test_no_schedule_loses_doubles_reorders_or_corrupts_a_row() -> None:
     summary = simulate(range(SCHEDULES))
     assert summary.first_failure is None
-    assert (summary.schedules, sum(summary.classes.values())) == (SCHEDULES + SCHEDULES // FILES_EVERY, 0)
+    more = SCHEDULES // FILES_EVERY + SCHEDULES // REPLAYS_EVERY
+    assert (summary.schedules, sum(summary.classes.values())) == (SCHEDULES + more, 0)
     assert min(summary.commits, summary.crashes, summary.edits) > 400
 
 
@@ -63,6 +67,12 @@ def test_the_command_reports_zero_in_every_class() -> None:
     report = json.loads(result.stdout)
     assert result.exit_code == 0
     assert [report[kind] for kind in CLASSES] == [0] * len(CLASSES)
+
+
+def test_a_job_that_is_opened_again_knows_how_large_its_batches_are() -> None:
+    """Seed 4791: while a life says goodbye to open the job smaller, another one makes it as large as before."""
+    result = CliRunner().invoke(app, ["simulate", "--seeds", "1", "--from", "4791", "--json"])
+    assert json.loads(result.stdout)["RUNAWAY"] == 0
 
 
 def test_the_command_fails_and_names_the_seed_for_a_mutant() -> None:

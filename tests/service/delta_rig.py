@@ -36,9 +36,10 @@ class Lake:
     def adopt(self, more: str = "") -> None:
         self.lading.sql(f"CREATE TABLE t USING delta LOCATION '{self.place}' {more}")
 
-    def create_job(self, columns: str = "id, city", select: str = "*") -> None:
+    def create_job(self, columns: str = "id, city", select: str = "*", *, properties: str = "") -> None:
+        said = f"PROPERTIES({properties}) " if properties else ""
         self.lading.sql(
-            f"CREATE JOB j ON STREAMING DO INSERT INTO t ({columns}) SELECT {select} "
+            f"CREATE JOB j {said}ON STREAMING DO INSERT INTO t ({columns}) SELECT {select} "
             f'FROM FILE("uri"="{self.inbox}/*.csv", "format"="csv_with_names", "column_separator"=",")'
         )
 

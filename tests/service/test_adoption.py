@@ -83,6 +83,27 @@ def test_a_table_is_adopted_loaded_forgotten_and_adopted_again(desk: Desk) -> No
     assert desk.ids() == [0, 1]
 
 
+def test_a_null_for_a_column_that_must_not_be_null_is_a_bad_row(tmp_path: Path) -> None:
+    place = tmp_path / "lake" / "n"
+    schema = pa.schema([pa.field("id", pa.int64(), nullable=False), ("city", pa.string())])
+    deltalake.DeltaTable.create(str(place), schema)
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.csv").write_text("id,city\n1,essen\n,ulm\n2,bonn\n")
+    with LocalLading(tmp_path / "home", user="tester") as lading:
+        lading.sql(f"CREATE TABLE n USING delta LOCATION '{place}'")
+        lading.sql(
+            'CREATE JOB j PROPERTIES("session.insert_max_filter_ratio" = "0.9", '
+            '"session.enable_insert_strict" = "false") '
+            f'ON STREAMING DO INSERT INTO n SELECT * FROM FILE("uri"="{tmp_path}/in/*.csv", '
+            '"format"="csv_with_names", "column_separator"=",")'
+        )
+        assert lading.run()["j"].state.value == "RUNNING"
+        totals = lading.job("j").totals
+        assert totals is not None
+        assert (totals.rows.loaded, totals.rows.error) == (2, 1)
+    assert sorted(pl.read_delta(str(place))["id"].to_list()) == [1, 2]
+
+
 def test_purge_deletes_what_the_table_knows_and_nothing_else(desk: Desk) -> None:
     desk.adopt()
     desk.job()
@@ -219,6 +240,41 @@ def test_in_a_bucket_one_place_has_many_names(tmp_path: Path, s3: S3Server, writ
         deltalake.write_deltalake(f"{place}/inside", ROWS, storage_options=delta_options(options))
         with pytest.raises(ConflictError, match="already files of another table"):
             lading.sql(f"CREATE TABLE u USING delta LOCATION '{written.format(bucket).rstrip('/')}/inside' {reach}")
+
+
+def test_a_new_table_lies_neither_inside_nor_around_tables_that_others_made(desk: Desk) -> None:
+    """Each would take the files of the other for orphans."""
+    deltalake.write_deltalake(desk.path / "lake" / "theirs", ROWS)
+    (desk.path / "metadata").mkdir()
+    (desk.path / "metadata" / "notes.txt").write_text("no table")
+    paimon = desk.path / "warm" / "house" / "schema"
+    paimon.mkdir(parents=True)
+    (paimon / "schema-0").write_text("{}")
+    iceberg = desk.path / "ice" / "t" / "metadata"
+    iceberg.mkdir(parents=True)
+    (iceberg / "00001-a.metadata.json").write_text("{}")
+    inside = [desk.path / "lake" / "theirs" / "a" / "b", paimon.parent / "x", iceberg.parent / "data" / "x"]
+    around = [desk.path / "lake", desk.path / "warm", desk.path / "ice"]
+    for place in (*inside, *around):
+        with pytest.raises(ConflictError, match="already files of another table"):
+            desk.sql(f"CREATE TABLE u (id INT) USING delta LOCATION '{place}'")
+    for at, beside in enumerate((desk.path / "lake" / "ours", desk.path / "metadata" / "ours")):
+        desk.sql(f"CREATE TABLE ours{at} (id INT) USING delta LOCATION '{beside}'")
+    assert not any(place.exists() for place in inside)
+
+
+def test_a_new_table_in_a_bucket_lies_not_inside_of_a_table_of_others(tmp_path: Path, s3: S3Server) -> None:
+    bucket, options = s3.make_bucket(), s3.options
+    deltalake.write_deltalake(f"s3://{bucket}/lake/t", ROWS, storage_options=delta_options(options))
+    reach = (
+        f"TBLPROPERTIES ('s3.endpoint'='{s3.endpoint}', 's3.region'='us-east-1', 'use_path_style'='true', "
+        f"'s3.access_key'='{options.access_key}', 's3.secret_key'='{options.secret_key}')"
+    )
+    with LocalLading(tmp_path / "home", user="tester") as lading:
+        for place in ("lake/t/inside", "lake", ""):
+            with pytest.raises(ConflictError, match="already files of another table"):
+                lading.sql(f"CREATE TABLE u (id INT) USING delta LOCATION 's3://{bucket}/{place}' {reach}")
+        lading.sql(f"CREATE TABLE u (id INT) USING delta LOCATION 's3://{bucket}/lake/u' {reach}")
 
 
 def test_purge_leaves_tables_alone_that_lie_inside(desk: Desk) -> None:

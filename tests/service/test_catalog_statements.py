@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 
@@ -18,6 +20,7 @@ from lading.errors import (
     ConfigError,
     ConflictError,
     DeniedError,
+    LadingError,
     NotFoundError,
     SqlError,
     StorageError,
@@ -26,6 +29,7 @@ from lading.errors import (
 )
 from lading.service.facade import Lading
 from lading.tables.iceberg.errors import in_our_words
+from lading.tables.maintenance import CarePolicy
 from lading.testing.marked import secret
 from tests.service.conftest import Desk
 from tests.service.test_rollbacks import LocalDesk
@@ -76,6 +80,25 @@ def properties(uri: str, tmp_path: Path) -> str:
         f'PROPERTIES ("type" = "iceberg", "iceberg.catalog.type" = "jdbc", "uri" = "{uri}", '
         f'"warehouse" = "file://{tmp_path}/lake")'
     )
+
+
+def test_a_job_that_makes_its_table_there_is_tried_and_makes_nothing(
+    desk: Desk, theirs: SqlCatalog, uri: str, tmp_path: Path
+) -> None:
+    desk.sql(f"CREATE CATALOG lake {properties(uri, tmp_path)}")
+    desk.put("a.csv", ["1,essen,1.50", "2,ulm,x"])
+    text = (
+        "CREATE JOB j ON STREAMING DO CREATE TABLE IF NOT EXISTS lake.sales.new (id BIGINT, amount DECIMAL(10,2)) "
+        "USING {} INSERT INTO lake.sales.new SELECT id, amount "
+        f'FROM FILE("uri"="{desk.inbox}/*.csv", "format"="csv_with_names", "column_separator"=",")'
+    )
+    told = {str(what): str(how) for what, how in desk.sql(f"EXPLAIN {text.format('iceberg')}")}
+    assert told["table"].startswith("CREATE TABLE IF NOT EXISTS lake.sales.new (")
+    assert (told["loaded"], told["bad"]) == ("1", "1")
+    with pytest.raises(ConfigError, match="cannot have USING delta"):
+        desk.sql(f"EXPLAIN {text.format('delta')}")
+    assert theirs.list_tables("sales") == [("sales", "orders")]
+    assert not (tmp_path / "lake" / "sales" / "new").exists()
 
 
 def test_a_catalog_is_made_shown_changed_and_dropped(desk: Desk, theirs: SqlCatalog, uri: str, tmp_path: Path) -> None:
@@ -137,6 +160,33 @@ def test_what_it_shows_runs_again_and_shows_no_secret(desk: Desk, postgres: Post
         desk.sql(str(text))
     desk.sql(str(text).replace('"******"', f'"{secret("key")}"'))
     assert desk.sql("SHOW DATABASES FROM lake") == []
+
+
+def test_references_are_shown_so_that_the_text_runs_again(
+    desk: Desk, postgres: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uri = postgres.new_database()
+    monkeypatch.setenv("LAKE_KEY", secret("key"))
+    kept = tmp_path / "lake.secret"
+    kept.write_text("sesame")
+    kept.chmod(0o600)
+    said = (
+        f'CREATE CATALOG lake {properties(uri, tmp_path)[:-1]}, "s3.access_key" = "env:LAKE_KEY", '
+        f'"s3.secret_key" = "file:{kept}")'
+    )
+    desk.sql(said)
+    ((_, text),) = desk.sql("SHOW CREATE CATALOG lake")
+    assert '"s3.access_key" = "env:LAKE_KEY"' in str(text)
+    assert f'"s3.secret_key" = "file:{kept}"' in str(text)
+    desk.sql("DROP CATALOG lake")
+    desk.sql(str(text))
+    ((_, again),) = desk.sql("SHOW CREATE CATALOG lake")
+    assert again == text
+    storage = desk.lading.catalog.external.access("lake").storage
+    assert (storage.access_key, storage.secret_key) == (secret("key"), "sesame")
+    # The reference is followed at each use.
+    monkeypatch.setenv("LAKE_KEY", secret("another"))
+    assert desk.lading.catalog.external.access("lake").storage.access_key == secret("another")
 
 
 def test_databases_and_tables_are_made_and_dropped_in_it(
@@ -213,7 +263,8 @@ def test_rows_are_loaded_into_a_table_of_a_jdbc_catalog(
     [
         ('"type" = "hms"', 'knows catalogs of "type" = "iceberg"'),
         ('"type" = "iceberg"', "iceberg.catalog.type is ''"),
-        ('"type" = "iceberg", "iceberg.catalog.type" = "hms", "uri" = "thrift://h:9083"', "of a Hive metastore"),
+        ('"type" = "iceberg", "iceberg.catalog.type" = "hadoop", "warehouse" = "/lake"', "of a Hadoop catalog"),
+        ('"type" = "iceberg", "iceberg.catalog.type" = "hms"', "needs a uri"),
         ('"type" = "iceberg", "iceberg.catalog.type" = "rest"', "needs a uri"),
         ('"type" = "iceberg", "iceberg.catalog.type" = "rest", "uri" = "file:///etc"', "begins with http"),
         (
@@ -334,3 +385,102 @@ def test_what_glue_and_token_servers_say_is_told_in_plain_words() -> None:
         StorageError,
         TableError,
     ]
+
+
+def test_grants_on_a_catalog_that_is_dropped_are_named_and_so_for_the_next_of_its_name(
+    desk: Desk, theirs: SqlCatalog, uri: str, tmp_path: Path
+) -> None:
+    def answer(text: str) -> str:
+        return desk.lading.sql(text)[-1].message
+
+    made = f"CREATE CATALOG lake {properties(uri, tmp_path)}"
+    assert answer(made) == "OK"
+    desk.sql("CREATE USER 'ann'; CREATE ROLE 'readers'; GRANT SELECT ON lake.*.* TO 'ann'")
+    desk.sql("GRANT LOAD ON lake.sales.orders TO ROLE 'readers'; GRANT SELECT ON shop.* TO 'ann'")
+    named = "GRANT SELECT ON lake.*.* TO 'ann'; GRANT LOAD ON lake.sales.orders TO ROLE 'readers'"
+    assert answer(made.replace("CATALOG lake", "CATALOG IF NOT EXISTS lake")) == "OK"
+    revoke = "REVOKE those that shall not."
+    stay = f"OK. Warning: grants on lake stay, and hold for another catalog of that name: {named}. {revoke}"
+    assert answer("DROP CATALOG lake") == stay
+    assert answer(made) == f"OK. Warning: grants on lake hold for it: {named}. {revoke}"
+    assert answer("ALTER CATALOG lake RENAME pond") == stay
+    held = f"OK. Warning: grants on lake hold for it under its new name: {named}. {revoke}"
+    assert answer("ALTER CATALOG pond RENAME lake") == held
+    desk.sql("REVOKE SELECT ON lake.*.* FROM 'ann'; REVOKE LOAD ON lake.sales.orders FROM ROLE 'readers'")
+    assert answer("DROP CATALOG lake") == "OK"
+
+
+def test_a_dead_catalog_stops_a_drop_only_of_what_its_jobs_load_into(
+    desk: Desk, theirs: SqlCatalog, postgres: PostgresServer, uri: str, tmp_path: Path
+) -> None:
+    theirs.create_table("sales.others", SCHEMA)
+    desk.put_orders("a.csv", 1, 2)
+    desk.sql(f"CREATE CATALOG lake {properties(uri, tmp_path)}")
+    twin = f'{properties(uri, tmp_path)[:-1]}, "iceberg.jdbc.catalog_name" = "lake")'
+    desk.sql(f"CREATE CATALOG pond {twin}")
+    desk.create(target="lake.sales.orders")
+    desk.sql("USE internal.shop")
+    gone = uri.rpartition("/")[0] + "/no_such_database"
+    entry = desk.lading.store.find_catalog("lake")
+    assert entry is not None
+    desk.lading.store.save_catalog(replace(entry, properties={**entry.properties, "uri": gone}), old_name="lake")
+    with pytest.raises(LadingError):
+        desk.sql("SHOW DATABASES FROM lake")
+    with pytest.raises(ConfigError, match=r"Table pond.sales.orders is loaded by"):
+        desk.sql("DROP TABLE pond.sales.orders")
+    with pytest.raises(ConfigError, match="Without PURGE the name alone is dropped"):
+        desk.sql("DROP TABLE pond.sales.others PURGE")
+    desk.sql("DROP TABLE pond.sales.others")
+    assert theirs.list_tables("sales") == [("sales", "orders")]
+
+
+def test_bills_in_a_table_of_others_go_when_its_owner_expired_the_snapshots_of_their_time(
+    desk: Desk, theirs: SqlCatalog, uri: str, tmp_path: Path
+) -> None:
+    desk.sql(f"CREATE CATALOG lake {properties(uri, tmp_path)}")
+    desk.create(target="lake.sales.orders")
+    for number in range(4):
+        desk.put_orders(f"b{number}.csv", 3 * number, 3)
+        desk.run()
+    policy = CarePolicy(keep_commits=1, keep_age=timedelta(0), grace=timedelta(0))
+    lake, later = desk.lading.catalog.open_table("lake.sales", "orders"), datetime.now(UTC) + timedelta(days=30)
+    job_id = desk.lading.job("j").job_id
+    before = lake.bills.heads(job_id)
+    assert lake.look_after(job_id, policy, later).bills_deleted == 0
+    table = theirs.load_table("sales.orders")
+    newest = table.current_snapshot()
+    assert newest is not None
+    old = [each.snapshot_id for each in table.metadata.snapshots if each.snapshot_id != newest.snapshot_id]
+    table.maintenance.expire_snapshots().by_ids(old).commit()
+    report = lake.look_after(job_id, policy, later)
+    after = lake.bills.heads(job_id)
+    # The one that was in force when the oldest snapshot was made stays.
+    assert (report.bills_deleted, after) == (len(before) - len(after), before[-len(after) :])
+    assert 0 < len(after) < len(before)
+    desk.put_orders("c.csv", 12, 3)
+    desk.run()
+    assert theirs.load_table("sales.orders").scan().to_arrow().num_rows == 15
+
+
+def test_nothing_of_a_table_of_others_is_expired_so_an_older_state_of_it_stays_readable(
+    desk: Desk, theirs: SqlCatalog, uri: str, tmp_path: Path
+) -> None:
+    desk.sql(f"CREATE CATALOG lake {properties(uri, tmp_path)}")
+    desk.put_orders("a.csv", 0, 3)
+    desk.create(target="lake.sales.orders")
+    desk.run()
+    older = theirs.load_table("sales.orders").metadata_location
+    for number in range(3):
+        desk.put_orders(f"b{number}.csv", 3 * (number + 1), 3)
+        desk.run()
+    policy = CarePolicy(keep_commits=1, keep_age=timedelta(0), grace=timedelta(0))
+    lake, later = desk.lading.catalog.open_table("lake.sales", "orders"), datetime.now(UTC) + timedelta(days=30)
+    report = lake.look_after(desk.lading.job("j").job_id, policy, later)
+    assert (report.snapshots_expired, report.bills_deleted) == (0, 0)
+    assert report.remark == "the catalog lake is others': use its own expiry"
+    second = SqlCatalog("second", uri=f"sqlite:///{tmp_path}/second.db", warehouse=f"file://{tmp_path}/second")
+    second.create_namespace("sales")
+    second.register_table("sales.orders", older)
+    assert second.load_table("sales.orders").scan().to_arrow().num_rows == 3
+    second.close()
+    assert theirs.load_table("sales.orders").scan().to_arrow().num_rows == 12

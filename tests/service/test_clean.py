@@ -5,16 +5,25 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from datetime import timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from pyiceberg.catalog.sql import SqlCatalog
 from typer.testing import CliRunner
 
 from lading import failpoints
 from lading.cli.main import app
 from lading.errors import ConfigError, DeniedError, TableNotFoundError
+from lading.ids import new_token
+from lading.model.batch import StagedFile
 from lading.service.scheduling.cleaner import CleaningRounds
+from lading.service.statements import clean
+from lading.storage.store import ObjectStore
+from lading.tables.orphans import storage_now
 from lading.tables.registry import NAMES, kind_of
 from tests.console.local import LocalLading, PastClock
 from tests.service.conftest import Desk
@@ -104,6 +113,68 @@ def test_young_files_and_those_of_a_running_batch_stay(desk: Desk) -> None:
     desk.run()
     assert seen == [[]]
     assert desk.ids() == [0, 1, 2]
+
+
+def test_a_batch_of_a_service_whose_clock_is_ahead_keeps_its_files(desk: Desk) -> None:
+    desk.table()
+    desk.create()
+    desk.put_orders("a.csv", 0, 3)
+    LocalDesk.clock.behind = timedelta(days=-5)
+    seen: list[list[tuple[object, ...]]] = []
+
+    def look(_name: str) -> None:
+        LocalDesk.clock.behind = timedelta(0)  # The one who cleans has the right time.
+        age_all(desk)
+        for path in (desk.path / "home" / "warehouse").rglob("*.parquet"):  # They were written after the last commit.
+            os.utime(path, (time.time() - WEEK_S + 3600,) * 2)
+        seen.append(desk.sql("ADMIN CLEAN ORPHANS"))
+
+    failpoints.arm("stage.after", look)
+    desk.run()
+    assert seen == [[]]
+    assert desk.ids() == [0, 1, 2]
+
+
+def with_orphan(desk: Desk) -> Path:
+    """A table with rows and an old file that a batch left which was killed before its bill."""
+    desk.table()
+    desk.create()
+    desk.put_orders("a.csv", 0, 3)
+    killed_batch(desk, "bill.before")
+    desk.run()
+    age_all(desk)
+    (row,) = desk.sql("ADMIN CLEAN ORPHANS DRY RUN")
+    return desk.path / "home" / "warehouse" / "shop" / "orders" / str(row[PATH])
+
+
+def test_a_dry_run_writes_nothing(desk: Desk) -> None:
+    folder = with_orphan(desk).parent / "_lading"
+    before = folder.stat().st_mtime_ns
+    assert len(desk.sql("ADMIN CLEAN ORPHANS DRY RUN")) == 1
+    assert folder.stat().st_mtime_ns == before
+
+
+def test_a_file_that_gets_a_bill_while_orphans_are_looked_for_stays(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A batch that took longer than the limit, of a service with another store."""
+    file = with_orphan(desk)
+    lake = desk.lading.catalog.open_table("shop", "orders")
+    (job_id,) = lake.job_ids()
+    head = lake.read_head(job_id)
+    assert head is not None
+    staged = StagedFile(path=file.name, rows=3, size_bytes=file.stat().st_size)
+    last = lake.bills.read(job_id, head)
+    bill = replace(last, seq=head.seq + 1, token=new_token(), replaces=head, continues=head, files=(staged,))
+    ask = storage_now
+
+    def write_bill(storage: ObjectStore) -> datetime:
+        lake.bills.put(bill)
+        return ask(storage)
+
+    monkeypatch.setattr(clean, "storage_now", write_bill)
+    assert desk.sql("ADMIN CLEAN ORPHANS") == []
+    assert file.exists()
 
 
 def test_it_says_why_a_table_was_not_looked_at(desk: Desk) -> None:
@@ -204,3 +275,26 @@ def test_bad_rows_of_commits_stay_when_the_home_has_another_name(desk: Desk) -> 
     assert kept
     desk.sql("ADMIN CLEAN ORPHANS")
     assert all(path.exists() for path in kept)
+
+
+def test_files_that_only_another_catalog_names_stay(desk: Desk) -> None:
+    """The catalog `dev` branched off, loaded a file under a name of Lading's, and has a lower number than ours now."""
+    desk.table(form="iceberg")
+    desk.create()
+    desk.put_orders("a.csv", 0, 3)
+    desk.run()
+    place = desk.path / "home" / "warehouse" / "shop" / "orders"
+    dev = SqlCatalog("dev", uri=f"sqlite:///{desk.path}/dev.db", warehouse=f"file://{desk.path}/lake")
+    dev.create_namespace("shop")
+    theirs = dev.register_table("shop.orders", f"file://{max(place.glob('metadata/*.metadata.json'))}")
+    file = place / "data" / "0123456789abcdef-0-0-0123456789abcdef.parquet"
+    fields = [field.remove_metadata() for field in theirs.schema().as_arrow()]
+    pq.write_table(pa.Table.from_pylist([{"id": 77}], schema=pa.schema(fields)), file)
+    theirs.add_files([f"file://{file}"])
+    for number in range(3):
+        desk.put_orders(f"b{number}.csv", 10 + number, 1)
+        desk.run()
+    age_all(desk)
+    assert desk.sql("ADMIN CLEAN ORPHANS FROM shop.orders") == []
+    assert sorted(dev.load_table("shop.orders").scan().to_arrow()["id"].to_pylist()) == [0, 1, 2, 77]
+    assert desk.ids() == [0, 1, 2, 10, 11, 12]

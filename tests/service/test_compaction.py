@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
+import deltalake
 import polars as pl
+import pyarrow as pa
 import pytest
 
 from lading import failpoints
@@ -201,3 +204,48 @@ def test_verify_finds_a_compaction_that_dropped_rows(desk: LocalDesk, form: str)
     findings = " ".join(desk.lading.verify("j").findings)
     assert "LOSS: compaction" in findings
     assert "CORRUPT" in findings
+
+
+def test_a_table_that_was_adopted_is_left_alone(desk: LocalDesk) -> None:
+    place = desk.path / "lake" / "orders"
+    schema = pa.schema([("id", pa.int64()), ("city", pa.string()), ("amount", pa.decimal128(10, 2))])
+    deltalake.write_deltalake(str(place), schema.empty_table())
+    desk.sql(f"CREATE TABLE orders USING delta LOCATION '{place}'")
+    desk.create()
+    desk.load(12)
+    metrics = Metrics(desk.lading.store, desk.lading.clock)
+    for _ in range(2):
+        CompactionRounds(desk.lading, metrics).look()
+    assert len(deltalake.DeltaTable(str(place)).file_uris()) == 12
+    assert [row[1:6] for row in desk.sql("SHOW COMPACTION")] == [("OFF", 1, 12, 12, 12)]
+    assert 'lading_table_small_files{table="shop.orders"} 12.0' in metrics.render().decode()
+    # It is done when the table says so.
+    desk.sql('ALTER TABLE orders SET ("compaction" = "AUTO")')
+    CompactionRounds(desk.lading, metrics).look()
+    assert len(deltalake.DeltaTable(str(place)).file_uris()) == 1
+
+
+def test_a_budget_that_runs_out_goes_on_with_the_next_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LADING_COMPACTION_BUDGET_MB", "1")
+    monkeypatch.setenv("LADING_COMPACTION_MIN_FILES", "2")
+    LocalDesk.clock.behind = timedelta(0)
+    desk = LocalDesk(tmp_path)
+    chance = random.Random(1)
+    names = ("a", "b", "c")
+    for name in names:
+        desk.sql(f"CREATE TABLE {name} (id BIGINT, note STRING) USING delta")
+        desk.create(name, name)
+    for batch in range(2):
+        rows = [f"{number},{chance.randbytes(150_000).hex()}" for number in range(8)]
+        desk.put(f"{batch}.csv", rows, "id,note")
+        desk.run()
+    desk.clock.behind = timedelta(hours=-1)
+    metrics = Metrics(desk.lading.store, desk.lading.clock)
+    rounds = CompactionRounds(desk.lading, metrics)
+    for left in (["b", "c"], ["c"], []):
+        rounds.look()
+        assert [name for name in names if desk.files(name) == 2] == left
+        # Those that wait are looked at all the same.
+        told = metrics.render().decode()
+        assert all(f'lading_table_files{{table="shop.{name}"}} {desk.files(name)}.0' in told for name in names)
+    desk.lading.close()

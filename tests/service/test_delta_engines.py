@@ -97,10 +97,10 @@ def test_the_job_goes_on(lake: Lake, name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["DELETE", "UPDATE", "MERGE", "INSERT", "ADD COLUMN", "ADD nested COLUMN"])
+@pytest.mark.parametrize("name", ["DELETE", "UPDATE", "MERGE", "INSERT", "REORG", "ADD COLUMN", "ADD nested COLUMN"])
 def test_the_job_goes_on_when_it_happens_during_a_batch(lake: Lake, name: str) -> None:
     statements, gone, new = OPERATIONS[name]
-    begun(lake)
+    begun(lake, **{"delta.enableDeletionVectors": "true"} if name == "REORG" else {})
     load_while(lake, (5, 6), *statements)
     lake.load(7)
     assert lake.ids() == sorted(({0, 1, 2, 3, 4} - gone) | new | {5, 6, 7})

@@ -176,7 +176,17 @@ def test_not_null_and_defaults(lake: Lake) -> None:
         **{"delta.feature.allowColumnDefaults": "supported"},
     )
     lake.adopt()
-    lake.lading.sql("DESCRIBE t")
+    lake.create_job(properties='"session.insert_max_filter_ratio" = "0.9", "session.enable_insert_strict" = "false"')
+    (lake.inbox / "0.csv").write_text("id,city\n1,essen\n,ulm\n2,bonn\n")
+    lake.load(3)
+    assert lake.spark("SELECT id, city, kind FROM {} ORDER BY id") == [
+        {"id": 1, "city": "essen", "kind": "web"},
+        {"id": 2, "city": "bonn", "kind": "web"},
+        {"id": 3, "city": "essen", "kind": "web"},
+    ]
+    totals = lake.lading.job("j").totals
+    assert totals is not None
+    assert (totals.rows.loaded, totals.rows.error) == (3, 1)
     with pytest.raises(EngineError):
         lake.spark("INSERT INTO {} (city) VALUES ('a')")
 

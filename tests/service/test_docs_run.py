@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
@@ -72,6 +73,32 @@ def test_the_page_about_a_lost_store_runs(tmp_path: Path, monkeypatch: pytest.Mo
     assert (known.exit_code, "table shop.orders: known" in known.output) == (0, True)
     wrong = CliRunner().invoke(app, ["recover", "--property", "s3.region"])
     assert "has no value" in str(wrong.exception)
+    assert spark.range(3).count() == 3
+
+
+def test_the_page_about_nested_data_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark: SparkSession) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "inbox").mkdir()
+    (tmp_path / "inbox" / "a.json").write_text(
+        '{"id": 1, "who": {"name": "ann", "age": 30}, "lines": [{"sku": "x", "price": 1.50}], "note": {"n": [1.10]}}\n'
+        '{"id": 2, "who": {"age": 7}}\n{"id": 3, "lines": [{"price": 1}, {"price": "dear"}]}\n'
+        '{"id": 4, "marks": {"a": 1}}\n'
+    )
+    assert CliRunner().invoke(app, ["init"]).exit_code == 0
+    for kind, text in FENCE.findall((DOCS / "nested.md").read_text()):
+        assert kind == "sql"
+        result = CliRunner().invoke(app, ["sql", "-e", text])
+        assert result.exit_code == 0, f"{text}: {result.output} {result.exception}"
+    assert CliRunner().invoke(app, ["run"]).exit_code == 0
+    rows = DeltaTable(tmp_path / "lading-home" / "warehouse" / "shop" / "baskets").to_pyarrow_table().to_pylist()
+    assert [(row["id"], row["line"], row["note"], row["first_sku"]) for row in rows] == [
+        (1, 1, '{"n":[1.10]}', "x"),
+        (4, 4, None, None),
+    ]
+    assert (rows[0]["who"], rows[1]["marks"]) == ({"name": "ann", "age": 30}, [("a", 1.0)])
+    assert rows[0]["file"] == f"file://{tmp_path}/inbox/a.json"
+    told = CliRunner().invoke(app, ["sql", "--format", "json", "-e", "SHOW LOAD ERRORS FOR baskets"]).output
+    assert "column lines[2].price: cannot read 'dear' as decimal(12,2)" in told
     assert spark.range(3).count() == 3
 
 

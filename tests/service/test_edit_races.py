@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from lading.commit.coordinator import Coordinator, CoordinatorPorts
+from lading.commit.coordinator import Coordinator
+from lading.commit.ports import CoordinatorPorts
 from lading.commit.steps import run_steps
 from lading.errors import JobChangedError, JobStateError, StorageError, StoreError
 from lading.ids import Incarnation, new_token

@@ -17,7 +17,7 @@ from lading.model.batch import StagedFile
 from lading.model.bill import Bill, Head
 from lading.model.outcome import Outcome, Unknown
 from lading.service import facade
-from lading.service.telemetry.logs import LogWatch
+from lading.service.telemetry.log_watch import LogWatch
 from lading.service.telemetry.metrics import Metrics
 from lading.tables.delta.table import DeltaLakeTable
 from tests.console.local import LocalLading

@@ -20,7 +20,7 @@ from lading.http.middleware import DoorRules
 from lading.jobs.record import JobRecord
 from lading.service.runtime.store_health import StoreHealth
 from lading.service.scheduling.scheduler import Scheduler
-from lading.service.telemetry.logs import LogWatch
+from lading.service.telemetry.log_watch import LogWatch
 from lading.service.telemetry.metrics import Metrics
 from lading.store.store import Store, open_store
 from tests.console.local import LocalLading

@@ -2,145 +2,26 @@
 
 from __future__ import annotations
 
-import base64
 import os
-import signal
-import subprocess
-import sys
+import shutil
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
-from pathlib import Path
 
-import deltalake
 import pytest
-from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import NoSuchTableError
 
 from lading import failpoints
+from lading.clock import SystemClock
 from lading.errors import JobStateError, TableNotFoundError
 from lading.jobs.record import JobState
-from lading.service.scheduling.scheduler import Scheduler
+from lading.model.bill import Bill
 from lading.store.store import Store
-from lading.testing.marked import secret
 from tests.console.local import LocalLading
+from tests.service.lease_rig import LIMIT_S, TAKEN_WITHIN_S, Shared, has, holders, until, use_postgres
+from tests.service.lease_rig import shared as shared
 from tests.store.conftest import postgres as postgres
-from tests.store.postgres import PostgresServer
-from tests.tables.s3_server import S3Server
-
-LIMIT_S = 90.0
-TAKEN_WITHIN_S = 15.0
-ROOT = Path(__file__).parent.parent.parent
-
-
-def until(met: Callable[[], bool], what: str) -> float:
-    """Wait for something that happens elsewhere; how long it took."""
-    began = time.monotonic()
-    while not met():
-        assert time.monotonic() < began + LIMIT_S, f"never came: {what}"
-        time.sleep(0.05)
-    return time.monotonic() - began
-
-
-class Shared:
-    """A store, a lake and an inbox that several homes share."""
-
-    def __init__(self, path: Path, stack: ExitStack) -> None:
-        self.path = path
-        self.store = str(path / "store.db")
-        self.form = "delta"
-        self.bucket: S3Server | None = None
-        """Where the tables are, if not on this disk."""
-        self._bucket = ""
-        self._stack = stack
-
-    @contextmanager
-    def home(self, name: str) -> Iterator[LocalLading]:
-        with LocalLading(self.path / name, store_url=self.store, user="tester") as lading:
-            yield lading
-
-    def serve(self, name: str) -> tuple[LocalLading, Scheduler]:
-        lading = self._stack.enter_context(self.home(name))
-        scheduler = Scheduler(lading)
-        scheduler.start()
-        self._stack.callback(scheduler.close)
-        return lading, scheduler
-
-    def worker(self, name: str, *more: str) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "tests.support.lease_worker", str(self.path / name), self.store, *more]
-        process = self._stack.enter_context(subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True))
-        self._stack.callback(process.kill)
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        return process
-
-    def make(self, *jobs: str) -> None:
-        with self.home("maker") as lading:
-            lading.sql("CREATE DATABASE shop")
-            for job in jobs:
-                (self.path / f"in_{job}").mkdir()
-                lading.sql(f"CREATE TABLE shop.{job} (id BIGINT) USING {self.form} {self._place(job)}")
-                lading.sql(
-                    f'CREATE JOB {job} PROPERTIES("max_interval"="1") ON STREAMING DO INSERT INTO shop.{job} SELECT id '
-                    f'FROM FILE("uri"="{self.path}/in_{job}/*.csv", "format"="csv_with_names", "column_separator"=",")'
-                )
-
-    def put(self, job: str, name: str, first: int, count: int) -> None:
-        draft = self.path / "draft"
-        draft.write_text("id\n" + "".join(f"{number}\n" for number in range(first, first + count)))
-        draft.rename(self.path / f"in_{job}" / name)
-
-    def _place(self, job: str) -> str:
-        if self.bucket is None:
-            return f"LOCATION '{self.path}/lake/{job}'"
-        keys = f'"s3.access_key"="{secret("lake")}", "s3.secret_key"="{secret("lake")}"'
-        reach = f'"s3.endpoint"="{self.bucket.endpoint}", "s3.region"="us-east-1", "use_path_style"="true"'
-        return f"LOCATION 's3://{self._bucket_name()}/{job}' TBLPROPERTIES ({reach}, {keys})"
-
-    def _bucket_name(self) -> str:
-        assert self.bucket is not None
-        self._bucket = self._bucket or self.bucket.make_bucket()
-        return self._bucket
-
-    def ids(self, job: str) -> list[int]:
-        """As somebody else reads the table."""
-        if self.form == "iceberg":
-            with closing(
-                SqlCatalog("lading", uri=self.store.replace("://", "+psycopg://"), **self._reach())
-            ) as catalog:
-                return sorted(catalog.load_table(f"shop.{job}").scan().to_arrow()["id"].to_pylist())
-        place = str(self.path / "lake" / job) if self.bucket is None else f"s3://{self._bucket_name()}/{job}"
-        options = {name.replace("s3.", "aws_").replace("-", "_"): value for name, value in self._reach().items()}
-        table = deltalake.DeltaTable(place, storage_options={**options, "aws_allow_http": "true"})
-        return sorted(table.to_pyarrow_table()["id"].to_pylist())
-
-    def _reach(self) -> dict[str, str]:
-        if self.bucket is None:
-            return {}
-        keys = {"s3.access-key-id": secret("lake"), "s3.secret-access-key": secret("lake")}
-        return {"s3.endpoint": self.bucket.endpoint, "s3.region": "us-east-1", **keys}
-
-
-@pytest.fixture
-def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shared]:
-    monkeypatch.setenv("LADING_SECRET_KEY", base64.urlsafe_b64encode(os.urandom(32)).decode())
-    monkeypatch.setenv("LADING_LEASE_SECONDS", "2")
-    with ExitStack() as stack:
-        yield Shared(tmp_path, stack)
-
-
-def use_postgres(shared: Shared, request: pytest.FixtureRequest) -> None:
-    server: PostgresServer = request.getfixturevalue("postgres")
-    shared.store = server.fresh_url()
-
-
-def holders(lading: LocalLading) -> dict[str, str]:
-    """Job → service."""
-    names = {stored.record.job_id: stored.record.name for stored in lading.store.list_jobs()}
-    return {names[job_id]: holder for job_id, holder in lading.store.list_leases().items()}
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
@@ -191,53 +72,11 @@ def test_a_service_that_is_killed_loses_its_jobs_within_fifteen_seconds(
         runner.run(["a"])
     worker.kill()
     shared.put("a", "2.csv", 3, 3)
-    took = until(lambda: holders(two).get("a") == two.leases.service_id, "the job is taken over")
+    took = until(lambda: has(two, "a"), "the job is taken over")
     assert took < TAKEN_WITHIN_S
     more = until(lambda: shared.ids("a") == [0, 1, 2, 3, 4, 5], "the rest")
     print(f"a killed service: its job was taken over after {took:.1f} s, its rows were there after {took + more:.1f} s")
     assert two.job("a").state is JobState.RUNNING
-
-
-@pytest.mark.parametrize(
-    ("form", "place"),
-    [
-        ("delta", "disk"),
-        ("iceberg", "s3"),
-        pytest.param("delta", "s3", marks=pytest.mark.slow),
-        pytest.param("iceberg", "disk", marks=pytest.mark.slow),
-    ],
-)
-def test_a_service_that_was_stopped_before_its_commit_lands_and_changes_nothing(
-    shared: Shared, request: pytest.FixtureRequest, form: str, place: str
-) -> None:
-    shared.form, shared.bucket = form, request.getfixturevalue("s3") if place == "s3" else None
-    use_postgres(shared, request)  # A process that is stopped while it writes would keep others out of SQLite.
-    shared.make("a")
-    # Its first commit is that of opening the job or of its first batch; the later one is stopped in the middle.
-    stopped = shared.worker("one", "2")
-    shared.put("a", "1.csv", 0, 3)
-    with shared.home("looker") as lading:
-        until(lambda: len(lading.store.list_leases()) == 1, "the worker has it")
-        until(lambda: shared.ids("a") == [0, 1, 2], "the first batch")
-    shared.put("a", "2.csv", 3, 3)
-    assert stopped.stdout is not None
-    assert stopped.stdout.readline() == "stopped\n"
-    two, _ = shared.serve("two")
-    took = until(lambda: holders(two).get("a") == two.leases.service_id, "another service takes it")
-    assert took < TAKEN_WITHIN_S
-    until(lambda: shared.ids("a") == [0, 1, 2, 3, 4, 5], "and loads it")
-    before = two.store.find_job(two.job("a").full_name)
-    assert before is not None
-    os.kill(stopped.pid, signal.SIGCONT)
-    # It lives again, and shows it; nothing of it is in the table or in the record.
-    until(lambda: len(two.store.list_services()) == 2, "the first one is back")
-    shared.put("a", "3.csv", 6, 3)
-    until(lambda: shared.ids("a") == [*range(9)], "the next file")
-    record = two.job("a")
-    assert record.state is JobState.RUNNING
-    assert record.counts.failed == before.record.counts.failed
-    assert two.verify("a").is_clean
-    assert holders(two)["a"] in {service.service_id for service in two.store.list_services()}
 
 
 def test_a_job_is_paused_and_moved_through_a_service_that_does_not_run_it(shared: Shared) -> None:
@@ -299,10 +138,81 @@ def test_a_job_that_is_being_made_is_opened_by_nobody_else(shared: Shared) -> No
     assert runs.job("a").state is JobState.RUNNING
 
 
+def test_a_job_whose_create_takes_longer_than_others_wait_runs_there_and_is_not_taken_back(shared: Shared) -> None:
+    """The command is taken for dead. It must neither fence the service that opened the job, nor remove what runs."""
+    shared.make("first")
+    runs, _ = shared.serve("runs")
+    until(lambda: bool(holders(runs)), "it has looked")
+    with shared.home("desk") as desk:
+        (shared.path / "in_a").mkdir()
+        shared.put("a", "1.csv", 0, 3)
+        desk.sql(f"CREATE TABLE shop.a (id BIGINT) USING delta LOCATION '{shared.path}/lake/a'")
+        loaded = list[int]()
+
+        def stall(_name: str) -> None:
+            failpoints.disarm_all()
+            until(lambda: shared.ids("a") == [0, 1, 2], "the service took the job and runs it")
+            loaded.extend(shared.ids("a"))
+
+        failpoints.arm("create.recorded", stall)
+        desk.sql(
+            'CREATE JOB a PROPERTIES("max_interval"="1") ON STREAMING DO INSERT INTO shop.a SELECT id '
+            f'FROM FILE("uri"="{shared.path}/in_a/*.csv", "format"="csv_with_names", "column_separator"=",")'
+        )
+        assert loaded == [0, 1, 2]
+    shared.put("a", "2.csv", 3, 3)
+    until(lambda: shared.ids("a") == [*range(6)], "it goes on")
+    assert (runs.job("a").state, has(runs, "a")) == (JobState.RUNNING, True)
+    assert runs.verify("a").is_clean
+
+
+def test_a_service_that_starts_while_a_command_runs_a_job_waits_until_that_has_ended(
+    shared: Shared, request: pytest.FixtureRequest
+) -> None:
+    """It fenced the command, which paused the job that the service was running: until a person came."""
+    use_postgres(shared, request)
+    shared.make("a")
+    shared.put("a", "1.csv", 0, 3)
+    seen = list[object]()
+
+    def interfere(_name: str) -> None:
+        failpoints.disarm_all()
+        runs, _ = shared.serve("runs")
+        until(lambda: runs.leases.service_id is not None, "the service has looked")
+        for _ in range(3):
+            runs.leases.look(runs.give_back)
+        seen.append((has(runs, "a"), len(runs.store.list_services())))
+        with shared.home("late") as late, pytest.raises(JobStateError, match="are run by a service on"):
+            late.run(["a"])
+
+    with shared.home("command") as command:
+        failpoints.arm("check.after", interfere)
+        ended = command.run(["a"])
+        assert (seen, ended["a"].state) == ([(False, 2)], JobState.RUNNING)
+        assert shared.ids("a") == [0, 1, 2]
+        shared.put("a", "2.csv", 3, 3)
+        until(lambda: shared.ids("a") == [*range(6)], "the service runs it")
+        assert set(holders(command)) == {"a"}
+        assert command.job("a").state is JobState.RUNNING
+
+
+def test_commands_of_two_homes_take_turns_with_a_job(shared: Shared, request: pytest.FixtureRequest) -> None:
+    """What one of them has open from its last run is not true any more when the other one has loaded."""
+    use_postgres(shared, request)
+    shared.make("a")
+    with shared.home("one") as one, shared.home("two") as two:
+        for number, each in enumerate((one, two, one, two)):
+            shared.put("a", f"{number}.csv", 3 * number, 3)
+            assert each.run(["a"])["a"].state is JobState.RUNNING
+            assert shared.ids("a") == [*range(3 * number + 3)]
+            assert each.store.list_leases() == {}
+        assert two.verify("a").is_clean
+
+
 def test_a_service_without_the_lease_does_not_open_a_job(shared: Shared) -> None:
     shared.make("a")
     runs, _ = shared.serve("runs")
-    until(lambda: holders(runs).get("a") == runs.leases.service_id, "it has the job")
+    until(lambda: has(runs, "a"), "it has the job")
     with shared.home("late") as late:
         late.leases.look(late.give_back)
         shared.put("a", "1.csv", 0, 3)
@@ -351,6 +261,28 @@ def test_a_home_of_the_same_path_on_a_machine_of_the_same_name_is_another_one(sh
         assert len(one.store.list_services()) == 2
 
 
+def test_services_with_a_copied_home_leave_each_other_alone_and_say_so(
+    shared: Shared, caplog: pytest.LogCaptureFixture
+) -> None:
+    with shared.home("one"):
+        pass
+    shutil.copytree(shared.path / "one", shared.path / "two")
+    with shared.home("one") as one, shared.home("two") as two:
+        assert one.leases.home_id == two.leases.home_id
+        for _ in range(3):
+            one.leases.look(one.give_back)
+            two.leases.look(two.give_back)
+        one.leases.look(one.give_back)
+        assert len(one.store.list_services()) == 2
+        told = [record.getMessage() for record in caplog.records if "one is a copy of the other" in record.getMessage()]
+        assert len(told) == 2, "each says it once"
+        # A process before it in the same home still leaves its jobs at once.
+        entry = replace(one.leases._entry, service_id="before", beat=7)
+        one.store.beat(entry)
+        one.leases.look(one.give_back)
+        assert "before" not in {each.service_id for each in one.store.list_services()}
+
+
 def test_an_iceberg_table_of_one_home_is_brought_along_and_opened_by_others(
     shared: Shared, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -376,3 +308,38 @@ def test_an_iceberg_table_of_one_home_is_brought_along_and_opened_by_others(
         maker.sql("DROP JOB WHERE jobName = 'a'; DROP TABLE shop.a")
     with pytest.raises(NoSuchTableError):
         shared.ids("a")
+
+
+class Stopping(SystemClock):
+    """Of a process that is stopped for a while: it sees that only afterwards."""
+
+    stopped_s = 0.0
+
+    def passed_s(self) -> float:
+        return super().passed_s() + self.stopped_s
+
+
+def test_a_service_that_was_stopped_tells_the_source_nothing_before_it_has_looked_at_its_leases(shared: Shared) -> None:
+    """Others may have loaded more and told it: a consumer group would be set back."""
+    shared.make("a")
+    clock, told = Stopping(), list[Bill]()
+    with LocalLading(shared.path / "one", store_url=shared.store, user="tester", clock=clock) as one:
+        one.leases.look(one.give_back)
+        runner = one.runner(one.job("a").job_id)
+        shared.put("a", "0.csv", 0, 1)
+        runner.run_once()
+        assert runner.opened is not None
+        object.__setattr__(runner.opened.compiled.source, "acknowledge", told.append)
+
+        def stop(_name: str) -> None:
+            clock.stopped_s += 60
+
+        for name, is_stopped in (("1.csv", True), ("2.csv", False)):
+            shared.put("a", name, int(name[0]), 1)
+            if is_stopped:
+                failpoints.arm("settle.after", stop)
+            runner.run_once()
+            failpoints.disarm_all()
+            assert len(told) == (not is_stopped)
+            one.leases.look(one.give_back)
+        assert shared.ids("a") == [0, 1, 2]

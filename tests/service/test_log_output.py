@@ -13,6 +13,7 @@ import pytest
 from lading.pipeline.child_output import LONGEST, log_lines
 from lading.service.security.log_output import redact_logger
 from lading.service.security.redaction import HIDDEN
+from lading.service.spark_queries.worker import Verdicts, hear
 from lading.service.telemetry.logs import JsonLines, TextLines
 from lading.testing.marked import MARK, secret
 
@@ -127,6 +128,29 @@ def test_a_line_without_end_is_cut_and_no_half_of_a_secret_is_shown(caplog: pyte
     except OSError:
         is_open = False
     assert not is_open
+
+
+def test_what_java_and_spark_say_at_every_start_is_no_warning(caplog: pytest.LogCaptureFixture) -> None:
+    reading, writing = os.pipe()
+    thread = log_lines(reading, logging.getLogger("lading.test_greetings"))
+    with os.fdopen(writing, "wb") as stream:
+        stream.write(b"WARNING: Using incubator modules: jdk.incubator.vector\n")
+        stream.write(b'Setting default log level to "WARN".\nWARNING: something else\n')
+    thread.join(60)
+    assert [record.getMessage() for record in caplog.records] == ["WARNING: something else"]
+
+
+def test_nor_does_a_query_on_a_terminal_begin_with_it(capsys: pytest.CaptureFixture[str]) -> None:
+    reading, writing = os.pipe()
+    with os.fdopen(writing, "wb") as stream:
+        stream.write(
+            b"WARNING: Using incubator modules: jdk.incubator.vector\nTo adjust logging level use sc.setLogLevel(\n"
+        )
+        stream.write(b"java.lang.OutOfMemoryError: Java heap space\n")
+    verdicts = Verdicts()
+    hear(reading, verdicts)
+    assert capsys.readouterr().err == "java.lang.OutOfMemoryError: Java heap space\n"
+    assert verdicts.is_memory
 
 
 def test_what_java_writes_is_redacted_also_for_programs_with_logs_of_their_own(

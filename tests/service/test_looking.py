@@ -11,8 +11,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from deltalake import DeltaTable, write_deltalake
 
-from lading.errors import ConfigError, ConflictError, DeniedError
+from lading.errors import ConfigError, ConflictError, DeniedError, NotSupportedError, SqlError
 from lading.service.facade import Lading
 from lading.testing.marked import secret
 from tests.console.local import LocalLading
@@ -63,9 +64,13 @@ def test_json_and_parquet_are_seen_with_their_types(lading: Lading, tmp_path: Pa
         ("x", "double", "Yes", 1.5),
         ("ok", "boolean", "Yes", True),
     )
-    pq.write_table(pa.table({"n": pa.array([1], pa.int32()), "t": ["x"]}), tmp_path / "in" / "a.parquet")
+    columns = {"n": pa.array([1], pa.int32()), "t": ["x"], "who": [{"name": "ann", "tags": ["a", None]}]}
+    pq.write_table(pa.table(columns), tmp_path / "in" / "a.parquet")
     found = lading.sql(f'DESCRIBE FROM FILE("uri"="{tmp_path}/in/*.parquet")')[0].rows
-    assert found[:2] == (("n", "int", "Yes", 1), ("t", "string", "Yes", "x"))
+    # What is nested is shown as the text that a column of the told type gets.
+    who = '{"name":"ann","tags":["a",null]}'
+    assert found[:3] == (("n", "int", "Yes", 1), ("t", "string", "Yes", "x"), ("who", "string", "Yes", who))
+    assert lading.sql(f'SELECT * FROM FILE("uri"="{tmp_path}/in/*.parquet")')[0].rows == ((1, "x", who),)
 
 
 @pytest.mark.parametrize("form", ["delta", "iceberg", "paimon"])
@@ -111,6 +116,67 @@ def test_a_job_makes_its_table_when_it_is_not_there(lading: Lading, tmp_path: Pa
         {"id": 2, "city": "ulm", "extra": "x"},
         {"id": 2, "city": "ulm", "extra": "x"},
     ]
+
+
+FROM_CSV = 'FROM FILE("uri"="{}/in/*.csv", "format"="csv_with_names"{})'
+MAKES = "CREATE JOB j ON STREAMING DO CREATE TABLE IF NOT EXISTS t USING delta INSERT INTO t SELECT {} {}"
+
+
+def test_a_job_that_is_refused_leaves_no_table_behind(lading: Lading, tmp_path: Path) -> None:
+    """The error says that nothing was changed; the corrected statement met a table of the wrong columns."""
+    (tmp_path / "in" / "a.csv").write_text("id,city\n1,essen\n")
+    with pytest.raises(SqlError, match=r'Nothing was changed.*add "column_separator" = ","'):
+        lading.sql(MAKES.format("*", FROM_CSV.format(tmp_path, "")))
+    assert lading.sql("SHOW TABLES")[0].rows == ()
+    lading.sql(MAKES.format("*", FROM_CSV.format(tmp_path, ', "column_separator"=","')))
+    lading.run()
+    assert lading.catalog.open_table("default", "t").scan().to_pylist() == [{"id": 1, "city": "essen"}]
+
+
+def test_a_refused_job_leaves_a_table_alone_that_was_there(lading: Lading, tmp_path: Path) -> None:
+    """Made by somebody else in the folder of the table, and with rows in it."""
+    (tmp_path / "in" / "a.csv").write_text("id,city\n1,essen\n")
+    lading.sql("CREATE TABLE t (id BIGINT, city STRING) USING delta")
+    place = tmp_path / "lake"
+    write_deltalake(place, pa.table({"id": pa.array([7], pa.int64()), "city": ["ulm"]}))
+    refused = MAKES.format("id", FROM_CSV.format(tmp_path, ', "column_separator"=","'))
+    with pytest.raises(SqlError):
+        lading.sql(refused)
+    with pytest.raises(SqlError):
+        lading.sql(refused.replace("t USING delta", f"u USING delta LOCATION '{place}'").replace("INTO t", "INTO u"))
+    assert ("t",) in lading.sql("SHOW TABLES")[0].rows
+    assert DeltaTable(place).to_pyarrow_table().to_pylist() == [{"id": 7, "city": "ulm"}]
+
+
+def test_a_look_at_nothing_says_where_it_looked(lading: Lading, tmp_path: Path) -> None:
+    for statement in ("DESCRIBE FROM", "SELECT * FROM"):
+        seen = lading.sql(f'{statement} FILE("uri"="{tmp_path}/inn/*.csv")')[0]
+        assert (seen.rows, seen.message) == ((), f"no file matches {tmp_path}/inn/*.csv")
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("SELECT * FROM FILE('in/*.csv')", "expected \"uri\" = 'in/*.csv'"),
+        ("SELECT * FROM 'in/a.csv'", 'SELECT * FROM FILE("uri" = "…") LIMIT 10'),
+        ("SELECT id, a.b FROM FILE('uri'='in/*.csv') LIMIT 5", "Write SELECT * FROM FILE(…) LIMIT 10"),
+        ("SELECT * FROM FILE('uri'='in/*.csv') WHERE id = 1", "Write SELECT * FROM FILE(…) LIMIT 10"),
+        ("DESCRIBE FILE('uri'='in/*.csv')", "Write DESCRIBE FROM FILE(…)"),
+        ("SHOW COLUMNS FROM t", "DESCRIBE db.table shows the columns"),
+        ("SHOW CREATE TABLE t", "DESCRIBE db.table shows its columns"),
+        ("EXPLAIN SELECT 1", "EXPLAIN is for loads"),
+        ("HELP", "help is a word of the shell"),
+        (
+            "CREATE JOB j ON STREAMING DO INSERT INTO t SELECT * FROM FILE('uri'='in/*')",
+            "DESCRIBE FROM FILE(…) finds out which",
+        ),
+    ],
+)
+def test_what_people_type_first_is_answered_with_what_to_type(lading: Lading, typed: str, said: str) -> None:
+    lading.sql("CREATE TABLE t (id BIGINT) USING delta")
+    with pytest.raises((SqlError, NotSupportedError)) as caught:
+        lading.sql(typed)
+    assert said in f"{caught.value} {getattr(caught.value, 'hint', '')}"
 
 
 def test_only_who_may_load_may_look(lading: Lading, tmp_path: Path) -> None:

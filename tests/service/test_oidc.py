@@ -203,7 +203,7 @@ def test_names_of_the_provider_get_a_prefix_and_users_are_made_when_asked_for(la
 def test_a_missing_library_is_refused_by_the_name_of_the_extra(tmp_path: Path) -> None:
     """As on a machine where `lading[oidc]` was not installed."""
     code = "import sys; sys.modules['jwt'] = None; from lading.cli.main import main; main()"
-    arguments = ["serve", "--home", str(tmp_path / "home"), "--mysql-port", "0", "--http-port", "0"]
+    arguments = ["serve", "--init", "--home", str(tmp_path / "home"), "--mysql-port", "0", "--http-port", "0"]
     environment = {**os.environ, **GIVEN}
     done = subprocess.run(
         [sys.executable, "-c", code, *arguments],

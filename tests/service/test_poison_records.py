@@ -153,12 +153,20 @@ def test_batches_that_take_more_memory_than_workers_have_are_cut_until_they_fit(
 
 
 @pytest.mark.slow
-def test_a_file_that_kills_is_named_and_nothing_of_it_is_loaded(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_row_of_a_file_that_kills_is_named_and_later_put_aside(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     desk.table()
     for number in range(4):
         desk.put_orders(f"{number}.csv", number * 10, 10)
     make_deadly(monkeypatch, "id", "25")
-    desk.create(properties='"on_poison_record"="QUARANTINE"')
+    desk.create()
     desk.run()
     assert (desk.show("Status"), desk.ids()) == ("PAUSED", list(range(20)))
-    assert "2.csv ended 3 workers" in desk.show("ErrorMsg")
+    assert "2.csv, the row at byte 90 ended 3 workers" in desk.show("ErrorMsg")
+    desk.sql('PAUSE JOB WHERE jobname = "j"')
+    desk.sql('ALTER JOB j PROPERTIES("on_poison_record"="QUARANTINE")')
+    desk.sql('RESUME JOB WHERE jobname = "j"')
+    desk.run()
+    assert (desk.show("Status"), desk.ids()) == ("RUNNING", [number for number in range(40) if number != 25])
+    (error,) = desk.sql("SHOW LOAD ERRORS FOR j")
+    assert "25,essen,25.50" in str(error)
+    assert desk.lading.verify("j").is_clean

@@ -135,7 +135,7 @@ def test_a_home_that_cannot_be_written_is_an_error_and_not_a_traceback(read_only
         assert isinstance(result.exception, StoreError), result.exception
         assert "choose another home folder" in result.exception.todo
     served = subprocess.run(
-        [sys.executable, "-c", "from lading.cli.main import main; main()", "serve", "--home", str(read_only)],
+        [sys.executable, "-c", "from lading.cli.main import main; main()", "serve", "--init", "--home", str(read_only)],
         capture_output=True,
         text=True,
         timeout=60,

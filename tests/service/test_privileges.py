@@ -53,6 +53,8 @@ def test_a_job_is_there_only_for_those_who_may_load_its_table(home: Lading) -> N
         'ALTER JOB j PROPERTIES("max_interval"="3")',
         'EXPLAIN ALTER JOB j PROPERTIES("max_interval"="3")',
         "UNDO ALTER JOB j",
+        "REPLAY ERRORS FOR j",
+        "EXPLAIN REPLAY ERRORS FOR j",
     ):
         with pytest.raises(JobNotFoundError) as hidden:
             bob.sql(text)

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from lading.service.facade import Lading
 from lading.sources.kafka import kind as kafka_kind
 from lading.sources.kafka.settings import FOR_ADMINS, FOR_EVERYBODY
 from lading.sources.kinesis import kind as kinesis_kind
+from lading.store.records import CatalogEntry
 from lading.testing.marked import secret
 from tests.service.routine_fakes import FakeKafka, FakeKinesis, World
 
@@ -295,6 +297,26 @@ def test_a_job_without_keys_needs_the_identity_of_the_service(open_home: Lading,
     open_home.sql("REVOKE USAGE ON IDENTITY service FROM ann; DROP JOB WHERE jobName='j'")
     with pytest.raises(DeniedError, match="for IDENTITY service"):
         ann.sql(s3(place))
+
+
+def test_the_warehouse_of_a_catalog_is_read_by_its_readers_alone(
+    open_home: Lading, bucket: tuple[str, list[str]]
+) -> None:
+    """Files of its tables, with the identity of the service: only for who may read all of them."""
+    place, signed = bucket
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    properties = {"type": "iceberg", "iceberg.catalog.type": "glue", "warehouse": "s3://b/lake"}
+    open_home.store.create_catalog(
+        CatalogEntry(name="lake", catalog_id=7, properties=properties, created_at=at, changed_at=at)
+    )
+    open_home.sql("GRANT USAGE ON IDENTITY service TO ann; GRANT SELECT ON lake.sales.* TO ann")
+    ann = open_home.session("ann", "shop")
+    with pytest.raises(DeniedError, match="files of a table are at"):
+        ann.sql(s3(place, "s3://b/lake/sales/orders/data/*.csv"))
+    assert signed == []
+    open_home.sql("GRANT SELECT ON lake.*.* TO ann")
+    ann.sql(s3(place, "s3://b/lake/sales/orders/data/*.csv"))
+    assert "Credential=the-service/" in signed[-1]
 
 
 def test_own_keys_and_open_buckets_need_no_identity(open_home: Lading, bucket: tuple[str, list[str]]) -> None:

@@ -38,6 +38,6 @@ def test_values_without_a_common_type_become_texts() -> None:
 
 
 def test_a_statement_answers_a_data_frame(tmp_path: Path) -> None:
-    with connect(tmp_path / "home") as lading:
+    with connect(tmp_path / "home", create=True) as lading:
         frame = lading.sql("SHOW DATABASES")[0].to_pandas()
     assert list(frame["Database"]) == ["default"]

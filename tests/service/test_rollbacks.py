@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import cast
 
 import deltalake
+import pyarrow as pa
 import pytest
 from pyiceberg.catalog import load_catalog
+from pyiceberg.table import Table
 
 from lading.errors import CommitRefusedError, JobStateError, LadingError
 from lading.tables.iceberg.table import IcebergTable
@@ -48,13 +52,32 @@ def put_back(desk: Desk, form: str, versions: int = 1) -> None:
     if form == "paimon":
         put_back_paimon(desk, versions)
         return
+    with theirs(desk) as other:
+        history = [entry.snapshot_id for entry in other.history()]
+        other.manage_snapshots().set_current_snapshot(history[-1 - versions]).commit()
+
+
+@contextmanager
+def theirs(desk: Desk) -> Iterator[Table]:
+    """The Iceberg table, as somebody else finds it in the catalog."""
     ours = desk.lading.catalog.open_table("shop", "orders")
     assert isinstance(ours, IcebergTable)
     catalog = load_catalog(ours.handle.catalog.name, **ours.handle.catalog.properties)
-    theirs = catalog.load_table("shop.orders")
-    history = [entry.snapshot_id for entry in theirs.history()]
-    theirs.manage_snapshots().set_current_snapshot(history[-1 - versions]).commit()
+    yield catalog.load_table("shop.orders")
     catalog.close()
+
+
+def write_and_expire(desk: Desk) -> None:
+    """Somebody else's INSERT, then the expiry of every older snapshot, with the files that only they had."""
+    with theirs(desk) as table:
+        row = [{"id": 50, "city": "theirs", "amount": None}]
+        table.append(pa.Table.from_pylist(row, schema=table.schema().as_arrow()))
+        old = [each.snapshot_id for each in table.snapshots() if each != table.current_snapshot()]
+        table.maintenance.expire_snapshots().by_ids(old).commit()
+        kept = {Path(str(path)).name for path in table.inspect.files()["file_path"].to_pylist()}
+    for path in (desk.path / "home" / "warehouse" / "shop" / "orders" / "data").rglob("*.parquet"):
+        if path.name not in kept:
+            path.unlink()
 
 
 def put_back_paimon(desk: Desk, versions: int) -> None:
@@ -131,6 +154,32 @@ def test_what_was_taken_is_loaded_again(desk: Desk, form: str) -> None:
     assert desk.lading.verify("j").is_clean
     with pytest.raises(JobStateError, match="was not rolled back behind job j"):
         desk.sql(LOOK)
+
+
+@pytest.mark.parametrize(("way", "ids"), [("KEEP POSITION", [0, 1, 2, 20]), ("LOAD AGAIN", [0, 1, 2, 10, 11, 20])])
+def test_alter_job_accepts_it_too(desk: Desk, way: str, ids: list[int]) -> None:
+    stopped(desk, "delta")
+    desk.sql(f"ALTER JOB j ACCEPT ROLLBACK {way} COMMENT 'said so'")
+    assert desk.show("Status") == "PAUSED"
+    assert go_on(desk) == ids
+    assert desk.lading.verify("j").is_clean
+
+
+@pytest.mark.parametrize(("way", "ids"), [("KEEP POSITION", [0, 1, 2, 20]), ("LOAD AGAIN", [0, 1, 2, 10, 11, 20])])
+def test_the_snapshot_of_its_newest_commit_has_expired_since(desk: Desk, way: str, ids: list[int]) -> None:
+    """Neither that snapshot nor its files are there any more, and others have gone on."""
+    loaded(desk, "iceberg")
+    put_back(desk, "iceberg")
+    write_and_expire(desk)
+    desk.put_orders("c.csv", 20, 1)
+    desk.restart()
+    desk.run()
+    assert (desk.show("Status"), desk.ids()) == ("PAUSED", [0, 1, 2, 50])
+    assert "ACCEPT ROLLBACK" in desk.show("ErrorMsg")
+    assert desk.sql(LOOK)[0][6:8] == (1, 2)
+    desk.sql(f"ALTER JOB j ACCEPT ROLLBACK {way}")
+    assert go_on(desk) == [*ids, 50]
+    assert desk.lading.verify("j").is_clean
 
 
 def test_the_whole_job_was_taken_away(desk: Desk, form: str) -> None:
@@ -226,4 +275,36 @@ def test_a_death_after_the_commit_leaves_a_job_that_can_be_resumed(
             desk.sql(KEEP if choice == "keep" else AGAIN)
     desk.restart()
     assert go_on(desk) == ([0, 1, 2, 20] if choice == "keep" else [0, 1, 2, 10, 11, 20])
+    assert desk.lading.verify("j").is_clean
+
+
+@pytest.mark.parametrize("lost", [1, 3])
+def test_a_database_that_is_restored_from_an_old_copy_sets_store_and_catalog_back_and_no_row_is_twice(
+    desk: Desk, lost: int
+) -> None:
+    """The store remembers no newer head then; the bills beside the table do."""
+    loaded(desk, "iceberg")
+    desk.lading.close()
+    home, copy = desk.path / "home", desk.path / "copy"
+    copy.mkdir()
+    for file in home.glob("*.db"):
+        shutil.copy(file, copy)
+    desk.restart()
+    for number in range(lost):
+        desk.put_orders(f"d{number}.csv", 30 + number, 1)
+        desk.run()
+    desk.lading.close()
+    for file in home.glob("*.db*"):
+        file.unlink()
+    for file in copy.iterdir():
+        shutil.copy(file, home)
+    desk.restart()
+    desk.run()
+    if lost > 1:
+        assert desk.ids() == [0, 1, 2, 10, 11]
+        assert "The table was rolled back" in desk.show("ErrorMsg")
+        desk.sql(AGAIN)
+        go_on(desk)
+    # One commit alone nobody can tell from one that never landed: it is loaded again by itself, and its rows are gone.
+    assert desk.ids() == [0, 1, 2, 10, 11, *range(30, 30 + lost)]
     assert desk.lading.verify("j").is_clean

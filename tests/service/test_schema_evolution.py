@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lading.errors import SqlError
+from lading.errors import ConfigError, SqlError
 from lading.tables.iceberg.table import IcebergTable
 from lading.testing.kinesis.server import KinesisServer
 from tests.console.local import LocalLading
@@ -128,7 +128,7 @@ def test_parquet_brings_its_own_types(desk: Desk) -> None:
     assert json.loads(found[None]["_rescued"])["id"] == "x"
 
 
-def test_a_column_that_others_drop_or_retype_pauses_the_job(desk: Desk) -> None:
+def test_a_column_that_others_drop_pauses_the_job(desk: Desk) -> None:
     desk.sql("CREATE TABLE t (id BIGINT, city STRING) USING iceberg")
     create(desk, '"schema.evolution"="ADD"')
     put(desk, "1.json", [{"id": 1, "city": "essen"}])
@@ -195,3 +195,27 @@ def test_records_of_kinesis_bring_columns(desk: Desk, kinesis: KinesisServer) ->
     stream.create(properties='"schema.evolution"="ADD"')
     desk.run()
     assert rows(desk) == [{"id": 1, "city": "essen", "note": "new"}]
+
+
+def test_names_that_iceberg_keeps_for_itself_become_no_columns(tmp_path: Path) -> None:
+    """Spark and Trino would not read the table any more."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "1.json").write_text('{"id":1,"_deleted":true,"city":"essen"}\n')
+    with LocalLading(tmp_path / "home") as lading:
+        with pytest.raises(ConfigError, match="Column _File cannot be in an Iceberg table"):
+            lading.sql("CREATE TABLE t (id BIGINT, _File STRING) USING iceberg")
+        lading.sql("CREATE TABLE t (id BIGINT, r STRING) USING iceberg; CREATE TABLE u (id BIGINT) USING iceberg")
+        with pytest.raises(ConfigError, match="Column _pos cannot be in an Iceberg table"):
+            lading.sql("ALTER TABLE t ADD COLUMN _pos BIGINT")
+        source = f'SELECT * FROM FILE("uri"="{tmp_path}/in/*.json", "format"="json")'
+        rescues = '"schema.evolution"="ADD", "rescued_data_column"="r"'
+        lading.sql(f"CREATE JOB j PROPERTIES({rescues}) ON STREAMING DO INSERT INTO t {source}")
+        lading.sql(f'CREATE JOB k PROPERTIES("schema.evolution"="ADD") ON STREAMING DO INSERT INTO u {source}')
+        lading.run()
+        (row,) = lading.catalog.open_table("default", "t").scan().to_pylist()
+        assert (row["id"], row["city"], json.loads(row["r"])) == (1, "essen", {"_deleted": True})
+        assert lading.catalog.open_table("default", "t").schema().names == ["id", "r", "city"]
+        assert lading.catalog.open_table("default", "u").schema().names == ["id"]
+        reason = lading.job("k").reason
+        assert reason is not None
+        assert "fields that cannot be columns of default.u: '_deleted'" in reason.message

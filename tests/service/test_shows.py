@@ -38,7 +38,7 @@ def tasks(desk: Desk, name: str = "j") -> list[dict[str, str]]:
 def statistic(desk: Desk) -> tuple[int, int, int]:
     """Rows that were read, files, bad rows."""
     found = json.loads(job(desk)["LoadStatistic"])
-    assert list(found) == ["scannedRows", "loadBytes", "fileNumber", "fileSize", "filteredRows"]
+    assert list(found) == ["scannedRows", "loadBytes", "fileNumber", "fileSize", "filteredRows", "health"]
     return found["scannedRows"], found["fileNumber"], found["filteredRows"]
 
 

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from lading.errors import SqlError
 from lading.service.facade import Lading
+from lading.service.statements import clean
 from tests.console.local import PastClock
 from tests.service.conftest import Desk
 from tests.service.test_watermarks import CSV, create, ids, put
@@ -20,13 +21,20 @@ DEDUP = "'watermark.column'='at', 'dedup.keys'='id'"
 PAUSE, RESUME = "PAUSE JOB WHERE jobName = 'j'", "RESUME JOB WHERE jobName = 'j'"
 
 
+class PassingClock(PastClock):
+    """Time passes, and nobody sets the clock."""
+
+    def monotonic_s(self) -> float:
+        return super().monotonic_s() - self.behind.total_seconds()
+
+
 class TimedDesk(Desk):
     """Time can pass."""
 
-    clock: PastClock
+    clock: PassingClock
 
     def _open(self) -> Lading:
-        self.clock = PastClock()
+        self.clock = PassingClock()
         return Lading(self.path / "home", session=self._spark, user="tester", clock=self.clock)
 
 
@@ -41,7 +49,9 @@ def state_files(desk: Desk) -> list[Path]:
     return sorted(Path(desk.lading.catalog.open_table("shop", "t").location).rglob("state/*"))
 
 
-def test_undo_asks_about_the_state_and_a_dropped_job_leaves_none(desk: TimedDesk) -> None:
+def test_undo_asks_about_the_state_and_a_dropped_job_leaves_none(
+    desk: TimedDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     create(desk, DEDUP)
     desk.sql(f"{PAUSE}; ALTER JOB j PROPERTIES('dedup.keys'='id,at'); {RESUME}")  # Nothing is kept yet.
     put(desk, "a.csv", "1,2026-01-01 12:00:00", "1,2026-01-01 12:00:01")
@@ -64,6 +74,7 @@ def test_undo_asks_about_the_state_and_a_dropped_job_leaves_none(desk: TimedDesk
     desk.run()
     assert ids(desk) == [1, 1, 2]
     desk.clock.behind = -timedelta(days=4)
+    monkeypatch.setattr(clean, "storage_now", lambda storage: desk.clock.now())  # Time passes for the disk, too.
     assert desk.sql("ADMIN CLEAN ORPHANS DRY RUN") == []  # Bills that are kept need all of it.
     desk.sql("DROP JOB WHERE jobName = 'j'")
     assert {row[1] for row in desk.sql("ADMIN CLEAN ORPHANS")} == {"state"}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Iterator
+from http.client import HTTPResponse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -13,6 +15,8 @@ from typer.testing import CliRunner
 from lading.cli.main import app
 from lading.errors import ListingError, StorageError
 from lading.jobs.record import JobState
+from lading.model.s3_access import S3Access
+from lading.storage.s3 import S3Store
 from lading.testing.marked import secret
 from tests.console.local import LocalLading
 
@@ -98,6 +102,22 @@ def test_strange_answers_are_errors_and_not_tracebacks(endpoint: Endpoint, answe
         assert "Check s3.endpoint" in done.exception.what
         place = ANSWERS[answer][1]
         assert place in done.exception.what
+
+
+def test_a_page_in_the_place_of_an_object_leaves_no_connection_open(endpoint: Endpoint) -> None:
+    endpoint.answer = "a page"
+    access = S3Access(
+        endpoint=f"http://127.0.0.1:{endpoint.server_port}", region="us-east-1", path_style=True, anonymous=True
+    )
+    before = {id(each) for each in _open_answers()}
+    with pytest.raises(StorageError, match="without an ETag") as refused:
+        S3Store("b", access).get("card")
+    assert refused.tb is not None  # As long as the error is held, so is everything on its way.
+    assert [each for each in _open_answers() if id(each) not in before] == []
+
+
+def _open_answers() -> list[HTTPResponse]:
+    return [each for each in gc.get_objects() if isinstance(each, HTTPResponse) and not each.isclosed()]
 
 
 @pytest.mark.parametrize("answer", ["moved", "a page"])

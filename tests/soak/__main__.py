@@ -12,9 +12,10 @@ from lading.clock import SystemClock
 from tests.crash.load_stories import SOURCES
 from tests.soak.counts import Counts, render
 from tests.soak.plain import soak_plain
+from tests.soak.services_setup import soak_services
 from tests.soak.spark import soak_spark
 
-FORMS = {"plain": soak_plain, "spark": soak_spark}
+FORMS = {"plain": soak_plain, "spark": soak_spark, "services": soak_services}
 
 
 def main() -> int:
@@ -22,12 +23,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
     parser.add_argument("--hours", type=float, default=0.1)
     parser.add_argument("--seed", type=int, default=None, help="what is chosen; not when processes come to a point")
-    parser.add_argument("--form", choices=[*FORMS, "both"], default="both")
+    parser.add_argument("--form", choices=[*FORMS, "all"], default="all")
     parser.add_argument("--sources", nargs="+", default=list(SOURCES), choices=SOURCES)
     parser.add_argument("--folder", type=Path, default=None, help="where homes are made, and left")
     given = parser.parse_args()
     seed = given.seed if given.seed is not None else SystemRandom().randrange(10**6)
-    chosen = list(FORMS) if given.form == "both" else [given.form]
+    chosen = list(FORMS) if given.form == "all" else [given.form]
     folder = given.folder or Path(tempfile.mkdtemp(prefix="lading-soak-"))
     clock, is_clean = SystemClock(), True
     for form in chosen:

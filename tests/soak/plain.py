@@ -22,6 +22,7 @@ from lading.testing.kinesis.server import KinesisServer, serve_kinesis
 from tests.crash.load_stories import FilesSender, KafkaSender, KinesisSender, Sender
 from tests.soak.counts import Counts
 from tests.soak.journal import Journal
+from tests.soak.lakes import FolderLake
 from tests.soak.maintenance import maintain
 from tests.soak.plain_worker import FENCED, Life, Lives
 from tests.support.kafka_broker import KafkaBroker, serve_kafka
@@ -83,14 +84,14 @@ class Soak:
                     self.rest(lane)
         for lane in self._lanes:
             self.rest(lane)
-            lane.journal.end(lane.job.form, lane.sender.sent)
+            lane.journal.end(lane.sender.sent)
 
     def live(self, lane: Lane) -> None:
         """One life, which is likely to be cut off."""
         rng, counts = self._rng, lane.counts
         lane.lives += 1
         counts.done["lives"] += 1
-        moves = self._moves(lane) if lane.job.source == "kafka" and rng.random() < 0.05 else {}
+        moves = self._moves(lane) if lane.job.source != "files" and rng.random() < 0.05 else {}
         is_timed = rng.random() < 0.4
         place = rng.choice(("edit.before", "edit.after", *PLACES) if moves else PLACES)
         reason = f"soak-{counts.done['lives']}"
@@ -149,17 +150,9 @@ class Soak:
         return False
 
     def _moves(self, lane: Lane) -> dict[str, str]:
-        """One partition, back to anywhere before its position."""
-        table = lane.job.open_table()
-        lane.journal.read_on(table)
-        head = table.read_head(JOB)
-        known = {} if head is None else table.bills.read(JOB, head).positions.partitions
-        able = sorted(name for name, state in known.items() if state.at.isdigit() and int(state.at))
-        if not able:
-            return {}
-        name = self._rng.choice(able)
-        at = int(known[name].at)
-        return {name: str(self._rng.randint(max(0, at - 30), at))}
+        """One partition or shard, back to a row before its position."""
+        lane.journal.read_on(lane.job.open_table())
+        return lane.journal.way_back(self._rng)
 
     def rest(self, lane: Lane) -> None:
         """A life that nobody ends. Then everything is read, and others may look after the table."""
@@ -239,5 +232,5 @@ def _lane(
         home=str(home), form=form, source=source, address=address, stream=sender.stream, start=STARTS[source]
     )
     job.create_table()
-    folder = home / "warehouse" / "events"
-    return Lane(job, sender, Journal(JOB, folder, counts, by_place=source == "kafka"), counts)
+    lake = FolderLake(form, home / "warehouse" / "events")
+    return Lane(job, sender, Journal(JOB, lake, counts, by_place=source != "files"), counts)

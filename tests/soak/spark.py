@@ -12,8 +12,8 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Collection
-from contextlib import ExitStack
+from collections.abc import Callable, Collection, Sequence
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from random import Random
 
@@ -26,6 +26,7 @@ from tests.crash.load_stories import RUN, FilesSender, KafkaSender, KinesisSende
 from tests.crash.state_stories import CountStory, Folder
 from tests.soak.counts import Counts
 from tests.soak.journal import Journal
+from tests.soak.lakes import FolderLake
 from tests.soak.maintenance import maintain
 from tests.soak.processes import kill, processes_below, wait_until_gone
 from tests.support.kafka_broker import KafkaBroker, serve_kafka
@@ -46,8 +47,8 @@ PATIENCE_S, END_S, GONE_S = 180.0, 600.0, 30.0
 class Driver:
     """One life."""
 
-    def __init__(self, home: Path, tasks: int, failpoints: str, log: Path) -> None:
-        command = [sys.executable, "-m", "tests.soak.spark_driver", str(home), str(tasks), failpoints]
+    def __init__(self, command: Sequence[str], log: Path, patience_s: float = PATIENCE_S) -> None:
+        self._patience_s, self._log = patience_s, log
         with log.open("ab") as said:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, text=True
@@ -77,6 +78,13 @@ class Driver:
         self._process.kill()
         self._process.wait()
         wait_until_gone(below, GONE_S)
+        self._close()
+
+    def _close(self) -> None:
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                with suppress(OSError):  # What was not taken cannot be sent any more.
+                    pipe.close()
 
     def kill_below(self, rng: Random, *, is_java: bool) -> bool:
         """SIGKILL Spark's Java, or one of its Python workers. Whether there was one."""
@@ -84,10 +92,22 @@ class Driver:
         able = [pid for pid, name in below.items() if name.startswith("java" if is_java else "python")]
         return bool(able) and kill(rng.choice(able))
 
+    def judge(self, counts: Counts) -> None:
+        """At the end of its life: it was killed, or lives and is killed now. All else is a finding."""
+        counts.expect(not self.was_late, "STUCK", f"no answer for {self._patience_s:g} seconds: see {self._log}")
+        if self.was_late or self.code == -signal.SIGKILL:
+            counts.kill("drivers without an answer" if self.was_late else "drivers at a step")
+            self._close()
+            return
+        told = f"the driver ended with status {self.code}: see {self._log}"
+        counts.expect(self.code is None and self.is_ready, "STUCK", told)
+        self.kill()
+        counts.kill("drivers at any moment")
+
     def _answer(self) -> str | None:
         """None: it is gone, or gave no answer for so long that it was killed."""
         assert self._process.stdout is not None
-        timer = threading.Timer(PATIENCE_S, self._give_up)
+        timer = threading.Timer(self._patience_s, self._give_up)
         timer.start()
         try:
             for line in self._process.stdout:
@@ -95,6 +115,8 @@ class Driver:
                     return str(json.loads(line))
         finally:
             timer.cancel()
+        with suppress(subprocess.TimeoutExpired):  # It says no more, and is about to end: how, is looked at later.
+            self._process.wait(GONE_S)
         return None
 
     def _give_up(self) -> None:
@@ -121,8 +143,8 @@ class SparkSoak:
             for story, counts in zip(self._stories, self.counts.values(), strict=False):
                 story.sender.job += ', "max_interval"="1"'
                 lading.sql(story.statements)
-                folder = self._home / "warehouse" / story.name / "t"
-                self._journals.append(Journal(lading.any_job(story.name).job_id, folder, counts))
+                lake = FolderLake(story.form, self._home / "warehouse" / story.name / "t")
+                self._journals.append(Journal(lading.any_job(story.name).job_id, lake, counts))
             lading.sql(self._state.statements)
 
     def run(self, until_s: float) -> None:
@@ -137,7 +159,8 @@ class SparkSoak:
         rng, done = self._rng, self.done
         is_at_step = rng.random() < 0.4
         failpoints = f"{rng.choice(PLACES)}=kill:{rng.randint(2, 12)}" if is_at_step else ""
-        driver = Driver(self._home, rng.randint(1, 7), failpoints, self._log)
+        words = [str(self._home), str(rng.randint(1, 7)), failpoints]
+        driver = Driver([sys.executable, "-m", "tests.soak.spark_driver", *words], self._log)
         done.done["lives"] += 1
         for _ in range(rng.randint(2, 12)):
             if driver.code is not None:
@@ -145,14 +168,7 @@ class SparkSoak:
             self._put()
             self._happen(driver)
             self._pause.wait(rng.uniform(0.5, 3))
-        done.expect(not driver.was_late, "STUCK", f"no answer for {PATIENCE_S:g} seconds: see {self._log}")
-        if driver.code == -signal.SIGKILL:
-            done.kill("drivers at a step")
-        else:
-            told = f"the driver ended with status {driver.code}: see {self._log}"
-            done.expect(driver.code is None and driver.is_ready, "STUCK", told)
-            driver.kill()
-            done.kill("drivers at any moment")
+        driver.judge(done)
 
     def _happen(self, driver: Driver) -> None:
         """One thing."""
@@ -237,7 +253,7 @@ class SparkSoak:
         with Lading(self._home) as lading:
             for story, journal, counts in zip(self._stories, self._journals, self.counts.values(), strict=False):
                 journal.read_on(lading.catalog.open_table(story.name, "t"))
-                journal.end(story.form, story.sender.sent)
+                journal.end(story.sender.sent)
                 is_clean = lading.verify(story.name).is_clean
                 counts.expect(is_clean, "PROGRESS-MISMATCH", f"lading verify {story.name} finds something")
             found, counts = self._state.find(lading), self.counts[STATE]

@@ -14,6 +14,7 @@ from lading.ids import JobId
 from tests.crash.load_stories import FilesSender
 from tests.soak.counts import CLASSES, Counts, render
 from tests.soak.journal import Journal
+from tests.soak.lakes import FolderLake
 from tests.soak.maintenance import maintain
 from tests.soak.plain import Lane, Soak
 from tests.soak.plain_worker import Lives
@@ -31,7 +32,7 @@ def soak(path: Path, lives: tuple[Lives, Lives], form: str) -> Lane:
     sender, counts = FilesSender(path / "in", 3, Random(1)), Counts()
     job = StreamJob(home=str(path), form=form, source="files", address="", stream=sender.stream, start="")
     job.create_table()
-    lane = Lane(job, sender, Journal(JOB, path / "warehouse" / "events", counts), counts)
+    lane = Lane(job, sender, Journal(JOB, FolderLake(form, path / "warehouse" / "events"), counts), counts)
     killing = Soak([lane], lives, Random(2), None)
     for _ in range(6):
         killing.live(lane)
@@ -70,14 +71,14 @@ def test_what_others_did_to_the_rows_is_found(tmp_path: Path, lives: tuple[Lives
     assert lane.counts.is_clean, lane.counts
     for harm in (delete_a_row, write_a_row_again, write_a_row_of_nobody):
         harm(lane.folder)
-    lane.journal.end("delta", lane.sender.sent)
+    lane.journal.end(lane.sender.sent)
     # The table is also not what the commits say, and has one row more than their totals.
     assert lane.counts.found == {"LOSS": 1, "DUP": 1, "CORRUPT": 1, "PROGRESS-MISMATCH": 2}
 
 
 def test_rows_of_a_key_that_stand_in_the_wrong_order_are_found(tmp_path: Path) -> None:
     counts = Counts()
-    journal = Journal(JobId("j"), tmp_path, counts)
+    journal = Journal(JobId("j"), FolderLake("delta", tmp_path), counts)
     journal.take({"k": ["a", "a", "b"], "n": [0, 2, 0]})
     assert counts.is_clean
     journal.take({"k": ["b", "a"], "n": [1, 1]})

@@ -12,6 +12,7 @@ import pytest
 from lading.errors import ConfigError, LadingError, SourceError, StageError, StorageError
 from lading.model.batch import Split
 from lading.model.rows import SplitEnd
+from lading.sources.files.errors import translating
 from lading.sources.files.reader import read_split
 from lading.sources.files.source import FilesSource
 from lading.sources.files.spec import FilesSpec
@@ -235,3 +236,11 @@ def test_bad_rows_carry_their_text_and_good_ones_do_not(place: Place) -> None:
         (4, b"2\ty\textra", "Column count mismatch: 3 fields, 2 expected"),
     ]
     assert [row["__raw"] for row in rows if row["__error"] is None] == [None, None]
+
+
+def test_a_worker_without_memory_is_no_fault_of_the_file() -> None:
+    with pytest.raises(pa.ArrowMemoryError), translating("file:///a.csv"):
+        raise pa.ArrowMemoryError("malloc of size 100 failed")
+    with pytest.raises(StageError, match="could not be read now") as caught, translating("file:///a.csv"):
+        raise pa.ArrowException("Unknown error: Failed to launch worker thread: Resource temporarily unavailable")
+    assert caught.value.retry

@@ -218,7 +218,7 @@ def test_splits_of_a_batch_form_a_chain(folder: Place) -> None:
     [
         ("a.csv", {}, True),
         ("a.csv.gz", {}, False),
-        ("a.csv", {"enclose": '"'}, False),
+        ("a.csv", {"enclose": '"'}, True),
         ("a.csv", {"line_delimiter": "||"}, False),
         ("a.csv", {"line_delimiter": "|!"}, True),
         ("a.json", {"format": "json"}, True),

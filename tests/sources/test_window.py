@@ -6,6 +6,7 @@ import base64
 import random
 import zlib
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import MappingProxyType
@@ -16,9 +17,10 @@ from hypothesis import strategies as st
 from lading.model.batch import Limits
 from lading.model.codec import parse_bill
 from lading.model.positions import PartitionState, Positions
+from lading.sources.files.aside import LOAD, SKIP, FileWord, moved_aside, repeats_nothing
 from lading.sources.files.payload import parse_payload
 from lading.sources.files.source import QUICK_S, FilesSource
-from lading.sources.files.window import FileStatus, Window, read_window, render_window
+from lading.sources.files.window import FileStatus, Remembered, Window, read_window, render_aside, render_window
 from lading.storage.store import ByteFile, ObjectInfo
 from lading.testing.clock import ManualClock
 from tests.sources.support import bare_spec_of, with_columns
@@ -199,6 +201,45 @@ def test_a_window_is_kept_in_marks(files: dict[str, int], at_most: int) -> None:
     for key, at_s in files.items():
         status = window.status_of(file(key, at_s), max(files))
         assert status is (FileStatus.KNOWN if key in window.keys else FileStatus.FORGOTTEN)
+
+
+def test_what_brings_nothing_again_and_what_may() -> None:
+    """Of a file that was put aside, or left out while that was known, nothing was loaded."""
+    clock = ManualClock()
+    files = {"/in/a.csv": 1, "/in/b.csv": 2, "/in/c.csv": 3}
+    keys = {key: Remembered(at) for key, at in files.items()}
+    window = Window(keys=keys, unread=("/in/c.csv",), floor="/in/0")
+    aside = render_aside(window, Window())
+    stood = PartitionState(at="/in/c.csv", marks={**render_window(window), **aside})
+    place = "/in/*.csv"
+
+    def after(state: PartitionState, *words: tuple[str, str]) -> PartitionState:
+        for what, name in words:
+            positions = Positions(partitions={"p": state})
+            state = moved_aside(positions, FileWord(what=what, name=name), place, clock.now())[0].partitions["p"]
+        return state
+
+    for words in (
+        [],
+        [(LOAD, "/in/c.csv")],
+        [(SKIP, "/in/c.csv")],
+        [(SKIP, "/in/z.csv")],
+        [(SKIP, "/in/z.csv"), (LOAD, "/in/z.csv"), (SKIP, "/in/c.csv"), (LOAD, "/in/c.csv")],
+    ):
+        assert repeats_nothing(stood, after(stood, *words)), words
+    left_out = after(stood, (SKIP, "/in/c.csv"), (SKIP, "/in/0.csv"))
+    assert repeats_nothing(left_out, after(left_out, (LOAD, "/in/c.csv")))
+    assert not repeats_nothing(left_out, after(left_out, (LOAD, "/in/0.csv"))), "it may have been loaded once"
+    forgets = {**stood.marks, **render_window(Window(keys={"/in/b.csv": keys["/in/b.csv"]}, floor="/in/0"))}
+    for other in (
+        replace(stood, at="/in/d.csv"),
+        replace(stood, at="/in/b.csv"),
+        replace(stood, marks={}),
+        replace(stood, marks=forgets),
+        replace(stood, marks={**stood.marks, "late.floor": ""}),
+        replace(stood, marks={**stood.marks, "other": "mark"}),
+    ):
+        assert not repeats_nothing(stood, other), other
 
 
 def test_a_window_of_an_older_version_is_read() -> None:

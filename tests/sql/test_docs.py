@@ -13,7 +13,7 @@ from lading.sql.statements.jobs import CreateJob, CreateRoutineLoad, Statement
 from lading.sql.syntax.parse import parse_statements
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
-PAGES = ("sql", "users", "audit", "state", "clean", "several-services", "compaction", "catalogs")
+PAGES = ("sql", "users", "audit", "state", "clean", "several-services", "compaction", "catalogs", "from", "read")
 PAGE = "".join((DOCS / f"{name}.md").read_text() for name in PAGES)
 STATEMENTS = [
     statement for block in re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL) for statement in parse_statements(block)

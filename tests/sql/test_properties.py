@@ -131,6 +131,7 @@ ROUTINE = {
     "on_poison_record": "QUARANTINE",
     "schema.evolution": "ADD",
     "rescued_data_column": "_rescued",
+    "errors.table": "shop.errors",
 }
 CSV = {"format": "csv", "enclose": '"', "escape": "\\", "empty_field_as_null": "true"}
 JSON = {
@@ -215,8 +216,10 @@ def test_every_job_property_that_is_accepted_is_kept() -> None:
         "s3.also_load": '["in/ä.csv", "in/b.csv"]',
         "file.settle_seconds": "30",
         "on_poison_record": "QUARANTINE",
+        "file.on_error": "SKIP",
         "schema.evolution": "ADD_AND_WIDEN",
         "rescued_data_column": "_rescued",
+        "errors.table": "lake.shop.errors",
         "watermark.column": "at",
         "watermark.delay": "5 minutes",
         "watermark.idle_timeout": "90 seconds",

@@ -31,6 +31,8 @@ from lading.sql.syntax.tokens import Kind, quote_string, tokenize, unquote
 
 texts = st.text(st.characters(exclude_categories=["Cs"]))
 names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
+undotted = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="."), min_size=1)
+"""Of tables: a.`b.c` would be `a.b`.c wherever the parts are joined by dots."""
 properties = st.dictionaries(names, texts, max_size=4)
 
 
@@ -47,7 +49,7 @@ def test_a_name_survives_quoting(name: str) -> None:
     assert token.value == name
 
 
-@given(names, names, properties)
+@given(names, undotted, properties)
 def test_properties_survive(job: str, source: str, given_properties: dict[str, str]) -> None:
     for statement in (
         AlterJob(name=job, properties=given_properties),
@@ -61,12 +63,12 @@ def test_properties_survive(job: str, source: str, given_properties: dict[str, s
         assert parse_statement(render(statement)) == statement
 
 
-@given(names, texts)
-def test_names_in_small_statements_survive(name: str, text: str) -> None:
+@given(names, undotted, texts)
+def test_names_in_small_statements_survive(database: str, name: str, text: str) -> None:
     for statement in (
         ControlJob(verb="PAUSE", name=text),
         ShowRoutineLoad(like=text),
-        DropTable(name=QualifiedName(db=name, name=name)),
+        DropTable(name=QualifiedName(db=database, name=name)),
     ):
         assert parse_statement(render(statement)) == statement
 

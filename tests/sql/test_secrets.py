@@ -126,6 +126,24 @@ def test_a_password_in_a_url_is_masked() -> None:
     assert SECRET not in mask_text(f'"property.schema.registry.url"="http://me:{SECRET}@registry:8081"')
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"jdbc:postgresql://h/db?user=u&password={SECRET}",
+        f"jdbc:postgresql://h/db?sslmode=require;pass%77ord={SECRET}",
+        f"https://catalog.example/v1?token={SECRET}",
+        f"https://sign-in.example/token?client_secret={SECRET}&scope=all",
+    ],
+)
+def test_a_password_in_the_query_of_a_url_is_masked(url: str) -> None:
+    text = f'CREATE CATALOG lake PROPERTIES ("type"="iceberg", "uri"="{url}")'
+    assert SECRET not in render(mask(parse_statement(text)))
+    assert SECRET not in mask_text(text)
+    assert drop_secrets({"uri": url}) == {}
+    shown = {"uri": "https://catalog.example/v1?prefix=a&warehouse=b", "path": f"s3://b/k?token={SECRET}"[:8]}
+    assert mask_properties(shown) == shown
+
+
 PASSWORDS = [
     f"CREATE USER jack IDENTIFIED BY '{SECRET}'",
     f'create user if not exists jack@"%" identified by "{SECRET}"',

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from lading.model.tally import RowCounts, Tally
 from lading.status.lag import Lag, LagUnit
-from lading.status.rates import Beat, LagPoint, measure_rates, plot
+from lading.status.rates import Beat, LagPoint, fixed_span, measure_rates, plot
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 AGES = st.integers(min_value=-100, max_value=1000)
@@ -41,6 +41,28 @@ def test_every_commit_of_the_time_is_in_exactly_one_point(ages: list[int], point
     assert sum(point.batches for point in shown) == len(inside)
     assert round(sum(point.rows_per_s for point in shown) * 600 / points) == 10 * len(inside)
     assert all((point.batch_s == 2.0) == bool(point.batches) for point in shown)
+
+
+@given(
+    ages=st.lists(st.integers(min_value=0, max_value=600), max_size=20),
+    later_s=st.integers(min_value=0, max_value=100),
+    minutes=st.sampled_from([1, 15, 60, 1440]),
+)
+def test_a_bar_that_was_drawn_stays_as_it_is(ages: list[int], later_s: int, minutes: int) -> None:
+    span, beats = timedelta(minutes=minutes), [beat(age) for age in ages]
+
+    def drawn(now: datetime) -> dict[datetime, tuple[int, float]]:
+        start, end = fixed_span(now, span, 6)
+        assert start <= now - span + span / 6
+        assert now < end
+        shown = plot(beats, [], start=start, end=end, points=6)
+        return {point.at: (point.batches, point.rows_per_s) for point in shown}
+
+    before, after = drawn(NOW), drawn(NOW + timedelta(seconds=later_s))
+    both = before.keys() & after.keys()
+    assert {at: before[at] for at in both} == {at: after[at] for at in both}
+    if timedelta(seconds=later_s) < span - span / 6:
+        assert both
 
 
 def test_the_last_lag_of_an_interval_is_shown() -> None:

@@ -11,7 +11,10 @@ import pytest
 from sqlalchemy import insert, inspect, select
 
 from lading.errors import ConfigError, RecordError, StoreError
+from lading.jobs.pace import Pace, Suspect
 from lading.jobs.record import JobRecord
+from lading.model.batch import PoisonRecord, RecordPlace
+from lading.model.load import LoadLimits, LoadSpec, MappingSpec, SourceSpec
 from lading.service.security.users import Access
 from lading.service.security.vault import Vault
 from lading.store.bodies import parse_body, render_body
@@ -52,6 +55,18 @@ def test_the_tables_are_those_that_queries_expect(store: Store, database: Databa
         assert keys[name] == [column.name for column in table.primary_key]
         for column in there[name]:
             assert column["nullable"] == table.c[column["name"]].nullable, (name, column["name"])
+
+
+def test_a_store_of_this_form_is_opened_while_another_writes(tmp_path: Path) -> None:
+    """Nothing is written for it, so that nobody is waited for."""
+    place = str(tmp_path / "metadata.db")
+    open_store(place, ManualClock()).close()
+    with sqlite3.connect(place, isolation_level=None) as writer:
+        writer.execute("BEGIN IMMEDIATE")
+        with open_store(place, ManualClock()) as opened:
+            assert opened.list_jobs() == []
+        writer.execute("ROLLBACK")
+    writer.close()
 
 
 def test_each_migration_is_applied_once_and_noted(url: str, database: Database) -> None:
@@ -152,6 +167,31 @@ def test_other_places_are_refused(url: str) -> None:
 def test_recorded_jobs_can_still_be_read(path: Path) -> None:
     record = parse_body(JobRecord, path.read_text(), where=path.name)
     assert parse_body(JobRecord, render_body(record), where="again") == record
+
+
+def test_a_job_that_suspected_a_record_before_rows_of_files_were_can_still_be_read() -> None:
+    place = RecordPlace(partition="0", at="17", words="offset 17", is_record=True)
+    paced = Pace(least=place, suspects=(Suspect(place=place, deaths=2),), poison=PoisonRecord(place=place, reason="x"))
+    now = json.loads(render_body(replace(job(), pace=paced)))
+    old = json.loads(json.dumps(now).replace(', "inside": []', ""))
+    assert old != now
+    assert parse_body(JobRecord, json.dumps({**old, "version": 7}), where="old").pace == paced
+
+
+def test_a_job_from_before_files_were_put_aside_can_still_be_read() -> None:
+    place = RecordPlace(partition="0", at="17", words="offset 17", is_record=True)
+    load = LoadSpec(
+        name="j",
+        target="a.b",
+        source=SourceSpec(kind="FILE"),
+        mapping=MappingSpec(),
+        limits=LoadLimits(interval_s=1, size_bytes=1),
+    )
+    record = replace(job(), pace=Pace(poison=PoisonRecord(place=place, reason="x")), spec=load)
+    now = render_body(record)
+    old = json.loads(now.replace(', "is_checked": false', "").replace(', "on_error": "PAUSE"', ""))
+    assert old != json.loads(now)
+    assert parse_body(JobRecord, json.dumps({**old, "version": 8}), where="old") == record
 
 
 def test_a_recorded_table_can_still_be_read() -> None:

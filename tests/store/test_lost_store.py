@@ -6,7 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
-from lading.commit.coordinator import Coordinator, CoordinatorPorts
+from lading.commit.coordinator import Coordinator
+from lading.commit.ports import CoordinatorPorts
 from lading.commit.steps import run_steps
 from lading.ids import Incarnation, new_token
 from lading.jobs.events import BatchCommitted, BatchStarted, Goodbye, Opened

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import subprocess
 import sys
 import threading
@@ -10,12 +12,19 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
+from sqlalchemy import create_engine
+from sqlalchemy.pool import NullPool
+
 from lading.clock import SystemClock
 from lading.errors import ConflictError, JobChangedError
 from lading.ids import JobId
+from lading.store.database import Database
 from lading.store.store import Store, open_store
+from lading.tables.iceberg.postgres import with_limits
 from tests.store.conftest import OpenStore
+from tests.store.postgres import PostgresServer
 from tests.store.samples import bill, job
+from tests.support.fault_proxy import serve_faults
 
 WRITERS = 4
 ROUNDS = 10
@@ -130,3 +139,23 @@ def test_a_store_that_cannot_be_reached_says_so_without_the_password(tmp_path: P
     done = subprocess.run([sys.executable, "-c", code, url], check=True, capture_output=True, text=True)
     assert done.stdout.startswith("True Migration 1 failed")
     assert "hush" not in done.stdout
+
+
+def test_a_server_that_is_gone_without_a_word_is_waited_for_for_seconds_and_not_for_hours(
+    postgres: PostgresServer,
+) -> None:
+    """Of the store, and of the catalog that may be beside it. What a URL says holds."""
+    options = postgres.fresh_url().partition("&options=")[2]
+    with serve_faults(postgres.socket, "tcp") as proxy:
+        url = f"postgresql://lading@127.0.0.1:{proxy.port}/postgres?keepalives_idle=7&options={options}"
+        database = Database(url)
+        catalog = create_engine(with_limits(database.shared_url), poolclass=NullPool)
+        for engine in (database._engine, catalog):
+            with engine.connect() as connection:
+                driver = connection.connection.driver_connection
+                assert driver is not None
+                with socket.socket(fileno=os.dup(driver.fileno())) as there:
+                    assert there.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 7
+                    assert there.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT) == 3
+                    assert there.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 20_000
+        database.close()

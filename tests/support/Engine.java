@@ -9,6 +9,8 @@ import org.apache.spark.sql.SparkSession;
 /**
  * Spark with Delta and Iceberg on the JVM, driven by lines: a verb and its arguments, each in base64.
  * SQL home text: one statement with the catalog of that home as `lading`. Answers: ANSWER and the rows as JSON, or ERROR.
+ * OPEN name settings: a session in which `lading` is another catalog, in lines of Iceberg's words, `type=rest` and such;
+ * those that begin with `fs.` are Hadoop's. SQL takes the name in the place of a home. Answers: ANSWER, or ERROR.
  */
 public class Engine {
     public static void main(String[] given) throws Exception {
@@ -34,10 +36,16 @@ public class Engine {
             String[] words = line.split(" ");
             String home = decoded(words[1]);
             try {
+                if (words[0].equals("OPEN")) {
+                    sessions.put(home, opened(first, decoded(words[2])));
+                    System.out.println("ANSWER " + encoded("[]"));
+                    System.out.flush();
+                    continue;
+                }
                 SparkSession spark = sessions.computeIfAbsent(home, name -> session(first, name));
                 System.out.println("ANSWER " + encoded(spark.sql(decoded(words[2])).toJSON().collectAsList().toString()));
             } catch (Throwable error) {
-                System.out.println("ERROR " + encoded(String.valueOf(error)));
+                System.out.println("ERROR " + encoded(told(error)));
             }
             System.out.flush();
         }
@@ -54,6 +62,25 @@ public class Engine {
         made.conf().set(catalog + ".warehouse", home + "/warehouse");
         made.conf().set(catalog + ".cache-enabled", "false");
         return made;
+    }
+
+    private static SparkSession opened(SparkSession first, String settings) {
+        SparkSession made = first.newSession();
+        made.conf().set("spark.sql.catalog.lading", "org.apache.iceberg.spark.SparkCatalog");
+        made.conf().set("spark.sql.catalog.lading.cache-enabled", "false");
+        for (String setting : settings.split("\n")) {
+            String[] parts = setting.split("=", 2);
+            made.conf().set(parts[0].startsWith("fs.") ? parts[0] : "spark.sql.catalog.lading." + parts[0], parts[1]);
+        }
+        return made;
+    }
+
+    private static String told(Throwable error) {
+        StringBuilder all = new StringBuilder(String.valueOf(error));
+        for (Throwable cause = error.getCause(); cause != null; cause = cause.getCause()) {
+            all.append("\nCaused by: ").append(cause);
+        }
+        return all.toString();
     }
 
     private static String decoded(String text) {

@@ -21,15 +21,16 @@ from lading.failpoints import arm
 from lading.pipeline.executors import count_executors
 from lading.service.facade import Lading
 
-RUNNING = "running"
-"""Tasks of a batch run at this moment."""
+RUNNING, REDUCING = "running", "reducing"
+"""Tasks of a batch run at this moment; tasks of a merge that read what the tasks before them have shuffled."""
+_WATCHED = {"stage.before": RUNNING, "merge.before": REDUCING}
 
 
 class Driver:
     """The test's side."""
 
     def __init__(self, home: Path, spark: Mapping[str, str]) -> None:
-        self._log = home.with_name(f"{home.name}.log")
+        self._log, self._ui = home.with_name(f"{home.name}.log"), ""
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "tests.support.cluster_driver", str(home), json.dumps(spark)],
@@ -52,6 +53,12 @@ class Driver:
     @property
     def pid(self) -> int:
         return self._process.pid
+
+    @property
+    def ui(self) -> str:
+        """Where Spark shows what it does. Asked for before jobs run, it is known while they do."""
+        self._ui = self._ui or str(self.ask("facts")["ui"])
+        return self._ui
 
     @property
     def log(self) -> str:
@@ -112,9 +119,10 @@ class _Served:
         return [[str(value) for value in row] for row in self._lading.sql(text)[-1].rows]
 
     def run(self, stops: list[str]) -> dict[str, list[str]]:
-        """`commit.before:3` is the third time at that step; `running:2` the second batch's tasks."""
+        """`commit.before:3` is the third time at that step; `running:2` the second batch's tasks, `reducing:2` those
+        of the second merge."""
         hits: dict[str, int] = {}
-        for name in {stop.partition(":")[0] for stop in stops} | {"stage.before"}:
+        for name in {stop.partition(":")[0] for stop in stops} | _WATCHED.keys():
             arm(name, lambda name=name: self._reached(name, stops, hits))  # type: ignore[misc]
         ended = self._lading.run(timeout=1200)
         return {name: [job.state.value, job.reason.message if job.reason else ""] for name, job in ended.items()}
@@ -130,18 +138,14 @@ class _Served:
         self._running.join()
         return "ended"
 
-    def ids(self, table: str) -> list[int]:
-        database, _, name = table.partition(".")
-        return sorted(self._lading.catalog.open_table(database, name).scan()["id"].to_pylist())
-
     def verify(self, job: str) -> list[Any]:
         verdict = self._lading.verify(job)
         return [verdict.is_clean, [str(finding) for finding in verdict.findings]]
 
     def tasks(self, job: str) -> list[int]:
-        """How many splits each commit had."""
+        """How many splits with rows each commit had: a task writes one file to a table that is not partitioned."""
         found = self._lading.any_job(job)
-        return [len(bill.ranges) for bill in reversed(self._lading.bills(found, 100)) if bill.files]
+        return [len(bill.files) for bill in reversed(self._lading.bills(found, 100)) if bill.files]
 
     def facts(self) -> dict[str, Any]:
         spark = self._lading.spark()
@@ -159,7 +163,7 @@ class _Served:
 
     def _reached(self, name: str, stops: list[str], hits: dict[str, int]) -> None:
         hits[name] = hits.get(name, 0) + 1
-        if name == "stage.before" and (stop := f"{RUNNING}:{hits[name]}") in stops:
+        if (stop := f"{_WATCHED.get(name)}:{hits[name]}") in stops:
             threading.Thread(target=self._when_running, args=(stop,), daemon=True).start()
         if (stop := f"{name}:{hits[name]}") in stops:
             _say("at", stop)
@@ -167,12 +171,22 @@ class _Served:
 
     def _when_running(self, stop: str) -> None:
         """Tasks run: say so and do not wait, for they do not wait either."""
-        context: Any = self._lading.spark().sparkContext._jsc.sc()
-        waiting = threading.Event()
-        while not any(each.numRunningTasks() for each in context.statusTracker().getExecutorInfos()):
+        waiting, is_so = threading.Event(), self._is_reducing if stop.startswith(REDUCING) else self._is_running
+        while not is_so():
             waiting.wait(0.01)
         _say("at", stop)
         sys.stdin.readline()
+
+    def _is_running(self) -> bool:
+        context: Any = self._lading.spark().sparkContext._jsc.sc()
+        return any(each.numRunningTasks() for each in context.statusTracker().getExecutorInfos())
+
+    def _is_reducing(self) -> bool:
+        """The last stage of a job of several runs: what it reads is on the disks of executors, and nowhere else."""
+        tracker = self._lading.spark().sparkContext.statusTracker()
+        jobs = [job for number in tracker.getActiveJobsIds() if (job := tracker.getJobInfo(number)) is not None]
+        last = [tracker.getStageInfo(max(job.stageIds)) for job in jobs if len(job.stageIds) > 1]
+        return any(stage is not None and stage.numActiveTasks > 0 for stage in last)
 
 
 def _say(kind: str, value: object) -> None:

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Self
 
 from lading.clock import SystemClock
-from lading.commit.coordinator import Coordinator, CoordinatorPorts
+from lading.commit.coordinator import Coordinator
+from lading.commit.ports import CoordinatorPorts
 from lading.commit.steps import run_steps
 from lading.failpoints import arm_from_text
 from lading.ids import JobId, new_incarnation, new_token

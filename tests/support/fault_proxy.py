@@ -11,6 +11,8 @@ are taken one by one; of other protocols it knows connections and pieces of byte
     error      500, and the server has not heard of it
     late-error 500, and the server has done it
     busy       503 SlowDown, or what Kinesis says when it is asked too often
+    denied     403 AccessDenied, of S3; it is no weather, and happens by a script or an `only` alone
+    late-busy  503, and the server has done it, as a gateway between them may say
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ from pathlib import Path
 from typing import Any
 
 HTTP_FAULTS = ("delay", "cut", "lose", "partial", "error", "late-error", "busy")
+REST_FAULTS = (*HTTP_FAULTS, "late-busy")
 TCP_FAULTS = ("delay", "cut")
 _ROOT = Path(__file__).parent.parent.parent
 _PIECE = 65536
@@ -81,7 +84,7 @@ class FaultProxy:
 
 @contextmanager
 def serve_faults(upstream: str, kind: str, port: int = 0) -> Iterator[FaultProxy]:
-    """A proxy before `host:port` or a Unix socket. `kind` is s3, kinesis or tcp."""
+    """A proxy before `host:port` or a Unix socket. `kind` is s3, kinesis, rest or tcp."""
     command = [sys.executable, "-m", "tests.support.fault_proxy", upstream.removeprefix("http://"), kind, str(port)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=_ROOT) as process:
         assert process.stdout is not None
@@ -194,7 +197,8 @@ def _chunks(stream: Any) -> bytes:
             return found
 
 
-_S3 = {"error": (500, "InternalError"), "busy": (503, "SlowDown")}
+_S3 = {"error": (500, "InternalError"), "busy": (503, "SlowDown"), "denied": (403, "AccessDenied")}
+_REST = {"error": (500, "InternalServerError"), "busy": (503, "ServiceUnavailableException")}
 _KINESIS = {"error": (500, "InternalFailure"), "busy": (400, "ProvisionedThroughputExceededException")}
 
 
@@ -202,6 +206,12 @@ def _refusal(kind: str, fault: str) -> bytes:
     if kind == "kinesis":
         status, name = _KINESIS[fault]
         body, form = json.dumps({"__type": name, "message": "by the proxy"}), "application/x-amz-json-1.1"
+    elif kind == "rest":
+        status, name = _REST[fault]
+        body, form = (
+            json.dumps({"error": {"message": "by the proxy", "type": name, "code": status}}),
+            "application/json",
+        )
     else:
         status, name = _S3[fault]
         body, form = f"<Error><Code>{name}</Code><Message>by the proxy</Message></Error>", "application/xml"
@@ -218,7 +228,7 @@ def _serve_http(client: socket.socket, upstream: str, kind: str, sky: _Sky) -> N
         head, body = request
         line = head.split(b"\r\n", 1)[0].decode("latin-1")
         fault = sky.fault(line)
-        if fault in ("cut", "error", "busy"):
+        if fault in ("cut", "error", "busy", "denied"):
             if fault != "cut":
                 client.sendall(_refusal(kind, fault))
             break
@@ -228,8 +238,8 @@ def _serve_http(client: socket.socket, upstream: str, kind: str, sky: _Sky) -> N
             answer = _head_and_body(server.makefile("rb"), line.split(" ")[0])
         if answer is None or fault == "lose":
             break
-        if fault == "late-error":
-            client.sendall(_refusal(kind, "error"))
+        if fault.startswith("late-"):
+            client.sendall(_refusal(kind, fault.removeprefix("late-")))
             break
         whole = b"".join(answer)
         client.sendall(whole[: len(whole) // 2] if fault == "partial" else whole)

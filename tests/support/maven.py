@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -18,36 +19,40 @@ _POM = """\
   </dependencies>
 </project>
 """
-_DEPENDENCY = "    <dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version>{}{}</dependency>"
+_DEPENDENCY = "    <dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version>{}{}{}</dependency>"
 _CLASSIFIER = "<classifier>{}</classifier>"
-_WITHOUT = (
-    "<exclusions><exclusion><groupId>jdk.tools</groupId><artifactId>jdk.tools</artifactId></exclusion></exclusions>"
-)
+_TYPE = "<type>{}</type>"
+_WITHOUT = "<exclusions><exclusion><groupId>{0}</groupId><artifactId>{0}</artifactId></exclusion></exclusions>"
+_JDK = "jdk.tools"
 """A part of old JDKs, which no Maven repository has."""
+_ALL = "*"
+"""What an artifact needs is not even looked for: some name what only their makers have."""
 
 
 class JarsMissingError(RuntimeError):
     """This machine has no such jars and no way to get them."""
 
 
-def find_jars(name: str, artifacts: Sequence[str]) -> Path:
-    """A folder with these artifacts (`group:artifact:version[:classifier]`) and all they need.
+def find_jars(name: str, artifacts: Sequence[str], *, alone: bool = False) -> Path:
+    """A folder with these artifacts (`group:artifact:version[:classifier[:type]]`) and all they need, or they alone.
 
-    Raises JarsMissingError.
+    Its name tells the list, too: a list that changed is fetched again. Raises JarsMissingError.
     """
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lading" / name
+    listed = hashlib.sha256("\n".join((str(alone), *artifacts)).encode()).hexdigest()[:8]
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lading" / f"{name}-{listed}"
     if not cache.is_dir():
-        _fetch(cache, artifacts)
+        _fetch(cache, artifacts, without=_ALL if alone else _JDK)
     return cache
 
 
-def _dependency(artifact: str) -> str:
-    group, name, version, *classifier = artifact.split(":")
-    more = _CLASSIFIER.format(classifier[0]) if classifier else ""
-    return _DEPENDENCY.format(group, name, version, more, _WITHOUT)
+def _dependency(artifact: str, without: str) -> str:
+    group, name, version, *more = artifact.split(":")
+    classifier = _CLASSIFIER.format(more[0]) if more else ""
+    kind = _TYPE.format(more[1]) if more[1:] else ""
+    return _DEPENDENCY.format(group, name, version, classifier, kind, _WITHOUT.format(without))
 
 
-def _fetch(cache: Path, artifacts: Sequence[str]) -> None:
+def _fetch(cache: Path, artifacts: Sequence[str], *, without: str) -> None:
     """Ask Maven. They are put into place whole or not at all."""
     maven = shutil.which("mvn")
     if maven is None:
@@ -56,7 +61,7 @@ def _fetch(cache: Path, artifacts: Sequence[str]) -> None:
     cache.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cache.parent) as name:
         folder = Path(name)
-        dependencies = "\n".join(map(_dependency, artifacts))
+        dependencies = "\n".join(_dependency(artifact, without) for artifact in artifacts)
         (folder / "pom.xml").write_text(_POM.format(dependencies=dependencies))
         command = [maven, "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=libs"]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600, check=False)

@@ -9,12 +9,14 @@ import os
 import socket
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import parse_qs
 
 from lading.clock import SystemClock
+from lading.testing.marked import secret
 from tests.support.maven import find_jars
 
 VERSION = "1.10.0"
@@ -31,6 +33,8 @@ ARTIFACTS = (
     "org.slf4j:slf4j-simple:2.0.17",
 )
 _START_S = 60.0
+TOKENS = "/v1/oauth/tokens"
+"""Where a catalog gives tokens itself; a token server may be another front."""
 
 
 class RestServer:
@@ -102,10 +106,24 @@ class Front(ThreadingHTTPServer):
         self.behind = behind
         self.token = ""
         """Who does not send it is refused. Empty: nobody is asked."""
+        self.credential = ""
+        """`id:secret`: who sends it to TOKENS gets a token for the catalog. Empty: nobody is given one."""
+        self.scope = "catalog"
+        self.tokens_last_s: int | None = None
+        """What is said of a new token; None: nothing, as is allowed."""
+        self.login_status = 0
+        """What the token endpoint answers instead."""
+        self.valid: set[str] = set()
+        """Tokens that are good at the moment."""
+        self.issued = 0
+        self.logins: list[str] = []
+        """What came with each request for a token as `Authorization`."""
         self.lose_commits = 0
         """So many answers to commits are lost, after the commit has landed."""
         self.config: dict[str, str] = {}
         """What is said of the storage of each table."""
+        self.lends: Callable[[], dict[str, str]] = lambda: self.config
+        """The same, asked for with each look at a table."""
         self.overrides: dict[str, str] = {}
         """What the server says of itself."""
         self.redirect = ""
@@ -113,6 +131,10 @@ class Front(ThreadingHTTPServer):
         """It closes a connection so long after its last answer, and does not say so in the answer, as is allowed."""
         self.delegations: list[str] = []
         """What was asked for with each look at a table: `vended-credentials`, or nothing."""
+        self.refused = 0
+        """How often somebody without a good token was sent away."""
+        self.end_tokens_at_commit = False
+        """All tokens end once, as a commit comes."""
         self.commits = 0
         self.lost = 0
         threading.Thread(target=self.serve_forever, daemon=True).start()
@@ -120,6 +142,25 @@ class Front(ThreadingHTTPServer):
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_address[1]}"
+
+    def lets_in(self, authorization: str) -> bool:
+        """Whether somebody with this header may ask the catalog."""
+        known = {self.token} if self.token else self.valid
+        return not (self.token or self.credential) or authorization.removeprefix("Bearer ") in known
+
+    def issue(self, form: dict[str, str]) -> tuple[int, dict[str, object]]:
+        """Client credentials, as RFC 6749 has them: status and answer."""
+        if form.get("grant_type") != "client_credentials":
+            return 400, {"error": "unsupported_grant_type"}
+        if not self.credential or f"{form.get('client_id')}:{form.get('client_secret')}" != self.credential:
+            return 401, {"error": "invalid_client", "error_description": "no such client"}
+        if form.get("scope") != self.scope:
+            return 400, {"error": "invalid_scope", "error_description": "not for this client"}
+        self.issued += 1
+        token = secret(f"token{self.issued}")
+        self.valid.add(token)
+        lasts: dict[str, object] = {} if self.tokens_last_s is None else {"expires_in": self.tokens_last_s}
+        return 200, {"access_token": token, "token_type": "bearer", **lasts}
 
 
 class _Passing(BaseHTTPRequestHandler):
@@ -132,7 +173,18 @@ class _Passing(BaseHTTPRequestHandler):
         if front.redirect:
             self._say(307, b"{}", {"Location": front.redirect + self.path})
             return
-        if front.token and self.headers.get("authorization") != f"Bearer {front.token}":
+        if self.path.startswith(TOKENS) and self.command == "POST":
+            front.logins.append(self.headers.get("authorization", ""))
+            form = {name: values[0] for name, values in parse_qs(body.decode()).items()}
+            status, said = (front.login_status, {}) if front.login_status else front.issue(form)
+            self._say(status, json.dumps(said).encode())
+            return
+        is_commit = self.command == "POST" and "/tables/" in self.path and not self.path.endswith("/metrics")
+        if is_commit and front.end_tokens_at_commit:
+            front.end_tokens_at_commit = False
+            front.valid.clear()
+        if not front.lets_in(self.headers.get("authorization", "")):
+            front.refused += 1
             error = {"message": "wrong token", "type": "NotAuthorizedException", "code": 401}
             self._say(401, json.dumps({"error": error}).encode())
             return
@@ -147,7 +199,6 @@ class _Passing(BaseHTTPRequestHandler):
             return
         finally:
             connection.close()
-        is_commit = self.command == "POST" and "/tables/" in self.path and not self.path.endswith("/metrics")
         front.commits += is_commit and status == 200
         if is_commit and status == 200 and front.lose_commits:
             front.lose_commits -= 1
@@ -163,8 +214,13 @@ class _Passing(BaseHTTPRequestHandler):
 
     def _changed(self, content: bytes) -> bytes:
         front = self.server
-        if self.command == "GET" and "/tables/" in self.path and front.config and b"metadata-location" in content:
-            return json.dumps({**json.loads(content), "config": front.config}).encode()
+        if (
+            self.command == "GET"
+            and "/tables/" in self.path
+            and b"metadata-location" in content
+            and (said := front.lends())
+        ):
+            return json.dumps({**json.loads(content), "config": said}).encode()
         if self.path.startswith("/v1/config") and front.overrides:
             return json.dumps({**json.loads(content), "overrides": front.overrides}).encode()
         return content

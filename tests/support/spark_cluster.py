@@ -42,7 +42,7 @@ _LOOK_S = 0.05
 
 @dataclass
 class SparkCluster:
-    """Processes by their names: `master`, `worker-0`, `worker-1`."""
+    """Processes by their names: `master`, `worker-0`, `worker-1` and so on."""
 
     folder: Path
     cores: tuple[int, ...] = (2, 1)
@@ -52,6 +52,8 @@ class SparkCluster:
     """More settings of master and workers."""
     processes: dict[str, Popen[bytes]] = field(default_factory=dict)
     port: int = 0
+    killed: set[int] = field(default_factory=set)
+    """They may be seen for a moment longer: nobody is killed twice."""
 
     @property
     def master(self) -> str:
@@ -69,6 +71,8 @@ class SparkCluster:
             "spark.authenticate.secret.file": str(self.secret_file),
             "spark.pyspark.python": self.python,
             "spark.executor.memory": "512m",
+            # What runs is told at once, so that a test sees short tasks, too.
+            "spark.ui.liveUpdate.period": "0",
         }
 
     def start(self) -> None:
@@ -104,11 +108,12 @@ class SparkCluster:
         self.port = int(found[1])
 
     def start_worker(self, number: int) -> None:
-        work = self.folder / f"work-{number}"
+        """Each has an address of its own: Spark runs no second attempt of a task on the host that has the first."""
+        work, host = self.folder / f"work-{number}", f"127.0.0.{number + 1}"
         command = [
             WORKER,
             "--host",
-            "127.0.0.1",
+            host,
             "--cores",
             str(self.cores[number]),
             "--memory",
@@ -118,41 +123,64 @@ class SparkCluster:
             "--properties-file",
             str(self.folder / "conf" / "spark-defaults.conf"),
         ]
-        self._start(f"worker-{number}", [*command, "--work-dir", str(work), self.master])
+        self._start(f"worker-{number}", [*command, "--work-dir", str(work), self.master], host)
 
-    def kill(self, name: str) -> None:
-        """SIGKILL, and no waiting for anything but its end."""
+    def kill(self, name: str) -> int:
+        """SIGKILL, and no waiting for anything but its end. How many were killed: it has to be alive."""
         process = self.processes[name]
+        assert process.poll() is None, f"{name} was dead already"
         process.kill()
         process.wait(20)
+        return 1
 
-    def executors(self) -> list[int]:
+    def kill_worker(self, number: int) -> int:
+        """With its executors, once it has some: a machine that is gone."""
+        name = f"worker-{number}"
+        self.wait_until(lambda: self.executors(name), f"executor of {name}")
+        executors = self.executors(name)
+        killed = self.kill(name)
+        kill_all(executors)
+        return killed
+
+    def executors(self, only: str = "worker") -> list[int]:
         """The processes of executors, by their workers."""
         found = []
         for name, process in self.processes.items():
-            if name.startswith("worker") and process.poll() is None:
+            if name.startswith(only) and process.poll() is None:
                 found += [pid for pid in descendants(process.pid) if EXECUTOR in command_of(pid)]
         return found
 
-    def python_workers(self) -> list[int]:
+    def python_workers(self, only: str = "worker") -> list[int]:
         """The Python processes below executors that run tasks: those that a daemon has forked."""
-        daemons = [pid for java in self.executors() for pid in children(java) if "daemon" in command_of(pid)]
+        daemons = [pid for java in self.executors(only) for pid in children(java) if "daemon" in command_of(pid)]
         return [pid for daemon in daemons for pid in children(daemon)]
 
-    def kill_python_workers(self, *, waits: bool = True) -> int:
+    def kill_python_workers(self) -> int:
         """Kill all that there are, if need be as soon as there are any: an executor that has just started has none."""
-        if waits:
-            self.wait_until(self.python_workers, "Python workers")
-        found = self.python_workers()
-        kill_all(found)
-        return len(found)
+        return self._kill_alive(self.python_workers, 999, "Python workers")
 
-    def kill_executors(self, most: int, *, waits: bool = True) -> int:
+    def stop_python_workers(self, only: str) -> list[int]:
+        """SIGSTOP: they hang, as on a machine that is very slow. Who they are, for `go_on`."""
+        self.wait_until(lambda: self.python_workers(only), "Python workers")
+        found = self.python_workers(only)
+        kill_all(found, signal.SIGSTOP)
+        return found
+
+    def kill_executors(self, most: int) -> int:
         """Kill some, if need be as soon as there are any."""
-        if waits:
-            self.wait_until(self.executors, "executors")
-        found = self.executors()[:most]
+        return self._kill_alive(self.executors, most, "executors")
+
+    def _kill_alive(self, look: Callable[[], list[int]], most: int, what: str) -> int:
+        """How many were killed of those that the same look found, and never none."""
+        found = list[int]()
+
+        def is_there() -> bool:
+            found[:] = [pid for pid in look() if pid not in self.killed][:most]
+            return bool(found)
+
+        self.wait_until(is_there, what)
         kill_all(found)
+        self.killed.update(found)
         return len(found)
 
     def log(self, name: str) -> str:
@@ -170,7 +198,7 @@ class SparkCluster:
         raise AssertionError(msg)
 
     def stop(self) -> None:
-        executors = self.executors()
+        executors = [*self.executors(), *self.python_workers()]
         for process in self.processes.values():
             process.kill()
             process.wait(20)
@@ -178,7 +206,7 @@ class SparkCluster:
         for folder in (path for path in self.folder.iterdir() if path.is_dir()):
             shutil.rmtree(folder, ignore_errors=True)  # What executors unpack is large.
 
-    def _start(self, name: str, words: list[str]) -> None:
+    def _start(self, name: str, words: list[str], host: str = "127.0.0.1") -> None:
         """Dies with the test: each process ends when its parent does."""
         home = _find_spark_home()
         conf = self.folder / "conf"
@@ -202,7 +230,7 @@ class SparkCluster:
             "SPARK_HOME": home,
             "SPARK_SCALA_VERSION": "2.13",
             "SPARK_CONF_DIR": str(conf),
-            "SPARK_LOCAL_IP": "127.0.0.1",
+            "SPARK_LOCAL_IP": host,
             "SPARK_DAEMON_MEMORY": "256m",
             "SPARK_LOCAL_DIRS": str(self.folder / "local"),
             "JAVA_TOOL_OPTIONS": os.environ.get("JAVA_TOOL_OPTIONS", ""),
@@ -235,10 +263,15 @@ def serve_cluster(folder: Path, **words: object) -> Iterator[SparkCluster]:
         cluster.stop()
 
 
-def kill_all(pids: list[int]) -> None:
+def kill_all(pids: list[int], how: signal.Signals = signal.SIGKILL) -> None:
     for pid in pids:
         with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+            os.kill(pid, how)
+
+
+def go_on(pids: list[int]) -> None:
+    """After `stop_python_workers`."""
+    kill_all(pids, signal.SIGCONT)
 
 
 def bare_python(folder: Path) -> str:

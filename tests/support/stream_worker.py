@@ -22,7 +22,8 @@ from typing import IO, Any, Self
 import pyarrow as pa
 
 from lading.clock import SystemClock
-from lading.commit.coordinator import Coordinator, CoordinatorPorts
+from lading.commit.coordinator import Coordinator
+from lading.commit.ports import CoordinatorPorts
 from lading.commit.steps import run_steps
 from lading.errors import StageError
 from lading.failpoints import arm_from_text, failpoint

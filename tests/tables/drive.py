@@ -9,8 +9,9 @@ from datetime import UTC, datetime, timedelta
 import pyarrow as pa
 
 from lading.commit.check import advance
-from lading.commit.coordinator import Coordinator, CoordinatorPorts
+from lading.commit.coordinator import Coordinator
 from lading.commit.next_bill import Stamp, draft_load, draft_opening, draft_takeover
+from lading.commit.ports import CoordinatorPorts
 from lading.commit.steps import run_steps
 from lading.ids import Incarnation, JobId, NewToken, Token, new_job_id, new_token
 from lading.model.batch import BatchPlan, Limits, Report, Split, StagedFile
@@ -92,6 +93,9 @@ class Ticking:
         return self.at
 
     def monotonic_s(self) -> float:
+        return self.at.timestamp()
+
+    def passed_s(self) -> float:
         return self.at.timestamp()
 
     def sleep(self, delay_s: float) -> None:

@@ -68,6 +68,14 @@ class S3Server:
         """Treat an access key as one that has ended."""
         self._tell({"refuse": key})
 
+    def refuse_after(self, key: str, *, path: str) -> None:
+        """Let an access key end when something was done with it to a path that has this in it."""
+        self._tell({"after": [key, path]})
+
+    def has_ended(self, key: str) -> bool:
+        """Whether an access key is refused by now."""
+        return bool(json.loads(self._tell({"has_ended": key})))
+
     def _tell(self, said: dict[str, object]) -> str:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -107,13 +115,15 @@ def put_one_at_a_time(self):
 
 S3Response.put_object = put_one_at_a_time
 answer_any = DomainDispatcherApplication.__call__
-seen, ended = collections.deque(maxlen=10_000), set()
+seen, ended, ending = collections.deque(maxlen=10_000), set(), {}
 
 def answer(self, environ, start_response):
     key = environ.get("HTTP_AUTHORIZATION", "").partition("Credential=")[2].partition("/")[0]
     token = environ.get("HTTP_X_AMZ_SECURITY_TOKEN", "")
     seen.append([environ["REQUEST_METHOD"], environ["PATH_INFO"], key, token])
     if key not in ended:
+        if key in ending and ending[key] in environ["PATH_INFO"] and environ["REQUEST_METHOD"] in ("PUT", "POST"):
+            ended.add(key)
         return answer_any(self, environ, start_response)
     said = b"<Error><Code>ExpiredToken</Code><Message>The provided token has expired.</Message></Error>"
     head = [("Content-Type", "application/xml"), ("Content-Length", str(len(said))), ("Connection", "close")]
@@ -147,9 +157,11 @@ for line in sys.stdin:
         copy_all(Path(line.strip()))
         print("copied", flush=True)
         continue
-    ended.add(json.loads(line).get("refuse", "nobody"))
+    said = json.loads(line)
+    ended.add(said.get("refuse", "nobody"))
+    ending.update([said["after"]] if "after" in said else [])
     taken = [seen.popleft() for _ in range(len(seen))] if "take" in line else []
-    print(json.dumps(taken), flush=True)
+    print(json.dumps(said["has_ended"] in ended if "has_ended" in said else taken), flush=True)
 """
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -15,7 +16,7 @@ from lading.model.table import Column, PartitionField, TableSpec
 from lading.tables.compaction.model import CompactionPolicy, LiveFile
 from lading.tables.compaction.notes import read_notes
 from lading.tables.compaction.run import compact_table
-from lading.tables.orphans import find_orphans
+from lading.tables.orphans import find_orphans, remove_orphans
 from lading.testing.clock import ManualClock
 from tests.tables.compacting import EAGER, LATER, Filled, compact, filled, in_order, outcomes, plan
 from tests.tables.drive import SPEC, some_rows
@@ -131,6 +132,49 @@ def test_what_was_copied_and_not_committed_is_an_orphan(small: Filled, monkeypat
     orphans = [orphan.path for orphan in find_orphans(small.lake, older_than=old) if orphan.what == "data file"]
     assert len(orphans) == 1
     assert "compact-" in orphans[0]
+
+
+def hooked(made: Filled, monkeypatch: pytest.MonkeyPatch, hook: Callable[[], None]) -> None:
+    """Something happens after the compaction looked at its files for the last time before the commit."""
+    replace_files = type(made.table).replace_files  # type: ignore[attr-defined]
+
+    def stopped(*given: Any) -> Any:
+        hook()
+        return replace_files(*given)
+
+    monkeypatch.setattr(type(made.table), "replace_files", stopped)
+
+
+def cleaned(made: Filled, age: timedelta) -> list[str]:
+    """Another service cleans, so long after what was written now."""
+    found = find_orphans(made.lake, older_than=datetime.now(UTC) + age)
+    remove_orphans(made.lake, found)
+    return [orphan.path for orphan in found if orphan.what == "data file"]
+
+
+def test_a_compaction_that_was_stopped_before_its_commit_keeps_its_files(
+    small: Filled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = small.read()
+    hooked(small, monkeypatch, lambda: assert_equal(cleaned(small, timedelta(hours=23)), []))
+    assert outcomes(small.compact()) == ["compacted"]
+    assert small.read() == before
+
+
+def test_a_compaction_that_slept_for_days_is_given_up(small: Filled, monkeypatch: pytest.MonkeyPatch) -> None:
+    before, files, gone, clock = small.read(), set(small.lake.files()), list[str](), ManualClock(LATER)
+    hooked(small, monkeypatch, lambda: gone.extend(cleaned(small, timedelta(days=2))))
+    done = list(compact_table(small.lake, plan(small.lake), EAGER, clock))
+    assert (outcomes(done), len(gone)) == (["given up"], 1)
+    assert "is gone" in done[0].remark
+    hooked(small, monkeypatch, lambda: clock.suspend(3600))
+    done = list(compact_table(small.lake, plan(small.lake), EAGER, clock))
+    assert (outcomes(done), done[0].remark) == (["given up"], "it took longer than 0:30:00")
+    assert (small.read(), set(small.lake.files())) == (before, files)
+
+
+def assert_equal(found: object, expected: object) -> None:
+    assert found == expected
 
 
 def test_replaced_files_stay_while_the_history_names_them(small: Filled) -> None:

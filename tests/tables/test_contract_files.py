@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pytest
@@ -13,6 +13,7 @@ import pytest
 from lading.errors import SchemaMismatchError
 from lading.model.outcome import Landed
 from lading.model.table import Column, PartitionField, TableSpec
+from lading.tables.base import LakeTable
 from lading.tables.maintenance import CarePolicy
 from tests.tables.drive import SPEC, driver, ids, load, new_job, opening, put_and_commit, some_rows
 from tests.tables.rig import Rig
@@ -211,3 +212,21 @@ def test_care_keeps_the_rows_the_head_and_what_others_made(lake: Rig) -> None:
     fresh = driver(lake, lake.reopen("clicks"), job)
     fresh.start()
     assert ids(lake, table) == [*range(27), 100, 101]
+
+
+def test_the_history_names_the_commit_of_each_version(lake: Rig) -> None:
+    table, job = lake.create("clicks", SPEC), new_job()
+    first = opening(job)
+    assert isinstance(put_and_commit(table, first), Landed)
+    bill = load(job, first, lake.stage(table, some_rows(0, 3), "a"))
+    assert isinstance(put_and_commit(table, bill), Landed)
+    lake.append_unrelated("clicks", some_rows(3, 2))
+    again = cast("LakeTable", lake.reopen("clicks"))
+    versions = again.history(10)
+    assert again.snapshot_name().startswith(versions[0].name)
+    assert (versions[0].job_id, versions[0].head) == (None, None)
+    assert versions[0].what
+    assert versions[0].at is not None
+    assert (versions[1].job_id, versions[1].head) == (job.job_id, bill.head)
+    assert len({version.name for version in versions}) == len(versions)
+    assert again.history(1) == versions[:1]

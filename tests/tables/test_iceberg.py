@@ -60,6 +60,9 @@ class Waiting:
     def monotonic_s(self) -> float:
         return 0.0
 
+    def passed_s(self) -> float:
+        return 0.0
+
     def sleep(self, delay_s: float) -> None:
         self.waits.append(delay_s)
         self.instead()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -9,7 +10,8 @@ import pytest
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Operation, Snapshot, Summary
 
-from lading.model.bill import Bill
+from lading.ids import JobId
+from lading.model.bill import Bill, Head
 from lading.model.job import Job
 from lading.model.outcome import Landed
 from lading.tables.iceberg.ended import live_anchors
@@ -137,6 +139,52 @@ def test_old_bills_are_pruned_with_the_snapshots(rig: IcebergRig) -> None:
     assert report.bills_deleted > 0
     assert table.bills.heads(job.job_id)[-1] == bill.head
     assert table.bills.read(job.job_id, bill.head) == bill
+
+
+def committed_now(rig: IcebergRig, count: int, *, clock_is_behind: timedelta) -> tuple[IcebergTable, Job, list[Bill]]:
+    """A table of a catalog that others keep, and its bills. `clock_is_behind`: the one that the bills are from."""
+    made = rig.create("clicks", SPEC)
+    table, job = IcebergTable(replace(made.handle, catalog_name="lake")), new_job()
+    bills = [opening(job)]
+    put_and_commit(table, bills[0])
+    for _ in range(count):
+        at = datetime.now(UTC) - clock_is_behind
+        bills.append(load(job, bills[-1], rig.stage(table, some_rows(0, 1), "a"), at=at))
+        assert isinstance(put_and_commit(table, bills[-1]), Landed)
+    return table, job, bills
+
+
+def expire_but(rig: IcebergRig, kept: set[int]) -> None:
+    table = rig.stranger("clicks")
+    old = [each.snapshot_id for each in table.metadata.snapshots if each.snapshot_id not in kept]
+    table.maintenance.expire_snapshots().by_ids(old).commit()
+
+
+def test_a_rollback_while_bills_are_pruned_keeps_the_one_that_is_loaded_from_again(rig: IcebergRig) -> None:
+    """Others roll back, insert and expire the rest between a look at the table and the next one."""
+    table, job, bills = committed_now(rig, 6, clock_is_behind=timedelta(0))
+    read_head = table.read_head
+
+    def last_look(job_id: JobId) -> Head | None:
+        head = read_head(job_id)
+        rig.restore_older("clicks", 3)
+        rig.append_unrelated("clicks", some_rows(0, 1))
+        current = rig.stranger("clicks").metadata.current_snapshot_id
+        assert current is not None
+        expire_but(rig, {current})
+        return head
+
+    table.read_head = last_look  # type: ignore[method-assign]
+    table.look_after(job.job_id, CarePolicy(keep_commits=1, keep_age=timedelta(0), grace=timedelta(0)), LATER)
+    assert table.ends_with(job.job_id) == bills[3].head
+    assert bills[3].head in table.bills.heads(job.job_id)
+
+
+def test_snapshots_of_a_clock_that_is_ahead_keep_their_bills(rig: IcebergRig) -> None:
+    table, job, bills = committed_now(rig, 6, clock_is_behind=timedelta(minutes=5))
+    expire_but(rig, {each.snapshot_id for each in rig.stranger("clicks").metadata.snapshots[3:]})
+    table.look_after(job.job_id, CarePolicy(keep_commits=1, keep_age=timedelta(0)), LATER)
+    assert bills[3].head in table.bills.heads(job.job_id)
 
 
 def test_history_between_the_newest_and_the_oldest_is_thinned(rig: IcebergRig) -> None:

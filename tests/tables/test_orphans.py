@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table.update import SetLocationUpdate
 
 from lading.errors import RolledBackError, StorageError, TableError
@@ -79,6 +80,16 @@ def test_a_commit_that_may_still_land_keeps_its_files(local_lake: Rig) -> None:
     table.bills.put(pending)  # The process is stopped here, and goes on after the clean-up.
     assert orphans(table) == {}
     assert isinstance(table.commit(pending.replaces, pending.files, pending), Landed)
+
+
+def test_a_commit_of_a_job_that_only_another_branch_has_keeps_its_files(local_lake: Rig) -> None:
+    """Its bills are beside the table, and its head is in a state that is not seen from here."""
+    table = local_lake.create("clicks", SPEC)
+    opened(table)
+    elsewhere = opening(new_job())
+    table.bills.put(elsewhere)
+    table.bills.put(load(job_of(elsewhere), elsewhere, local_lake.stage(table, some_rows(0, 3), ATTEMPT)))
+    assert orphans(table) == {}
 
 
 def test_a_staged_file_that_is_gone_is_never_committed(local_lake: Rig) -> None:
@@ -266,3 +277,75 @@ def test_metadata_that_is_not_understood_keeps_everything(tmp_path: Path) -> Non
     storage.put_if_absent("metadata/00098-newer.metadata.json", json.dumps(newer).encode())
     with pytest.raises(TableError, match="cannot be understood"):
         orphans(table)
+
+
+@pytest.mark.parametrize("name", ["", "v1.metadata.json"])
+def test_what_a_tag_on_an_older_state_names_stays(tmp_path: Path, name: str) -> None:
+    """Others expired the snapshot, and left its manifests; another catalog still names the state that had it."""
+    rig, table, left = loaded_iceberg(tmp_path)
+    named = Path(rig.stranger("clicks").metadata_location.removeprefix("file://"))
+    if name:  # As tables without a catalog call theirs.
+        content, named = named.read_bytes(), named.with_name(name)
+        named.write_bytes(content)
+    tags = SqlCatalog("tags", uri=f"sqlite:///{tmp_path}/tags.db", warehouse=f"file://{tmp_path}/other")
+    tags.create_namespace("lake")
+    tags.register_table("lake.clicks", f"file://{named}")
+    rig.others_maintain("clicks")
+    assert orphans(rig.reopen("clicks")) == {left: DATA}
+    assert tags.load_table("lake.clicks").scan().to_arrow()["id"].to_pylist() == [0, 1, 2]
+    assert cast("LakeTable", table).kept_files()
+
+
+def test_files_of_a_snapshot_that_was_expired_go(tmp_path: Path) -> None:
+    """Old metadata files have it, and its manifests are gone: nobody can read it."""
+    rig, _, left = loaded_iceberg(tmp_path)
+    old = set(rig.reopen("clicks").files())
+    rig.others_maintain("clicks")
+    (current,) = (snapshot.manifest_list.rpartition("/")[2] for snapshot in rig.stranger("clicks").snapshots())
+    for path in tmp_path.rglob("snap-*.avro"):
+        if path.name != current:
+            path.unlink()
+    assert orphans(rig.reopen("clicks")) == dict.fromkeys({left, *old}, DATA)
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_metadata_in_a_folder_of_their_own(tmp_path: Path, inside: bool) -> None:
+    rig, table, left = loaded_iceberg(tmp_path)
+    place = f"{cast('LakeTable', table).location}/meta" if inside else f"file://{tmp_path}/elsewhere"
+    with rig.stranger("clicks").transaction() as changed:
+        changed.set_properties({"write.metadata.path": place})
+    if inside:
+        assert orphans(rig.reopen("clicks")) == {left: DATA}
+        return
+    with pytest.raises(TableError, match=r"write\.metadata\.path"):
+        orphans(rig.reopen("clicks"))
+    with rig.stranger("clicks").transaction() as changed:
+        changed.remove_properties("write.metadata.path")
+    assert orphans(rig.reopen("clicks")) == {left: DATA}
+
+
+def test_older_metadata_files_are_read_only_for_what_the_newest_does_not_name(tmp_path: Path) -> None:
+    """Tables of others have tens of thousands of them."""
+    rig, table, left = loaded_iceberg(tmp_path)
+    storage = cast("LakeTable", table).bills.storage
+    newest = Path(rig.stranger("clicks").metadata_location.removeprefix("file://"))
+    others = [path for path in newest.parent.glob("*.metadata.json") if path != newest]
+    assert others
+    newer = json.loads(newest.read_bytes()) | {"format-version": 9}
+    storage.put_if_absent("metadata/00098-newer.metadata.json", json.dumps(newer).encode())
+    with pytest.raises(TableError, match="cannot be understood"):
+        orphans(table)  # Something may be an orphan: whether it is, they all have to tell.
+    storage.delete([left])
+    assert orphans(table) == {}  # Every file is named by the newest: no other is read.
+
+
+def test_a_second_look_reads_what_the_first_one_left_unread(tmp_path: Path) -> None:
+    rig, table, _ = loaded_iceberg(tmp_path)
+    first = opened(table)
+    put_and_commit(table, load(job_of(first), first, rig.stage(table, some_rows(3, 3), ATTEMPT)))
+    lake = cast("LakeTable", rig.reopen("clicks"))
+    everything = set(cast("LakeTable", rig.reopen("clicks")).kept_files())
+    assert len(everything) == 2
+    for path in sorted(everything):
+        assert path in lake.kept_files([path])
+    assert set(lake.kept_files()) == everything

@@ -96,6 +96,7 @@ def billed(bills: StoredBills, store: ObjectStore, seq: int, at: datetime, more:
         continues=before,
         billed_at=at,
         quarantine=(f"{store.uri}/{key}", more),
+        replayed_through=0,
         state=None,
     )
     bills.put(bill)
@@ -119,3 +120,14 @@ def test_bad_rows_beside_the_table_go_with_their_bill_and_nothing_else_does(
     left = {key for _, key in made if store.get(key) is not None}
     assert left == {key for _, key in made[3:]}
     assert [store.get(key) for key in kept] == [b"rows", b"rows"]
+
+
+def test_very_many_bills_are_pruned_in_several_rounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job waits for it: there may be 200,000 beside a table whose owner expired its snapshots for the first time."""
+    monkeypatch.setattr("lading.tables.bills._MOST_PRUNED", 3)
+    store = LocalStore(tmp_path)
+    bills = StoredBills(store, Copies())
+    made = [billed(bills, store, seq, NOW - timedelta(days=20 - seq), "")[0].head for seq in range(1, 10)]
+    rounds = [bills.prune(JOB, head=made[-1], keep_commits=1, older_than=NOW) for _ in range(5)]
+    assert rounds == [2, 2, 2, 1, 0]
+    assert bills.heads(JOB) == made[7:]

@@ -1,4 +1,4 @@
-"""`make torture`: both lanes at once; prints what each step counted, how long it took and what it cost.
+"""`make torture`: all lanes at once; prints what each step counted, how long it took and what it cost.
 
 `python -m tests.torture --only kills soak` runs the steps whose names have one of these words.
 """

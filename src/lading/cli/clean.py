@@ -15,7 +15,7 @@ from lading.errors import ConfigError
 
 
 def clean(
-    table: Annotated[str, typer.Argument(help="db.table; without it, all tables.")] = "",
+    table: Annotated[str, typer.Argument(help="[catalog.]db.table; without it, all tables of the installation.")] = "",
     *,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would be removed.")] = False,
     older_than: Annotated[str, typer.Option(help="How old orphans are at least, such as '12 hours'.")] = "3 days",
@@ -50,6 +50,7 @@ def _statement(table: str, older_than: str, *, dry_run: bool) -> str:
         msg = f"--older-than is {older_than!r}"
         raise ConfigError(msg, left="Nothing was deleted.", todo="Write for example '12 hours' or '3 days'.")
     age = int(match[1]) * (timedelta(days=1) if match[2].lower() == "day" else timedelta(hours=1))
-    database, dot, name = table.partition(".")
-    named = QualifiedName(db=database if dot else None, name=name if dot else database) if table else None
+    *place, name = table.split(".")
+    catalog = place.pop(0) if len(place) > 1 else None
+    named = QualifiedName(catalog=catalog, db=".".join(place) or None, name=name) if table else None
     return render(CleanOrphans(table=named, older_than=age, dry_run=dry_run))

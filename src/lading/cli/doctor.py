@@ -1,45 +1,50 @@
-"""`lading doctor`: is everything here that a load needs?"""
+"""`lading doctor`: is everything here that a load needs, and is this home well?"""
 
 from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
+from lading.cli.homes import HOME, STORE
+from lading.cli.options import DEFAULTS
 from lading.commit.steps import STEP_NAMES
 from lading.errors import LadingError
 from lading.model.table import Column, TableSpec
+from lading.service.home import is_home
+from lading.service.views.checkup import Check, CheckState, check_home_files, check_up
 from lading.settings import environment
 from lading.tables.kind import TableKind, TablePlace
 from lading.tables.registry import all_kinds
 
 SPEC = TableSpec(columns=(Column(name="id", type="bigint"),))
+_STYLES = {CheckState.OK: "green", CheckState.WARN: "yellow", CheckState.FAIL: "red"}
 
 
-def doctor() -> None:
-    """Check Python, Java, Spark and its workers, storage and the catalog. Exit status 1 when one fails."""
+def doctor(
+    home: HOME = DEFAULTS.home,
+    store: STORE = "",
+    *,
+    spark: Annotated[bool, typer.Option(help="Start Spark, too, which takes some seconds.")] = True,
+) -> None:
+    """Check this machine and this home: Java, Spark, store, settings, disk, tables, catalogs, sources.
+
+    Exit status 1 when a check failed; what only deserves a look is a warning.
+    """
     console = Console(highlight=False)
-    failed = 0
-    with tempfile.TemporaryDirectory(prefix="lading-doctor-") as folder:
-        home = Path(folder)
-        checks: tuple[tuple[str, Callable[[Path], str]], ...] = (
-            ("Python", _python),
-            ("Java", _java),
-            ("storage", _storage),
-            *((kind.title, partial(_table, kind)) for kind in all_kinds()),
-            ("Spark and its Python workers", _spark),
-        )
-        for name, check in checks:
-            try:
-                console.print(f"[green]ok[/green]    {name}: {check(home)}")
-            except (LadingError, ImportError, OSError) as error:
-                failed += 1
-                console.print("[red]failed[/red]", f"{name}: {error}", markup=True)
+    failed = False
+    for check in (*_machine(spark=spark), *_home(home, store)):
+        console.print(f"{check.state.value:<5}", style=_STYLES[check.state], end=" ")
+        console.print(f"{check.name}: {check.said}", markup=False, soft_wrap=True)
+        if check.todo and check.state is not CheckState.OK:
+            console.print(f"      {check.todo}", markup=False, soft_wrap=True)
+        failed = failed or check.state is CheckState.FAIL
     if failed:
         raise typer.Exit(1)
 
@@ -48,6 +53,57 @@ def failpoints() -> None:
     """List the places where LADING_FAILPOINTS="name=kill[:hit]" can stop the process."""
     for name in STEP_NAMES:
         typer.echo(name)
+
+
+def _machine(*, spark: bool) -> Iterator[Check]:
+    with tempfile.TemporaryDirectory(prefix="lading-doctor-") as folder:
+        checks: tuple[tuple[str, Callable[[Path], str]], ...] = (
+            ("Python", _python),
+            ("Java", _java),
+            ("storage", _storage),
+            *((kind.title, partial(_table, kind)) for kind in all_kinds()),
+            *((("Spark and its Python workers", _spark),) if spark else ()),
+        )
+        for name, ask in checks:
+            try:
+                yield Check(name=name, state=CheckState.OK, said=ask(Path(folder)))
+            except (ImportError, OSError) as error:
+                yield Check(name=name, state=CheckState.FAIL, said=str(error))
+            except LadingError as error:
+                yield _failed(name, error)
+
+
+def _home(home: Path, store: str) -> Iterator[Check]:
+    """The home itself, or what the service that runs for it says."""
+    from lading.cli.remote import find_remote
+    from lading.service.facade import Lading
+
+    if not is_home(home):
+        # Without a name nobody said that there is one.
+        state = CheckState.WARN if home == DEFAULTS.home else CheckState.FAIL
+        todo = f"Make it with: lading init --home {home}. Or name yours with --home or LADING_HOME."
+        yield Check(name="home", state=state, said=f"there is no home at {home}", todo=todo)
+        return
+    yield check_home_files(home)
+    remote = find_remote(home)
+    if remote is not None:
+        yield Check(name="service", state=CheckState.OK, said=f"pid {remote.pid} runs for this home, and says:")
+        try:
+            yield from remote.check_up()
+        except LadingError as error:
+            yield _failed("service", error)
+        return
+    try:
+        lading = Lading(home, store_url=store)
+    except LadingError as error:
+        yield _failed("home", error)
+        return
+    with lading:
+        yield from check_up(lading)
+
+
+def _failed(name: str, error: LadingError) -> Check:
+    return Check(name=name, state=CheckState.FAIL, said=error.what, todo=error.todo)
 
 
 def _python(_home: Path) -> str:

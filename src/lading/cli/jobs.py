@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import getpass
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
@@ -15,6 +15,7 @@ from lading.cli.options import DEFAULTS
 from lading.cli.output import OutputFormat, new_console, show
 from lading.clock import SystemClock
 from lading.service.result import Result, table
+from lading.service.runtime.address_file import find_address
 
 if TYPE_CHECKING:
     from lading.service.facade import Lading
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 NAME = Annotated[str, typer.Argument(help="The job: name, or database.name of a routine load.")]
 FORM = Annotated[OutputFormat, typer.Option("--format", help="How rows are shown.")]
 LOOK_S = 1.0
-_COLUMNS = ("Job", "State", "Source", "Target", "Rows", "Bad", "Behind", "LastCommit", "Message")
+_COLUMNS = ("Job", "State", "Health", "Source", "Target", "Rows", "Bad", "Behind", "LastCommit", "Message")
 
 
 class JobDesk(Protocol):
@@ -71,11 +72,11 @@ def _plain(view: Any) -> dict[str, Any]:
 @contextmanager
 def opened_desk(home: Path, store: str) -> Iterator[JobDesk]:
     """The jobs of a home, from the service that runs for it or from the home itself."""
-    from lading.cli.remote import find_remote
+    address = find_address(require_home(home))
+    if address is not None:
+        from lading.cli.remote import RemoteLading
 
-    remote = find_remote(require_home(home))
-    if remote is not None:
-        yield remote
+        yield RemoteLading(address)
         return
     from lading.service.facade import Lading
 
@@ -94,7 +95,7 @@ def _row(job: dict[str, Any]) -> tuple[Any, ...]:
     rows, lag = job["totals"]["rows"], job["lag"] or {}
     behind = None if lag.get("behind") is None else f"{lag['behind']:,} {lag['unit']}"
     said = (job["reason"] or {}).get("message") or job["message"]
-    place = (job["name"], job["state"], job["source"], job["target"])
+    place = (job["name"], job["state"], job["health"]["state"], job["source"], job["target"])
     return (*place, rows["loaded"], rows["error"], behind, job["last_commit_at"], said)
 
 
@@ -131,23 +132,27 @@ def logs(
     if not lines.isdecimal() or not 1 <= int(lines) <= 1000:
         msg = "It is a number from 1 to 1000."
         raise typer.BadParameter(msg, param_hint="--lines")
-    clock, told = SystemClock(), dict[int, str]()
-    limit = int(lines)
-    while True:
-        with opened_desk(home, store) as desk:  # Not kept open: without a service, another command may want the home.
-            found = desk.batches(job, limit)
-        for batch in reversed(found):
-            line = _line(batch)
-            if told.get(batch["batch_id"]) != line:
-                told[batch["batch_id"]] = line
-                typer.echo(line)
-        if not follow:
-            return
-        limit = 1000
-        try:
+    clock, told, limit = SystemClock(), dict[int, str](), int(lines)
+    try:
+        while True:
+            with opened_desk(home, store) as desk:  # Not kept open: without a service, another may want the home.
+                found = desk.batches(job, limit)
+            _tell_new(found, told)
+            if not follow:
+                return
+            limit = 1000
             clock.sleep(LOOK_S)
-        except KeyboardInterrupt:
-            return
+    except KeyboardInterrupt:
+        if not follow:
+            raise
+
+
+def _tell_new(found: Sequence[dict[str, Any]], told: dict[int, str]) -> None:
+    for batch in reversed(found):
+        line = _line(batch)
+        if told.get(batch["batch_id"]) != line:
+            told[batch["batch_id"]] = line
+            typer.echo(line)
 
 
 def _line(batch: dict[str, Any]) -> str:

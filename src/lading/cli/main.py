@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from lading import __version__
+from lading.cli.options import add_config_option
 from lading.cli.plain_values import read_plainly
 from lading.errors import LadingError
 from lading.failpoints import arm_from_text
@@ -22,6 +23,10 @@ COMMANDS = {
         "Make a home: the folder with the metadata store, the key and the tables. One that is there is left as it is.",
     ),
     "sql": ("lading.cli.sql", "Run SQL statements; without any, read them from the terminal."),
+    "apply": (
+        "lading.cli.apply",
+        "Make catalogs, databases, tables and jobs as files say: show a plan, ask, and do it.",
+    ),
     "run": ("lading.cli.run", "Load everything that is there now."),
     "jobs": ("lading.cli.jobs", "List the jobs: state, rows, how far behind."),
     "status": (
@@ -51,7 +56,7 @@ COMMANDS = {
     ),
     "doctor": (
         "lading.cli.doctor",
-        "Check Python, Java, Spark and its workers, storage and the catalog. Exit status 1 when one fails.",
+        "Check this machine and this home: Java, Spark, store, settings, disk, tables, catalogs, sources.",
     ),
     "failpoints": (
         "lading.cli.doctor",
@@ -63,6 +68,10 @@ COMMANDS = {
     ),
 }
 """Where each is, and the first sentence of what it says: help does not import them. A test compares the two."""
+LASTING = frozenset({"run", "serve", "demo", "simulate"})
+"""Commands that work for long, and make garbage."""
+_OF_LIGHT, _OF_LASTING = 100_000, 20_000
+"""After so many new objects Python looks for garbage. What imports make stays: to look through it slows the start."""
 
 
 class _Commands(typer.core.TyperGroup):
@@ -70,6 +79,8 @@ class _Commands(typer.core.TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name, _, rest = super().resolve_command(ctx, args)
+        if name in LASTING:
+            gc.set_threshold(_OF_LASTING)
         return name, command_of(str(name)), rest
 
 
@@ -77,7 +88,7 @@ def command_of(name: str) -> Any:
     """The command itself."""
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     alone.command(name)(getattr(import_module(COMMANDS[name][0]), name))
-    return read_plainly(typer.main.get_command(alone))
+    return read_plainly(add_config_option(typer.main.get_command(alone)))
 
 
 def _said(what: str) -> Any:
@@ -118,7 +129,7 @@ def main() -> None:
     from lading.service.security.log_output import LogStream
     from lading.service.telemetry.logs import LogFormat, set_up_logs
 
-    gc.set_threshold(20_000)  # What imports make stays: to look for garbage among it takes a tenth of the start.
+    gc.set_threshold(_OF_LIGHT)
     set_up_logs(LogFormat.TEXT, logging.WARNING)  # `lading serve` sets them up as its options say.
     try:
         arm_from_text(load_settings().service.failpoints)

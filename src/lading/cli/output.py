@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
 from enum import Enum
+from math import isfinite
 from typing import Any
 
 import typer
@@ -46,16 +48,19 @@ def show(result: Result, form: OutputFormat, console: Console) -> None:
             typer.echo(line)
     elif form is OutputFormat.TABLE and _is_definition(result):
         typer.echo(f"{result.rows[0][-1]};")
-    elif form is OutputFormat.VERTICAL or not _fits(result, console.width):
-        _vertical(result)
     else:
-        _table(result, console)
+        if form is OutputFormat.VERTICAL or not _fits(result, console.width):
+            _vertical(result)
+        else:
+            _table(result, console)
+        if result.message:
+            console.print(result.message, style="dim", markup=False)
 
 
 def _json(result: Result) -> None:
     for values in result.rows:
-        row = dict(zip(result.columns, values, strict=True))
-        typer.echo(json.dumps(row, default=str, ensure_ascii=False))
+        row = dict(zip(result.columns, map(_plain, values), strict=True))
+        typer.echo(json.dumps(row, ensure_ascii=False))
     if not result.columns:
         typer.echo(json.dumps({"message": result.message}))
 
@@ -101,7 +106,7 @@ def _csv(result: Result) -> Iterator[str]:
     """As RFC 4180 has it. NULL is nothing, an empty text is two quotes."""
     yield ",".join(_csv_cell(name) for name in result.columns)
     for row in result.rows:
-        yield ",".join("" if value is None else _csv_cell(str(value)) for value in row)
+        yield ",".join("" if value is None else _csv_cell(_word(value)) for value in row)
 
 
 def _csv_cell(text: str) -> str:
@@ -113,7 +118,7 @@ def _tsv(result: Result) -> Iterator[str]:
     r"""As MySQL and PostgreSQL write it: `\N` is NULL, tabs, ends of lines and backslashes are escaped."""
     yield "\t".join(_tsv_cell(name) for name in result.columns)
     for row in result.rows:
-        yield "\t".join("\\N" if value is None else _tsv_cell(str(value)) for value in row)
+        yield "\t".join("\\N" if value is None else _tsv_cell(_word(value)) for value in row)
 
 
 def _tsv_cell(text: str) -> str:
@@ -133,7 +138,36 @@ def _markdown_row(cells: Any) -> str:
 
 
 def _text(value: Any) -> str:
-    return "NULL" if value is None else str(value)
+    return "NULL" if value is None else _word(value)
+
+
+def _word(value: Any) -> str:
+    """A value as SQL and JSON write it, and not as Python does."""
+    match value:
+        case str():
+            return value
+        case bool():
+            return "true" if value else "false"
+        case bytes() | bytearray():
+            return b64encode(value).decode()
+        case Mapping() | list() | tuple():
+            return json.dumps(_plain(value), ensure_ascii=False, separators=(",", ":"))
+        case _:
+            return str(value)
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case Mapping():
+            return {_word(name): _plain(item) for name, item in value.items()}
+        case list() | tuple():
+            return [_plain(item) for item in value]
+        case None | bool() | int() | str():
+            return value
+        case float() if isfinite(value):
+            return value
+        case _:
+            return _word(value)
 
 
 _LINES = {OutputFormat.CSV: _csv, OutputFormat.TSV: _tsv, OutputFormat.MARKDOWN: _markdown}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -9,6 +10,7 @@ import typer
 from lading.cli.homes import HOME, STORE
 from lading.cli.options import DEFAULTS
 from lading.errors import ConfigError
+from lading.service.home import is_home, require_home
 
 if TYPE_CHECKING:
     from lading.service.recover import Finding
@@ -35,6 +37,7 @@ def recover(
     from lading.service.facade import Lading
     from lading.service.recover import recover as recover_all
 
+    _tell_home(home, has_locations=bool(locations), dry_run=dry_run)
     lost_key = is_key_missing(home.absolute())
     opening = Opening.INSPECTION if dry_run else Opening.RECOVERY
     with Lading(home, store_url=store, opening=opening) as lading:
@@ -57,6 +60,15 @@ def recover(
         )
     if any(found.is_bad for found in findings):
         raise typer.Exit(1)
+
+
+def _tell_home(home: Path, *, has_locations: bool, dry_run: bool) -> None:
+    """Tables elsewhere can be recovered into a home that is made for them. One that is not there has none itself."""
+    if is_home(home):
+        return
+    if dry_run or not has_locations:
+        require_home(home)
+    typer.echo(f"There is no home at {home}: it is made now, to recover into.")
 
 
 def _count(done: list[Finding], what: str) -> str:

@@ -16,13 +16,13 @@ import typer
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from lading.cli.homes import HOME, STORE, require_home
+from lading.cli.homes import HOME, SPARK_CONF, STORE, require_home
 from lading.cli.options import DEFAULTS
 from lading.cli.remote import RemoteLading, RemoteVerdict
+from lading.cli.sql import refuse_spark_conf, spark_of
+from lading.cli.waiting import names_to_watch, remark, wait_until_rest
 from lading.clock import SystemClock
-from lading.errors import JobNotFoundError
-from lading.jobs.batches import NOT_LOADED, NOTHING_NEW
-from lading.jobs.reasons import render_reason
+from lading.jobs.batches import NOT_LOADED
 from lading.jobs.record import JobRecord, JobState
 from lading.model.bill import Bill
 
@@ -44,6 +44,7 @@ def run(
     home: HOME = DEFAULTS.home,
     timeout: Annotated[float | None, typer.Option(help="Stop after so many seconds.")] = None,
     store: STORE = "",
+    spark_conf: SPARK_CONF = None,
 ) -> None:
     """Load everything that is there now.
 
@@ -56,8 +57,9 @@ def run(
     console = Console(highlight=False)
     remote = find_remote(require_home(home))
     if remote is not None:
+        refuse_spark_conf(spark_conf)
         raise typer.Exit(_watch(remote, jobs, timeout, console))
-    with Lading(home, store_url=store) as lading:
+    with Lading(home, store_url=store, spark=spark_of(home, spark_conf)) as lading:
         chosen = [lading.any_job(name) for name in jobs] if jobs else lading.live_jobs()
         names = [str(record.full_name) for record in chosen]
         if not names:
@@ -74,7 +76,8 @@ def run(
         is_cut_off = _tell_cut_off(lading, records, console)
     paused = [record for record in records.values() if record.state is JobState.PAUSED]
     for record in paused:
-        console.print(f"{record.full_name} is PAUSED: {render_reason(record.reason)}", style="red", markup=False)
+        why = record.reason.message if record.reason is not None else ""
+        console.print(f"{record.full_name} is PAUSED: {why}", style="red", markup=False)
     if interrupts.number:
         raise typer.Exit(128 + interrupts.number)
     if paused or has_left_out or is_cut_off:
@@ -99,10 +102,13 @@ def logs_above() -> Iterator[None]:
 class _Interrupts:
     """The first Ctrl-C or SIGTERM lets the running commit end, the second ends at once: every step allows that."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(
+        self, console: Console, told: str = "Ending after the running commit; once more ends at once."
+    ) -> None:
         self.stop = threading.Event()
         self.number = 0
         self._console = console
+        self._told = told
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Self:
@@ -118,7 +124,7 @@ class _Interrupts:
             os._exit(128 + number)
         self.number = number
         self.stop.set()
-        self._console.print("Ending after the running commit; once more ends at once.")
+        self._console.print(self._told)
 
 
 def _tell_cut_off(lading: Lading, records: dict[str, JobRecord], console: Console) -> bool:
@@ -143,50 +149,49 @@ def _tell_surveys(lading: Lading, records: dict[str, JobRecord], console: Consol
 
 def _watch(remote: RemoteLading, jobs: list[str] | None, timeout: float | None, console: Console) -> int:
     """A service runs the jobs already: wait until they have caught up. The exit status, as without a service."""
-    clock = SystemClock()
-    deadline = None if timeout is None else clock.monotonic_s() + timeout
-    names = _names_to_watch(remote.jobs(), jobs)
+    names = names_to_watch(remote.jobs(), jobs)
     if not names:
         console.print("There is no job to run.")
         return 0
-    console.print("A service runs the jobs of this home; waiting until they have caught up.")
-    while True:
-        shown = [job for job in remote.jobs() if job["name"] in names]
-        busy = [job for job in shown if job["state"] in ("PENDING", "NEED_SCHEDULE", "RUNNING") and not _rests(job)]
-        if not busy or (deadline is not None and clock.monotonic_s() > deadline):
-            break
-        clock.sleep(0.5)
-    for job in shown:
-        console.print(f"{job['name']}: {job['state']}; {job['totals']['rows']['loaded']:,} rows loaded", markup=False)
-    for job in busy:
+    with (
+        Progress(SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=console) as progress,
+        _Interrupts(console, "Waiting no longer; the service goes on.") as interrupts,
+    ):
+        console.print("A service runs the jobs of this home; waiting until they have caught up.")
+        lines = {name: progress.add_task(f"{name}: starting", total=None) for name in sorted(names)}
+        waited = wait_until_rest(
+            remote,
+            names,
+            SystemClock(),
+            timeout,
+            interrupts.stop,
+            lambda job: progress.update(lines[job["name"]], description=_line(job)),
+        )
+        for line in lines.values():
+            progress.update(line, total=1, completed=1)
+    for job in waited.busy if not interrupts.number else ():
         console.print(f"{job['name']} has not caught up: the time is over", style="yellow", markup=False)
-    paused = [job for job in shown if job["state"] == "PAUSED"]
+    paused = [job for job in waited.jobs if job["state"] == "PAUSED"]
     for job in paused:
         why = (job["reason"] or {}).get("message", "")
         console.print(f"{job['name']} is PAUSED: {why}", style="red", markup=False)
-    remarks = {job["name"]: _remark(job) for job in shown if _remark(job) and job not in paused}
-    for name, remark in remarks.items():
-        console.print(f"{name}: {remark}", style="yellow", markup=False)
-    has_left_out = any(remark.startswith(NOT_LOADED) for remark in remarks.values())
-    return PAUSED_EXIT if paused else CUT_OFF_EXIT if busy else LEFT_OUT_EXIT if has_left_out else 0
+    remarks = {job["name"]: remark(job) for job in waited.jobs if remark(job) and job not in paused}
+    for name, said in remarks.items():
+        console.print(f"{name}: {said}", style="yellow", markup=False)
+    if interrupts.number:
+        return 128 + interrupts.number
+    has_left_out = any(said.startswith(NOT_LOADED) for said in remarks.values())
+    return PAUSED_EXIT if paused else CUT_OFF_EXIT if waited.busy else LEFT_OUT_EXIT if has_left_out else 0
 
 
-def _names_to_watch(there: list[dict[str, Any]], asked: list[str] | None) -> set[str]:
-    """Those that were asked for, or all that are not paused, as without a service."""
-    known = {str(job["name"]): str(job["state"]) for job in there}
-    if missing := sorted(set(asked or ()) - known.keys()):
-        msg = f"job not exist: {', '.join(missing)}"
-        raise JobNotFoundError(msg, left="Nothing was run.", todo="Look at the list of jobs.")
-    return set(asked) if asked else {name for name, state in known.items() if state != "PAUSED"}
-
-
-def _remark(job: dict[str, Any]) -> str:
-    """What a job that has caught up says besides."""
-    return str(job.get("message", "")).partition("; ")[2] if _rests(job) else ""
-
-
-def _rests(job: dict[str, Any]) -> bool:
-    return str(job.get("message", "")).startswith(NOTHING_NEW)
+def _line(job: dict[str, Any]) -> str:
+    """One job, as `_Board` shows it without a service."""
+    totals, lag = job["totals"], job.get("lag") or {}
+    files = f"{totals['source_files']:,} files, " if totals.get("source_files") else ""
+    behind = f", {lag['behind']:,} {lag['unit']} behind" if lag.get("behind") else ""
+    bad, rate = totals["rows"].get("error", 0), job.get("rows_per_s") or 0.0
+    told = f"{files}{totals['rows']['loaded']:,} rows loaded, {bad:,} bad, {rate:,.0f} rows/s{behind}"
+    return f"{job['name']}: {job['state']}; {told}"
 
 
 def verify(job: Annotated[str, typer.Argument(help="The job.")], home: HOME = DEFAULTS.home, store: STORE = "") -> None:

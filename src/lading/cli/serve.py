@@ -7,20 +7,20 @@ import os
 import signal
 import sys
 import threading
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lading.cli.homes import HOME, STORE
+from lading.cli.homes import HOME, SPARK_CONF, STORE, require_home
 from lading.cli.options import DEFAULTS, option
-from lading.errors import ConfigError
+from lading.errors import ConfigError, NotFoundError
 from lading.service.scheduling.supervisor import Life
 from lading.service.scheduling.supervisor import supervise as supervise_process
 from lading.service.telemetry.logs import LogFormat
-from lading.settings import read_spark_settings
+from lading.settings import parse_spark_conf, read_spark_settings
 
 if TYPE_CHECKING:
     from lading.http.middleware import DoorRules
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from lading.service.telemetry.metrics import Metrics
 
 LOCAL_TOKEN = "commands of this machine"  # noqa: S105 - the name of a token, not a token
+"""Followed by the home: others that share the store have tokens of their own."""
 
 
 def serve(
@@ -53,6 +54,8 @@ def serve(
     insecure: Annotated[bool, option("insecure")] = DEFAULTS.insecure,
     allow_private_endpoints: Annotated[str | None, option("allow_private_endpoints")] = None,
     spark_settings: Annotated[Path | None, option("spark_settings")] = None,
+    spark_conf: SPARK_CONF = None,
+    init: Annotated[bool, option("init")] = DEFAULTS.init,
     query_limit: Annotated[list[str] | None, option("query_limits")] = None,
     log_format: Annotated[LogFormat, option("log_format")] = LogFormat.TEXT,
     grace: Annotated[float, option("grace")] = DEFAULTS.grace,
@@ -62,9 +65,13 @@ def serve(
     from lading.pipeline.private_memory import hide_memory
     from lading.service.limits.rlimits import allow_many_open_files
     from lading.service.security.log_output import close_stdout, keep_crashes
-    from lading.service.telemetry.logs import LogWatch, set_up_logs
+    from lading.service.telemetry.log_watch import LogWatch
+    from lading.service.telemetry.logs import set_up_logs
 
     hide_memory()
+    if not init:
+        todo = f"Add --init to have it made, or make it with: lading init --home {home}. Or correct the name."
+        require_home(home, todo)
     life = _begin(log_format) if supervise else Life()
     set_up_logs(log_format, is_service=True)
     allow_many_open_files()
@@ -104,7 +111,7 @@ def serve(
         opened = Lading(
             home,
             store_url=store,
-            spark=read_spark_settings(spark_settings),
+            spark={**read_spark_settings(spark_settings), **parse_spark_conf(spark_conf or ())},
             allow_private_endpoints=allow_private_endpoints,
             query_limits=limits,
         )
@@ -134,7 +141,7 @@ def serve(
         compaction.start()
         stack.callback(compaction.close)
         console = f"{'https' if tls else 'http'}://{_shown(host)}:{http}"
-        _light(stack, home, access, console, mysql)
+        _light(stack, lading, console, mysql)
         _tell(stack, lading, others, console)
         log.info("ready: mysql -h %s -P %d -u root -p; console %s", _shown(host), mysql, console)
         _show_password(root, log)
@@ -232,20 +239,31 @@ def _tell(
         stack.callback(each.close)
 
 
-def _light(stack: ExitStack, home: Path, access: Access, http: str, mysql_port: int) -> None:
-    """Let other commands find the service. Tokens of services that died are made invalid."""
+def _light(stack: ExitStack, lading: Lading, http: str, mysql_port: int) -> None:
+    """Let other commands find the service. Tokens of services of this home that died are made invalid."""
     from lading.service.runtime.address_file import ServiceAddress, remove_address, write_address
     from lading.service.security.users import ROOT
     from lading.sql.statements.users import TokenLimits
 
+    access, home = lading.access, lading.home.path
+    name = f"{LOCAL_TOKEN}, home {lading.leases.home_id}"
     for old in access.list_tokens(by=ROOT):
-        if old.user == ROOT.user and old.comment == LOCAL_TOKEN:
-            access.drop_token(old.token_id, by=ROOT)
+        # Those of older versions did not say which home they are of.
+        if old.user == ROOT.user and old.comment in (name, LOCAL_TOKEN):
+            _drop_token(access, old.token_id)
     limits = TokenLimits(never_expires=True)
-    token = access.create_token(ROOT.user, by=ROOT, comment=LOCAL_TOKEN, limits=limits)
+    token = access.create_token(ROOT.user, by=ROOT, comment=name, limits=limits)
     write_address(home, ServiceAddress(pid=os.getpid(), http=http, mysql_port=mysql_port, token=token.text))
-    stack.callback(lambda: access.drop_token(token.token_id, by=ROOT))
+    stack.callback(lambda: _drop_token(access, token.token_id))
     stack.callback(lambda: remove_address(home))
+
+
+def _drop_token(access: Access, token_id: str) -> None:
+    """It may be gone: an administrator may drop it, and another service that starts those of older versions."""
+    from lading.service.security.users import ROOT
+
+    with suppress(NotFoundError):
+        access.drop_token(token_id, by=ROOT)
 
 
 def _shown(host: str) -> str:

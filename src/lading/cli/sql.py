@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Protocol
 
 import typer
 
-from lading.cli.homes import HOME, STORE, require_home
+from lading.cli.homes import HOME, SPARK_CONF, STORE, require_home
 from lading.cli.options import DEFAULTS
 from lading.cli.output import OutputFormat, new_console, show
 from lading.cli.statement_ends import read_ends
 from lading.errors import ConfigError
+from lading.service.runtime.address_file import find_address
+from lading.settings import load_settings, parse_spark_conf, read_spark_settings
 
 if TYPE_CHECKING:
     from lading.service.result import Result
@@ -27,18 +29,34 @@ class Answers(Protocol):
 
 
 @contextmanager
-def opened(home: Path, store: str) -> Iterator[Answers]:
+def opened(home: Path, store: str, spark_conf: list[str] | None = None) -> Iterator[Answers]:
     """The home itself, or the service that runs for it."""
-    from lading.cli.remote import find_remote
+    address = find_address(require_home(home))
+    if address is not None:
+        from lading.cli.remote import RemoteLading
 
-    remote = find_remote(require_home(home))
-    if remote is not None:
-        yield remote
+        refuse_spark_conf(spark_conf)
+        yield RemoteLading(address)
         return
     from lading.service.facade import Lading
 
-    with Lading(home, store_url=store) as lading:
+    with Lading(home, store_url=store, spark=spark_of(home, spark_conf)) as lading:
         yield lading
+
+
+def spark_of(home: Path, spark_conf: list[str] | None) -> dict[str, str] | None:
+    """Settings of Spark with those of the command line; None without any: the home has its own."""
+    if not spark_conf:
+        return None
+    settings = load_settings(home=home).service
+    return {**read_spark_settings(settings.spark_settings), **parse_spark_conf(spark_conf)}
+
+
+def refuse_spark_conf(spark_conf: list[str] | None) -> None:
+    """A running service has its Spark already. What the environment or the file says was for it, too."""
+    if spark_conf and tuple(spark_conf) != load_settings().service.spark_conf:
+        msg = "A service runs this home, and its Spark was started with its own settings"
+        raise ConfigError(msg, left="Nothing was run.", todo="Give --spark-conf to lading serve.")
 
 
 def sql(
@@ -47,10 +65,11 @@ def sql(
     form: Annotated[OutputFormat, typer.Option("--format", help="How rows are shown.")] = OutputFormat.TABLE,
     home: HOME = DEFAULTS.home,
     store: STORE = "",
+    spark_conf: SPARK_CONF = None,
 ) -> None:
     """Run SQL statements; without any, read them from the terminal."""
     console = new_console()
-    with opened(home, store) as lading:
+    with opened(home, store, spark_conf) as lading:
 
         def run(text: str) -> None:
             read = read_ends(text)

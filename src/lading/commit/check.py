@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from lading.errors import BudgetError, StageError
 from lading.model.batch import BatchPlan, Report, Split
+from lading.model.bill import Head
 from lading.model.field_types import joined_type
 from lading.model.job import ErrorBudget
 from lading.model.positions import PartitionState, Positions
@@ -68,9 +69,20 @@ def _is_within(split: Split, end: str) -> bool:
     return start <= int(end) <= int(split.end or 0)
 
 
-def budget_for(budget: ErrorBudget, plan: BatchPlan) -> ErrorBudget:
-    """What a batch may have of bad rows. A record that is passed over is bad by the user's own choice."""
-    return ErrorBudget() if plan.passes_over else budget
+_STRICT = (
+    'Fix the bad rows, or allow some with ALTER: "session.enable_insert_strict" = "false" and '
+    '"session.insert_max_filter_ratio" = "0.1". Then RESUME. SHOW LOAD ERRORS has all of them.'
+)
+
+
+_RATIO = "Fix the bad rows or raise the ratio, then RESUME. SHOW LOAD ERRORS has all of them."
+
+
+def note_refused(error: Exception, head: Head | None, reports: Sequence[Report], merged: Sequence[str] = ()) -> None:
+    """Have the error of a refused batch say where its bad rows are, and which bill it would have followed."""
+    if isinstance(error, BudgetError):
+        places = [*(place for report in reports for place in report.quarantine), *merged]
+        error.facts |= {"head": head.bill_name if head is not None else "", "quarantine": places}
 
 
 def check_budget(budget: ErrorBudget, rows: RowCounts, first_error: str) -> None:
@@ -78,11 +90,18 @@ def check_budget(budget: ErrorBudget, rows: RowCounts, first_error: str) -> None
     first = f"; the first: {first_error}" if first_error else ""
     if budget.strict and rows.error:
         msg = f"Insert has filtered data in strict mode: {rows.error} of {rows.total} rows are bad{first}"
-        raise BudgetError(msg, left=_NOTHING, todo="Fix the bad rows or allow them, then RESUME.")
+        raise BudgetError(msg, left=_NOTHING, todo=_STRICT)
     if rows.error > budget.max_ratio * rows.total:
         allowed = f"allowed is {budget.max_ratio:g}"
         msg = f"too many filtered rows: {rows.error} of {rows.total} rows are bad, {allowed}{first}"
-        raise BudgetError(msg, left=_NOTHING, todo="Fix the bad rows or raise the ratio, then RESUME.")
+        raise BudgetError(msg, left=_NOTHING, todo=_RATIO)
+
+
+def check_budget_of(budget: ErrorBudget, plan: BatchPlan, rows: RowCounts, first_error: str) -> None:
+    """The same without what the batch passes over: that is bad by the user's own choice."""
+    passed = plan.rows_passed_over
+    counted = replace(rows, total=rows.total - passed, error=rows.error - passed)
+    check_budget(ErrorBudget() if plan.passes_over and not passed else budget, counted, first_error)
 
 
 def advance(plan: BatchPlan, reports: Sequence[Report]) -> Positions:

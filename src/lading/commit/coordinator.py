@@ -17,12 +17,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from lading.clock import Clock
-from lading.commit.check import advance, budget_for, check_budget, check_fields, check_reports
+from lading.commit.check import advance, check_budget_of, check_fields, check_reports, note_refused
+from lading.commit.heads import read_head_since, read_start_head
 from lading.commit.joins import newer_tables
 from lading.commit.next_bill import (
     Stamp,
@@ -30,20 +30,22 @@ from lading.commit.next_bill import (
     draft_load,
     draft_opening,
     draft_refresh,
+    draft_replay,
     draft_restart,
     draft_takeover,
     has_moved,
     rows_of,
 )
-from lading.commit.protocols import Bills, Follower, Joins, Listeners, Merger, Planner, Stager, Table
-from lading.commit.rollback import RollbackSight, check_accounts_for, check_not_rolled_back, rolled_back
+from lading.commit.ports import CoordinatorPorts
+from lading.commit.replays import SourceOrder, check_all_there, plan_of_replay, waiting_bills
+from lading.commit.rollback import RollbackSight, check_accounts_for, rolled_back
 from lading.commit.settle import commit_and_settle, fenced
 from lading.commit.steps import Steps
 from lading.commit.telling import Teller, has_due_state
 from lading.commit.unchanged import check_unchanged
 from lading.commit.watermark import advance_watermark, latest_time
-from lading.errors import BudgetError, HeadLostError, JobStateError, RolledBackError, StageError
-from lading.ids import Incarnation, NewToken
+from lading.errors import BudgetError, FencedError, HeadLostError, JobStateError, StageError
+from lading.ids import Incarnation
 from lading.model.batch import BatchPlan, Report, StagedFile
 from lading.model.bill import Bill, Head
 from lading.model.job import Job
@@ -51,25 +53,8 @@ from lading.model.notices import Listening
 from lading.model.positions import Positions, move_positions, reset_event_times
 from lading.model.state import StateChange, StateRef
 
-MAX_STALE_READS = 3
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CoordinatorPorts:
-    """Everything outside the coordinator that it may touch."""
-
-    table: Table
-    bills: Bills
-    planner: Planner
-    stager: Stager
-    merger: Merger | None = None
-    """For jobs with state, and those that join."""
-    joins: Joins | None = None
-    """For jobs that join their rows with tables."""
-    clock: Clock
-    new_token: NewToken
-    followers: tuple[Follower, ...] = ()
-    listeners: Listeners | None = None
+MAX_RACES = 3
+"""How often a start that was overtaken looks again."""
 
 
 class Coordinator:
@@ -99,26 +84,37 @@ class Coordinator:
         that has no head yet begins there, whenever that is, and not where its start would lead by now.
         """
         yield "start.before"
-        world = self._world
-        planned_at = world.clock.now()
-        head = self._read_start_head(last_seen)
+        for left in range(MAX_RACES, -1, -1):
+            try:
+                yield from self._start_from(self._read_start_head(last_seen), said_goodbye, created_at)
+                break
+            except FencedError:
+                # Somebody opened it at the same moment, perhaps without knowing that it lost the job: look again.
+                if not left:
+                    raise
+        yield "start.after"
+        return self._known()
+
+    def _read_start_head(self, last_seen: Head | None) -> Head | None:
+        if last_seen is not None:
+            self._repair(last_seen)
+        return read_start_head(self.job, self._world.table, self._world.bills, last_seen)
+
+    def _start_from(self, head: Head | None, said_goodbye: Head | None, created_at: Positions | None) -> Steps[None]:
+        world, planned_at = self._world, self._world.clock.now()
         if head is None:
             # Dies before the commit: there is no head, the job is not open, and the next start does this again, with
             # the same positions as long as the store has those of CREATE.
             # Dies after it: the start is pinned for ever, also when no row is ever read.
             positions = world.planner.open(self.job.start) if created_at is None else created_at
-            bill = draft_opening(self.job, positions, self._stamp(planned_at))
-            yield from self._commit(bill, ())
+            yield from self._commit(draft_opening(self.job, positions, self._stamp(planned_at)), ())
+            return
+        self.bill = world.bills.read(self.job.job_id, head)
+        if head == said_goodbye:
+            yield from self._follow()
         else:
-            self.bill = world.bills.read(self.job.job_id, head)
-            if head != said_goodbye:
-                # Dies before the commit: the predecessor is not fenced yet, and the next start does it.
-                bill = draft_takeover(self.job, self.bill, self._stamp(planned_at))
-                yield from self._commit(bill, ())
-            else:
-                yield from self._follow()
-        yield "start.after"
-        return self._known()
+            # Dies before the commit: the predecessor is not fenced yet, and the next start does it.
+            yield from self._commit(draft_takeover(self.job, self.bill, self._stamp(planned_at)), ())
 
     def run_batch(self) -> Steps[Bill | None]:
         """The seven steps once. None when there was nothing to read."""
@@ -127,7 +123,8 @@ class Coordinator:
         planned_at = world.clock.now()
         base = self._read_base()
         found = world.planner.plan(base.positions, self.job.limits)
-        plan = self.planned = replace(found, latest_us=latest_time(self.job.watermark, planned_at))
+        latest_us = latest_time(self.job.watermark, planned_at)
+        plan = self.planned = replace(found, latest_us=latest_us, seq=base.seq + 1, planned_at=planned_at)
         yield "plan.after"
         if not plan.splits and not plan.gaps and not self._is_due(base, plan, planned_at):
             self.teller.tell(base)
@@ -137,7 +134,7 @@ class Coordinator:
                 # Dies after it: the head names the snapshots that the batch would have joined, and the next one does.
                 base = draft_refresh(self.job, base, newer, self._stamp(planned_at))
                 yield from self._commit(base, ())
-            plan, self._tried = replace(plan, joined=base.joined), base.head
+            plan, self._tried = replace(plan, joined=base.joined, seq=base.seq + 1), base.head
         yield "stage.before"
         # Dies while staging: files may exist that nobody names; they are orphans. The position is unchanged.
         reports = world.stager.stage(plan) if plan.splits else ()
@@ -215,6 +212,36 @@ class Coordinator:
         yield "edit.after"
         return bill
 
+    def replay(self, order: SourceOrder, *, reason: str, after: int | None = None) -> Steps[Bill | None]:
+        """Take up again what is in quarantine: a commit without ranges, on the head that was read. None when none of
+        those rows can be loaded now; nothing is changed then.
+
+        The stager of this coordinator reads the files of bad rows. Dies before the commit: files exist that nobody
+        names. Dies after it: the bill says that those rows were taken up, and no later replay takes them.
+        """
+        yield "plan.before"
+        planned_at = self._world.clock.now()
+        base = self._read_base()
+        waiting = waiting_bills(self.job, self._world.bills, base, order, after=after)
+        plan = replace(plan_of_replay(base, waiting), planned_at=planned_at)
+        yield "plan.after"
+        if not plan.splits:
+            return None
+        yield "stage.before"
+        reports = self._world.stager.stage(plan)
+        yield "stage.after"
+        try:
+            ordered = check_all_there(self.job, waiting, check_reports(plan, reports))
+        except StageError:
+            self._world.table.discard([file for report in reports for file in report.files])
+            raise
+        bill = draft_replay(self.job, base, ordered, self._stamp(planned_at), reason=reason)
+        if bill.tally.rows.error == bill.tally.rows.total:
+            self._world.table.discard(bill.files)
+            return None
+        yield from self._commit(bill, bill.files)
+        return bill
+
     def accept_rollback(self, sight: RollbackSight, *, reason: str) -> Steps[Bill]:
         """Go on from a table that was rolled back on purpose, by an operator's word.
 
@@ -241,9 +268,10 @@ class Coordinator:
             ordered = check_reports(plan, reports)
             check_fields(ordered)
             first = next((report.first_error for report in ordered if report.first_error), "")
-            check_budget(budget_for(self.job.budget, plan), rows_of(ordered, None), first)
+            check_budget_of(self.job.budget, plan, rows_of(ordered, None), first)
             advance(plan, ordered)
-        except (StageError, BudgetError):
+        except (StageError, BudgetError) as error:
+            note_refused(error, self._known().head, reports)
             # No commit was attempted, so these files can never become part of the table.
             self._world.table.discard([file for report in reports for file in report.files])
             raise
@@ -251,8 +279,9 @@ class Coordinator:
 
     def _check_merged(self, plan: BatchPlan, reports: Sequence[Report], change: StateChange) -> None:
         try:
-            check_budget(budget_for(self.job.budget, plan), rows_of(reports, change), change.first_error)
-        except BudgetError:
+            check_budget_of(self.job.budget, plan, rows_of(reports, change), change.first_error)
+        except BudgetError as error:
+            note_refused(error, self._known().head, reports, change.quarantine)
             self._world.table.discard(change.files)
             raise
 
@@ -302,7 +331,7 @@ class Coordinator:
     def _read_base(self) -> Bill:
         known = self._known()
         self._repair(known.head)
-        head = self._read_head_since(known.head)
+        head = read_head_since(self._world.table, self.job.job_id, known.head)
         if head == known.head:
             return known
         if head is None or head.seq < known.seq:
@@ -325,42 +354,11 @@ class Coordinator:
             check_unchanged(self.job, self._world.bills, base, seen)
         return base
 
-    def _read_start_head(self, last_seen: Head | None) -> Head | None:
-        """The head to start from. That bills prove a higher one may also mean that the answer was an old one."""
-        if last_seen is not None:
-            self._repair(last_seen)
-        for left in range(MAX_STALE_READS, -1, -1):
-            head = self._read_head_since(last_seen)
-            try:
-                check_not_rolled_back(self.job, head, last_seen, self._bills_above(head))
-            except RolledBackError:
-                if not left:
-                    raise
-            else:
-                break
-        return head
-
-    def _read_head_since(self, seen: Head | None) -> Head | None:
-        """The head. An answer that is older than what was seen is asked for again before it is believed."""
-        head = self._world.table.read_head(self.job.job_id)
-        for _ in range(MAX_STALE_READS):
-            if seen is None or (head is not None and (head == seen or head.seq > seen.seq)):
-                break
-            head = self._world.table.read_head(self.job.job_id)
-        return head
-
-    def _bills_above(self, head: Head | None) -> list[Bill]:
-        bills, job_id, seq = self._world.bills, self.job.job_id, head.seq if head else -1
-        return [bills.read(job_id, other) for other in bills.heads(job_id) if other.seq > seq]
-
     def _known(self) -> Bill:
         if self.bill is None:
-            raise self._not_open()
+            msg = f"Job {self.job.name} ({self.job.job_id}) has no head in its table"
+            raise JobStateError(msg, left="Nothing was read.", todo="Start the job first.")
         return self.bill
-
-    def _not_open(self) -> JobStateError:
-        msg = f"Job {self.job.name} ({self.job.job_id}) has no head in its table"
-        return JobStateError(msg, left="Nothing was read.", todo="Start the job first.")
 
     def _stamp(self, planned_at: datetime) -> Stamp:
         return Stamp(

@@ -106,6 +106,29 @@ def draft_load(
     )
 
 
+def draft_replay(job: Job, base: Bill, reports: Sequence[Report], stamp: Stamp, *, reason: str) -> Bill:
+    """Rows of quarantine, loaded, left out or bad once more. No position moves.
+
+    All that is in quarantine up to the base was taken up; what was bad again is in the quarantine of this commit.
+    """
+    files = tuple(file for report in reports for file in report.files)
+    tally = tally_of(reports, files)
+    bill = _draft(
+        job,
+        base,
+        BillKind.REPLAY,
+        base.positions,
+        stamp,
+        files=files,
+        quarantine=tuple(place for report in reports for place in report.quarantine),
+        first_error=next((report.first_error for report in reports if report.first_error), ""),
+        replayed_through=base.seq,
+        tally=tally,
+        reason=reason,
+    )
+    return replace(bill, totals=base.totals + bill.added)
+
+
 def next_epoch(base: Bill) -> int:
     """An edit starts a new lineage: rows after a rewind are never taken for old ones."""
     return base.epoch + 1
@@ -186,13 +209,20 @@ def _draft(
         state=(base.state if base else None) if state == "as before" else state,
         # An operator moves positions, not what is in the table: partitions are as done as they were.
         listening=(base.listening if base else None) if listening == "as before" else listening,
-        **{"joined": base.joined if base else (), **parts},  # type: ignore[arg-type]  # callers above pass fields of Bill
+        **{**_kept_of(base), **parts},  # type: ignore[arg-type]  # callers above pass fields of Bill
         definition=job.definition,
         table_version=stamp.table_version,
         lading_version=__version__,
         planned_at=stamp.planned_at,
         billed_at=stamp.billed_at,
     )
+
+
+def _kept_of(base: Bill | None) -> dict[str, object]:
+    """What goes on from one bill to the next unless it is said otherwise."""
+    if base is None:
+        return {}
+    return {"joined": base.joined, "replayed_through": base.replayed_through}
 
 
 def has_moved(base: Bill, bill: Bill) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from lading.clock import NO_JUMP
 from lading.model.batch import Report
 from lading.model.job import WatermarkRule
 from lading.model.positions import PartitionState, Positions
@@ -56,11 +57,11 @@ def latest_time(rule: WatermarkRule | None, planned_at: datetime) -> int | None:
 
 def _noted(state: PartitionState, reports: Sequence[Report], now: datetime) -> PartitionState:
     times = [time for time in (state.event_us, *(report.event_us for report in reports)) if time is not None]
-    return replace(
-        state,
-        event_us=max(times, default=None),
-        read_at=now if state.read_at is None or any(map(_keeps_active, reports)) else state.read_at,
-    )
+    known = state.read_at
+    # What was written before the clock was set back would keep it active until that time comes again.
+    is_ahead = known is not None and known - now > NO_JUMP
+    is_heard = known is None or is_ahead or any(map(_keeps_active, reports))
+    return replace(state, event_us=max(times, default=None), read_at=now if is_heard else known)
 
 
 def _keeps_active(report: Report) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,14 +12,20 @@ from lading.errors import ConfigError, LadingError
 from lading.jobs.record import JobRecord
 from lading.service import operations
 from lading.service.operations import EditPlan, RollbackView
+from lading.service.result import Result
 from lading.service.session import Session
+from lading.service.views.build import redacted
 from lading.sql.statements.jobs import (
     CreateJob,
     CreateRoutineLoad,
+    ExplainAlter,
     Statement,
 )
 from lading.sql.statements.tables import CreateDatabase, CreateTable
 
+_ALTER_SECRETS = (
+    "Its source has keys, which are shown to nobody. They stay as they are; writing the source again needs them."
+)
 Verb = Literal["PAUSE", "RESUME", "STOP"]
 
 
@@ -37,6 +43,32 @@ class Created:
 def control(console: Console, visitor: Visitor, name: str, verb: operations.Verb) -> None:
     """PAUSE, RESUME, or the end of a job."""
     operations.control(*_job(console, visitor, name), verb)
+
+
+def control_all(
+    console: Console, visitor: Visitor, names: Sequence[str], verb: operations.Verb
+) -> tuple[list[str], list[str]]:
+    """PAUSE or RESUME of several jobs: those that it was done for, and why not for the others."""
+    done: list[str] = []
+    refused: list[str] = []
+    for name in names:
+        try:
+            control(console, visitor, name, verb)
+        except LadingError as error:
+            refused.append(redacted(str(error)))
+        else:
+            done.append(name)
+    return done, refused
+
+
+def allow_bad_rows(console: Console, visitor: Visitor, name: str, properties: Mapping[str, str], *, why: str) -> None:
+    """Let bad rows pass, and go on."""
+    operations.allow_bad_rows(*_job(console, visitor, name), properties, reason=why)
+
+
+def skip_file(console: Console, visitor: Visitor, name: str, file: str, *, why: str) -> None:
+    """Leave one file out, and go on."""
+    operations.skip_file(*_job(console, visitor, name), file, reason=why)
 
 
 def plan_move(console: Console, visitor: Visitor, name: str, positions: Mapping[str, str | None]) -> EditPlan:
@@ -97,6 +129,43 @@ def create(console: Console, visitor: Visitor, text: str, database: str) -> Crea
         if made := _made(statement):
             done.append(made)
     return Created(name=checked.jobs[-1].name, done=tuple(done))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditDraft:
+    """A text to begin with."""
+
+    text: str = ""
+    remark: str = ""
+    database: str = "default"
+
+
+def edit_draft(console: Console, visitor: Visitor, name: str) -> EditDraft:
+    """The ALTER that would leave a job as it is, for somebody to change. No secret is in it."""
+    session, record = _job(console, visitor, name)
+    remark = _ALTER_SECRETS if operations.has_keys(session, record) else ""
+    return EditDraft(text=operations.alter_text(session, record), remark=remark)
+
+
+def copy_draft(console: Console, visitor: Visitor, name: str) -> EditDraft:
+    """The statement of a job under another name. No secret is in it."""
+    session, record = _job(console, visitor, name)
+    remark = f"A copy of {name}. Give it a name, and choose what it loads and where."
+    if operations.has_keys(session, record):
+        remark += " Its keys are not copied: write them into the properties of its source."
+    return EditDraft(text=operations.copy_text(session, record), remark=remark, database=record.database)
+
+
+def explain_edit(console: Console, visitor: Visitor, name: str, text: str) -> Result:
+    """What an ALTER of this job would change. Changes nothing."""
+    session, record = _job(console, visitor, name)
+    return session.execute(ExplainAlter(alter=operations.alter_of(session, record, text)))
+
+
+def apply_edit(console: Console, visitor: Visitor, name: str, text: str) -> None:
+    """Alter this job."""
+    session, record = _job(console, visitor, name)
+    session.execute(operations.alter_of(session, record, text))
 
 
 def _made(statement: Statement) -> str:

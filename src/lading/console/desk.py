@@ -17,6 +17,7 @@ from lading.errors import LadingError
 from lading.ids import JobId
 from lading.jobs.record import JobRecord
 from lading.service.facade import Lading
+from lading.service.limits.cancellation import CancelToken
 from lading.service.limits.fair_semaphore import FairTurns
 from lading.service.security.authentication import Refusal
 from lading.service.security.authorization import sees
@@ -32,6 +33,7 @@ if TYPE_CHECKING:  # Its libraries are an extra.
 OPEN_USER = "anonymous"
 READERS, PROVERS = 8, 8
 PROVERS_OF_ONE_PEER = 4
+STATEMENTS, STATEMENTS_OF_ONE = 4, 2
 MOST_PROBLEMS = 1000
 
 Given = ParamSpec("Given")
@@ -62,6 +64,10 @@ class Visitor:
         """Whether a job is there for this visitor, and may be changed. Without LOAD on its target it is not."""
         return sees(self.rights, record)
 
+    def may_see_table(self, database: str, table: str) -> bool:
+        """Whether a table is there for this visitor."""
+        return self.rights is None or self.rights.see_table(database, table)
+
 
 def peer_of(request: Request) -> str:
     """The address that a browser is at."""
@@ -88,12 +94,20 @@ class Console:
     _readers: ThreadPoolExecutor = field(default_factory=lambda: _pool(READERS, "lading-console"))
     _provers: ThreadPoolExecutor = field(default_factory=lambda: _pool(PROVERS, "lading-login"))
     """Wrong passwords are answered late; who waits for that keeps no thread from the pages."""
+    _askers: ThreadPoolExecutor = field(default_factory=lambda: _pool(STATEMENTS, "lading-console-sql"))
+    """Statements of the SQL page: one that takes long keeps no thread from the pages."""
+    _asking: FairTurns = field(default_factory=lambda: FairTurns(STATEMENTS, STATEMENTS_OF_ONE))
     _proving: FairTurns = field(default_factory=lambda: FairTurns(PROVERS, PROVERS_OF_ONE_PEER))
 
     async def ask(self, work: Callable[Given, Answer], *given: Given.args, **named: Given.kwargs) -> Answer:
         """Run something that blocks, beside the loop that answers browsers."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._readers, partial(work, *given, **named))
+
+    async def run(self, visitor: Visitor, stop: CancelToken, work: Callable[[], Answer]) -> Answer:
+        """Run statements of a visitor, in their turn, until `stop` is set."""
+        loop = asyncio.get_running_loop()
+        return await self._asking.run(visitor.user, lambda: loop.run_in_executor(self._askers, partial(stop.run, work)))
 
     async def prove(self, user: str, password: str, peer: str) -> Identity:
         """Who this is. Raises AuthError, late."""
@@ -148,5 +162,5 @@ class Console:
 
     def close(self) -> None:
         """Let go of the threads."""
-        for pool in (self._readers, self._provers):
+        for pool in (self._readers, self._provers, self._askers):
             pool.shutdown(wait=False, cancel_futures=True)

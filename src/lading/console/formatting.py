@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Literal
 
-from lading.jobs.reasons import RECOVERED
-from lading.service.views.records import JobView, LagView
+from lading.service.views.records import Health, JobView, LagView
 from lading.status.lag import LagUnit
 
 Tone = Literal["good", "warn", "bad", "idle"]
@@ -15,33 +14,20 @@ Tone = Literal["good", "warn", "bad", "idle"]
 
 NOTHING = "—"
 
-_TONES: Mapping[str, Tone] = {
-    "RUNNING": "good",
-    "FINISHED": "good",
-    "PENDING": "idle",
-    "NEED_SCHEDULE": "idle",
-    "STOPPED": "idle",
-    "PAUSED": "warn",
-    "CANCELLED": "bad",
+TONES: Mapping[Health, Tone] = {
+    Health.NEEDS_REVIEW: "bad",
+    Health.FAILING: "bad",
+    Health.LATE_FILES: "warn",
+    Health.CATCHING_UP: "warn",
+    Health.PAUSED: "idle",
+    Health.HEALTHY: "good",
+    Health.ENDED: "idle",
 }
 
 
 def tone_of(job: JobView) -> Tone:
-    """A job that stands still because something is wrong is bad, not only paused."""
-    if job.state == "PAUSED" and job.reason is not None and job.reason.code != "MANUAL_PAUSE_ERR":
-        return "bad"
-    return _TONES.get(job.state, "idle")
-
-
-def state_note(job: JobView) -> str:
-    """A few words to stand beside the state."""
-    if job.state == "PAUSED" and job.reason is not None:
-        if job.reason.code == "MANUAL_PAUSE_ERR":
-            return "recovered" if job.reason.message.startswith(RECOVERED) else "paused by a user"
-        return "needs attention" if job.reason.needs_attention else "resumes by itself"
-    if job.failures_in_a_row:
-        return f"{count(job.failures_in_a_row)} failed in a row"
-    return "batch on its way" if job.is_busy else ""
+    """As the job is doing, whatever its state."""
+    return TONES[job.health.state]
 
 
 def count(number: float | None) -> str:

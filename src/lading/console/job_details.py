@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
 
 from nicegui import ui
-from nicegui.events import GenericEventArguments
 
 from lading.console import formatting
 from lading.console.desk import Visitor
-from lading.console.layout import Page
+from lading.console.layout import Page, commit_path
 from lading.console.widgets.basic import box, button, facts, text
-from lading.console.widgets.dialogs import Dialog
 from lading.console.widgets.live import Column, LiveTable, Row
 from lading.jobs.tasks import TaskState
+from lading.service.views.changes import change_words
 from lading.service.views.records import (
     AuditView,
     BatchView,
@@ -23,7 +21,6 @@ from lading.service.views.records import (
     ErrorRow,
     GapView,
     JobDetail,
-    JsonRecord,
 )
 
 TABS = ("Positions", "Commits", "Errors", "Definition", "Audit")
@@ -42,14 +39,15 @@ class JobDetails:
                 for tab in TABS:
                     ui.tab(tab)
             self._tabs = tabs
-            with ui.tab_panels(tabs, value=TABS[0]).classes("ld-panels").props("keep-alive"):
+            asked = page.request.query_params.get("tab", "").capitalize()
+            with (
+                ui.tab_panels(tabs, value=asked if asked in TABS else TABS[0]).classes("ld-panels").props("keep-alive")
+            ):
                 with ui.tab_panel("Positions"):
                     self._epoch = text("p", "", "ld-muted ld-pad")
                     self._positions = LiveTable("Positions by partition", _POSITIONS, empty="Not opened yet.")
                 with ui.tab_panel("Commits"):
-                    self._commits = LiveTable(
-                        "Commits, newest first", _COMMITS, empty="No commit yet.", on_act=self._open_bill
-                    )
+                    self._commits = LiveTable("Commits, newest first", _COMMITS, empty="No commit yet.")
                     text("p", f"The newest {COMMITS} are shown.", "ld-muted ld-pad")
                 with ui.tab_panel("Errors"):
                     self._failed = LiveTable(
@@ -66,12 +64,6 @@ class JobDetails:
                 with ui.tab_panel("Audit"):
                     self._audit = LiveTable("What people changed", _AUDIT, empty="Nobody changed anything.")
         tabs.on_value_change(self._turned)
-        ui.on("lading_tab", self._return)
-        ui.timer(0.1, lambda: ui.run_javascript("lading.tellTab()"), once=True)
-        with Dialog("Bill") as self._dialog:
-            self._bill = text("pre", "", "ld-code", tabindex="0")
-            with box("div", "ld-bar"):
-                button("Close", self._dialog.close)
 
     async def refresh(self, visitor: Visitor, detail: JobDetail) -> None:
         """Read what the open tab shows."""
@@ -81,7 +73,10 @@ class JobDetails:
                 self._show_positions(detail)
             case "Commits":
                 self._commits.show(
-                    [_commit(bill) for bill in await ask(sights.bills, name, limit=COMMITS, may_see=visitor.may_see)]
+                    [
+                        _commit(name, bill)
+                        for bill in await ask(sights.bills, name, limit=COMMITS, may_see=visitor.may_see)
+                    ]
                 )
             case "Errors":
                 await self._refresh_errors(visitor, detail)
@@ -91,13 +86,14 @@ class JobDetails:
                 found = await ask(sights.audit, name, may_see=visitor.may_see)
                 self._audit.show([_change(number, entry) for number, entry in enumerate(reversed(found))][::-1])
 
-    def _return(self, event: GenericEventArguments) -> None:
-        """Who comes back to the page finds the tab that was open."""
-        if event.args in TABS:
-            self._tabs.set_value(event.args)
+    def turn_to(self, tab: str) -> None:
+        """Open a tab, and bring it into sight."""
+        self._tabs.set_value(tab)
+        ui.run_javascript(f"getHtmlElement({self._tabs.id})?.scrollIntoView({{behavior: 'smooth', block: 'start'}})")
 
     async def _turned(self) -> None:
-        ui.run_javascript(f"lading.keepTab({json.dumps(self._tabs.value)})")
+        tab = str(self._tabs.value)
+        self._page.remember(tab=tab.lower() if tab != TABS[0] else "")
 
         async def work() -> None:
             console, visitor = self._page.console, await self._page.visitor()
@@ -159,20 +155,6 @@ class JobDetails:
         ui.clipboard.write(definition)
         self._page.tell("The statement was copied")
 
-    async def _open_bill(self, seq: Any) -> None:
-        found: JsonRecord | None = None
-
-        async def work() -> None:
-            nonlocal found
-            console, visitor = self._page.console, await self._page.visitor()
-            found = await console.ask(console.sights.bill_or_none, self._name, int(seq), visitor.may_see)
-
-        if not await self._page.attempt(work):
-            return
-        self._dialog.rename(f"Bill {seq} of {self._name}")
-        self._bill.set_text(json.dumps(found, indent=2, ensure_ascii=False) if found else "The bill is gone.")
-        self._dialog.open()
-
 
 _POSITIONS = (
     Column(name="partition", label="Partition"),
@@ -191,7 +173,6 @@ _COMMITS = (
     Column(name="files", label="Files", is_number=True),
     Column(name="took", label="Took", is_number=True),
     Column(name="epoch", label="Epoch", is_number=True),
-    Column(name="bill", label="Bill"),
 )
 _SAMPLES = (
     Column(name="file", label="File"),
@@ -230,15 +211,28 @@ def _behind(number: int | None, unit: str) -> str:
 
 
 def _known_end(detail: JobDetail) -> str:
-    end = detail.job.end_offset
+    end = end_words(detail.job.end_offset)
     return f" When it was last asked, the source reached {end}." if end else ""
 
 
-def _commit(bill: BillView) -> Row:
+def end_words(offset: str) -> str:
+    """How far the source reaches, for people: the file alone, or each partition with its position."""
+    try:
+        told = json.loads(offset)
+    except ValueError:
+        return offset
+    if not isinstance(told, dict):
+        return offset
+    if told.keys() == {"fileName"}:
+        return str(told["fileName"])
+    return formatting.shorten(", ".join(f"{partition}: {at}" for partition, at in told.items()), 200)
+
+
+def _commit(name: str, bill: BillView) -> Row:
     rows, errors = bill.tally.rows, bill.tally.rows.error
     return {
         "key": bill.seq,
-        "seq": f"{bill.seq:,}",
+        "seq": {"text": f"{bill.seq:,}", "href": commit_path(name, bill.seq)},
         "kind": bill.kind,
         "at": {"at": formatting.millis(bill.billed_at)},
         "rows": formatting.count(rows.loaded),
@@ -247,7 +241,6 @@ def _commit(bill: BillView) -> Row:
         "files": formatting.count(bill.tally.data_files),
         "took": formatting.took(bill.seconds),
         "epoch": formatting.count(bill.epoch),
-        "bill": {"text": "Show", "action": str(bill.seq), "label": f"Show the bill of commit {bill.seq}"},
     }
 
 
@@ -258,7 +251,7 @@ def _sample(number: int, row: ErrorRow) -> Row:
         "row": formatting.count(row.row),
         "reason": {"text": row.reason, "wide": True},
         "raw": {"text": formatting.shorten(row.raw, 200), "title": row.raw, "mono": True, "wide": True},
-        "seq": formatting.count(row.seq),
+        "seq": "refused" if row.seq is None else formatting.count(row.seq),
     }
 
 
@@ -290,9 +283,7 @@ def _gap_rows(gaps: Sequence[GapView]) -> list[Row]:
 
 
 def _change(number: int, entry: AuditView) -> Row:
-    said = entry.statement
-    if not said and entry.facts:
-        said = "; ".join(f"{name}: {value}" for name, value in entry.facts.items() if name != "definition_before")
+    said = change_words(entry)
     return {
         "key": number,
         "action": entry.action,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from functools import partial
+from urllib.parse import urlencode
 
 from nicegui import ui
 from nicegui.events import GenericEventArguments
@@ -14,10 +15,11 @@ from lading.console import actions, formatting
 from lading.console.desk import Console
 from lading.console.job_details import JobDetails
 from lading.console.job_plots import JobPlots
-from lading.console.layout import Page, frame, to_login
+from lading.console.job_problem import ROLLED_BACK, ProblemPanel
+from lading.console.layout import Page, edit_path, frame, show_no_job, to_login
 from lading.console.move_dialog import MoveDialog, StopDialog, UndoDialog
 from lading.console.rollback_dialog import RollbackDialog
-from lading.console.widgets.basic import Badge, Banner, Tiles, box, button, link, text
+from lading.console.widgets.basic import Badge, Tiles, box, button, link, text
 from lading.errors import JobNotFoundError
 from lading.jobs.record import JobRecord
 from lading.model.notices import ListeningSummary
@@ -63,14 +65,11 @@ def add_job(console: Console) -> None:
         visitor = await console.ask(console.visitor, request)
         if visitor is None:
             return to_login(request)
-        with frame(console, visitor, title=name, here="/jobs") as page:
+        with frame(console, visitor, title=name, here="/") as page:
             try:
                 record = await console.ask(console.sights.record, name, visitor.may_see)
             except JobNotFoundError as error:
-                ui.context.client.status_code = 404
-                text("h1", "There is no such job")
-                text("p", str(error), "ld-muted")
-                link("All jobs", "/")
+                show_no_job(error)
                 return None
             view = _JobView(page, record)
             page.every(view.refresh)
@@ -88,7 +87,7 @@ class _JobView:
                 link("Jobs", "/")
             with box("div", "ld-bar"):
                 text("h1", name)
-                self._badge = Badge()
+                self._badge, self._health = Badge(), Badge()
                 self._note = text("span", "", "ld-muted ld-grow")
                 with box("div", "ld-bar ld-acts"):
                     self._pause = button("Pause", None).on("click", partial(self._clicked, "PAUSE"), ["detail"])
@@ -97,16 +96,27 @@ class _JobView:
                     self._move = button("Move position", self._open_move)
                     self._undo = button("Undo last change", self._open_undo)
                     self._rollback = button("Accept rollback", self._open_rollback)
-                    self._stop = button("Stop", self._open_stop)
+                    self._edit = link("Edit", edit_path(name), "ld-link")
+                    self._copy = link("Duplicate", f"/new?{urlencode({'from': name})}", "ld-link")
+                    self._stop = button("Stop", self._open_stop, is_final=True)
             self._about = text("p", "", "ld-muted")
         for hidden in (self._pause, self._resume, self._move, self._undo, self._rollback, self._stop):
             hidden.set_visibility(False)
-        self._why = Banner()
+        is_files = not is_stream(record.spec)
+        self._why = ProblemPanel(
+            page,
+            name,
+            after=self.refresh,
+            on_resume=lambda: self._control("RESUME"),
+            on_show=lambda: self._details.turn_to("Errors"),
+            on_edit=lambda: ui.navigate.to(edit_path(name)),
+            has_files=is_files,
+        )
         self._figures, self._event_figures = Tiles(_FIGURES), Tiles(_EVENT_FIGURES)
         self._event_figures.set_visibility(False)
         self._plots = JobPlots(page, name)
         self._details = JobDetails(page, name)
-        self._move_dialog = MoveDialog(page, name, self.refresh, is_files=not is_stream(record.spec))
+        self._move_dialog = MoveDialog(page, name, self.refresh, is_files=is_files)
         self._undo_dialog = UndoDialog(page, name, self.refresh)
         self._rollback_dialog = RollbackDialog(page, name, self.refresh)
         self._stop_dialog = StopDialog(page, name, self.refresh, f"{dialect.end_verb} {dialect.form}")
@@ -126,8 +136,9 @@ class _JobView:
 
     def _show(self, detail: JobDetail) -> None:
         job = detail.job
-        self._badge.show(job.state, formatting.tone_of(job))
-        self._note.set_text(formatting.state_note(job) or job.message)
+        self._badge.show(job.state, "idle")
+        self._health.show(job.health.state.value, formatting.tone_of(job))
+        self._note.set_text(job.health.note or job.message)
         if self._state and self._state != job.state:
             self._page.announce(f"{job.name} is now {job.state}")
         self._state = job.state
@@ -140,28 +151,18 @@ class _JobView:
         self._resume.set_visibility(is_paused)
         self._move.set_visibility(not is_final)
         self._stop.set_visibility(not is_final)
-        self._rollback.set_visibility(is_paused and job.reason is not None and "ACCEPT ROLLBACK" in job.reason.message)
-        self._show_reason(job)
+        self._edit.set_visibility(not is_final)
+        self._rollback.set_visibility(is_paused and job.reason is not None and ROLLED_BACK in job.reason.message)
+        self._why.show(job)
         self._show_figures(detail)
-
-    def _show_reason(self, job: JobView) -> None:
-        tone = formatting.tone_of(job)
-        if job.reason is not None and tone == "bad":
-            after = "It does not go on before a person resumes it."
-            if not job.reason.needs_attention:
-                after = "It is tried again without a person."
-            self._why.show(f"{job.state}: {job.reason.code}", f"{job.reason.message} {after}", "bad")
-        elif job.failures_in_a_row and job.last_error:
-            self._why.show("The last batch failed", job.last_error, "warn")
-        else:
-            self._why.show("")
 
     def _show_figures(self, detail: JobDetail) -> None:
         job, show = detail.job, self._figures.show
         totals, batches = job.totals, job.batches
         show("rate", formatting.rate(job.rows_per_s), f"{formatting.size(job.bytes_per_s)}/s")
         show("lag", formatting.lag(job.lag), _lag_note(job, self._page.console.lading.clock.now()))
-        left_out = f"{formatting.count(totals.rows.unselected)} left out by WHERE"
+        unselected = totals.rows.unselected
+        left_out = f"{formatting.count(unselected)} left out by WHERE" if unselected else ""
         show("rows", formatting.count(totals.rows.loaded), left_out)
         errors = totals.rows.error
         ratio = f"{errors / totals.rows.total:.2%} of all" if errors and totals.rows.total else ""
@@ -178,6 +179,8 @@ class _JobView:
             self._figures.show("files", formatting.NOTHING, "not looked at yet")
             return
         parts = [f"{formatting.count(found.small)} small"]
+        if len(found.partitions) > 1:
+            parts.append(f"{formatting.count(found.most_files)} at most in one of {len(found.partitions):,} partitions")
         if found.last is not None:
             parts.append(f"{len(found.last.replaced)} became {len(found.last.added)} at {found.last.at:%Y-%m-%d %H:%M}")
         parts += ["compaction is off"] if found.mode == "OFF" else []
@@ -199,8 +202,8 @@ class _JobView:
         )
 
     def _show_listening(self, known: ListeningSummary | None) -> None:
+        self._figures.leave_out("done", known is None)
         if known is None:
-            self._figures.show("done", formatting.NOTHING, "no listeners")
             return
         counts = {"open": known.open, "to be told": known.pending, "rows came later": known.late_rows}
         parts = [f"{formatting.count(count)} {what}" for what, count in counts.items() if count]

@@ -8,6 +8,7 @@ from functools import partial
 from nicegui.elements.mixins.text_element import TextElement
 
 from lading.console import formatting
+from lading.console.job_timeline import JobTimeline
 from lading.console.layout import Page
 from lading.console.step_timings import STEPS
 from lading.console.widgets.basic import box, text
@@ -20,14 +21,17 @@ from lading.status.lag import LagUnit
 from lading.status.rates import Point
 
 WINDOWS = {15: "15 min", 60: "1 h", 360: "6 h", 1440: "24 h"}
+USUAL = 60
 _STEP_COLORS = dict(zip(STEPS, ("7", "1", "6", "3", "4", "5", "8"), strict=True))
 
 
 class JobPlots:
-    """Four plots over the same time."""
+    """Four plots over the same time, and what happened in it."""
 
     def __init__(self, page: Page, name: str) -> None:
-        self._page, self._name, self._minutes = page, name, 60
+        asked = page.request.query_params.get("range", "")
+        found = next((minutes for minutes, words in WINDOWS.items() if words.replace(" ", "") == asked), USUAL)
+        self._page, self._name, self._minutes = page, name, found
         self._choices: dict[int, TextElement] = {}
         self._job: JobView | None = None
         with box("section", "ld-stack", aria_label="Plots"):
@@ -45,6 +49,7 @@ class JobPlots:
                 self._lag, self._lag_now = _plot("Lag", "")
                 self._time, self._time_now = _plot("Batch time by step", "s")
                 self._files, self._files_now = _plot("Data files", "files", whole=True)
+            self._timeline = JobTimeline(page, name)
 
     async def refresh(self, job: JobView) -> None:
         """Draw what is known now."""
@@ -56,6 +61,7 @@ class JobPlots:
             f"Only the newest {formatting.count(MOST_SERIES_BILLS)} commits are drawn." if series.is_cut else ""
         )
         self._draw(series, record, job.lag)
+        await self._timeline.refresh(self._minutes)
 
     def _draw(self, series: Series, record: JobRecord, lag: LagView | None) -> None:
         span = WINDOWS[self._minutes]
@@ -109,6 +115,7 @@ class JobPlots:
 
     async def _choose(self, minutes: int) -> None:
         self._minutes = minutes
+        self._page.remember(range=WINDOWS[minutes].replace(" ", "") if minutes != USUAL else "")
         self._press()
         if (job := self._job) is not None:
             await self._page.attempt(lambda: self.refresh(job))

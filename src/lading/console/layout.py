@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from urllib.parse import quote, urlencode
@@ -22,8 +23,10 @@ from lading.service.views.build import redacted
 REFRESH_S = 2.0
 LOGIN_CHECK_S = 3.0
 """How soon an open page ends with its login, also when nobody looks at it."""
+STORE_S = 60.0
+"""So long a page that asks the store of a table waits for it; others have three seconds."""
 STATIC = "/_lading"
-PAGES = {"/": "Jobs", "/new": "New job", "/spark": "Spark", "/audit": "Audit"}
+PAGES = {"/": "Jobs", "/new": "New job", "/tables": "Tables", "/sql": "SQL", "/spark": "Spark", "/audit": "Audit"}
 
 
 def job_path(name: str) -> str:
@@ -31,9 +34,29 @@ def job_path(name: str) -> str:
     return f"/jobs/{quote(name, safe='')}"
 
 
+def commit_path(name: str, seq: int) -> str:
+    """Where a commit of a job is."""
+    return f"{job_path(name)}/commits/{seq}"
+
+
+def table_path(name: str) -> str:
+    """Where a table's page is."""
+    return f"/tables/{quote(name, safe='')}"
+
+
+def edit_path(name: str) -> str:
+    """Where a job's definition is edited."""
+    return f"{job_path(name)}/edit"
+
+
 def to_login(request: Request) -> RedirectResponse:
     """Ask who this is, and come back."""
-    return RedirectResponse(f"/login?{urlencode({'next': request.url.path})}", status_code=303)
+    return RedirectResponse(f"/login?{urlencode({'next': _asked(request)})}", status_code=303)
+
+
+def _asked(request: Request) -> str:
+    """What the browser asked for, with filters and tab."""
+    return f"{request.url.path}?{request.url.query}" if request.url.query else request.url.path
 
 
 class Page:
@@ -55,7 +78,7 @@ class Page:
         """The visitor, looked up again. Raises AuthError when they are not logged in any longer."""
         found = await self.console.ask(self.console.visitor, self.request)
         if found is None:
-            ui.navigate.to(f"/login?{urlencode({'next': self.request.url.path})}")
+            ui.navigate.to(f"/login?{urlencode({'next': _asked(self.request)})}")
             msg = "The login has ended"
             raise AuthError(msg, left="Nothing was changed.", todo="Log in again.")
         return found
@@ -76,6 +99,10 @@ class Page:
                 return  # The store does not answer right now: the page says so elsewhere, and this is tried again.
 
         timer = ui.timer(LOGIN_CHECK_S, beat, immediate=False)
+
+    def remember(self, **query: str) -> None:
+        """Keep what is chosen in the address, so that it can be sent to somebody. Empty is what is usual."""
+        ui.run_javascript(f"lading.keepQuery({json.dumps(query)})")
 
     def announce(self, words: str) -> None:
         """Say something to those who do not see the page. Said twice, it differs in a space: else nobody hears it."""
@@ -147,6 +174,7 @@ def frame(console: Console, visitor: Visitor | None, *, title: str, here: str) -
         f'<script src="{STATIC}/console.js?{__version__}" data-now="{now}"></script>'
     )
     link("Skip to the content", "#main", "ld-skip")
+    text("div", "", "ld-lost", role="alert")
     with box("header", "ld-top"):
         with box("a", "ld-brand", href="/"):
             box("img", src=f"{STATIC}/favicon.svg", alt="")
@@ -157,12 +185,7 @@ def frame(console: Console, visitor: Visitor | None, *, title: str, here: str) -
                     link(name, path, **({"aria_current": "page"} if path == here else {}))
         else:
             box("div", "ld-grow")
-        with box("div", "ld-who"):
-            text("button", "Theme", "ld-theme", type="button").on("click", js_handler="() => lading.nextTheme()")
-            if visitor is not None and console.access is not None:
-                text("span", visitor.user)
-                if visitor.has_logged_in:
-                    button("Log out", lambda: _log_out(console, client))
+        _menu(console, client, visitor)
     with box("main", "ld-main", id="main"):
         page = Page(console, client)
         if visitor is not None and console.access is not None:
@@ -172,7 +195,33 @@ def frame(console: Console, visitor: Visitor | None, *, title: str, here: str) -
         text("span", f"Lading {__version__}")
 
 
+def _menu(console: Console, client: Client, visitor: Visitor | None) -> None:
+    """Theme and help, and who is here with their tokens."""
+    with box("div", "ld-who"):
+        text("button", "Theme", "ld-theme", type="button").on("click", js_handler="() => lading.nextTheme()")
+        if visitor is None:
+            return
+        if console.access is None:
+            link("Help", "/help")
+            return
+        with box("details", "ld-menu"):
+            text("summary", visitor.user, aria_label=f"Menu of {visitor.user}")
+            with box("div", "ld-menu-list"):
+                link("Tokens", "/tokens")
+                link("Help", "/help")
+                if visitor.has_logged_in:
+                    button("Log out", lambda: _log_out(console, client))
+
+
 async def _log_out(console: Console, client: Client) -> None:
     console.visits.end(client.request.session.get("id", ""))
     ui.run_javascript("lading.keepDraft('')")
     ui.navigate.to("/login")
+
+
+def show_no_job(error: JobNotFoundError) -> None:
+    """What is said in the place of a job that is not there, or not for this visitor."""
+    ui.context.client.status_code = 404
+    text("h1", "There is no such job")
+    text("p", str(error), "ld-muted")
+    link("All jobs", "/")

@@ -19,7 +19,10 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from lading.console.audit_page import add_audit
+from lading.console.commit_page import add_commit
 from lading.console.desk import Console, Scheduler
+from lading.console.edit_page import add_edit
+from lading.console.help_page import add_help
 from lading.console.job_page import add_job
 from lading.console.jobs_page import add_jobs
 from lading.console.layout import STATIC, frame
@@ -27,7 +30,10 @@ from lading.console.login_page import add_login
 from lading.console.new_page import add_new
 from lading.console.oidc_login import add_oidc
 from lading.console.spark_page import add_spark
+from lading.console.sql_page import add_sql
 from lading.console.step_timings import StepMemory
+from lading.console.tables_page import add_tables
+from lading.console.tokens_page import add_tokens
 from lading.console.visits import Visits
 from lading.console.widgets.basic import link, text
 from lading.service.facade import Lading
@@ -81,7 +87,22 @@ def mount_console(
         oidc=oidc,
     )
     lading.watches.append(memory)
-    for add in (add_jobs, add_job, add_new, add_spark, add_audit, add_login, add_oidc, add_missing):
+    for add in (
+        add_jobs,
+        add_job,
+        add_edit,
+        add_commit,
+        add_new,
+        add_tables,
+        add_sql,
+        add_spark,
+        add_audit,
+        add_tokens,
+        add_help,
+        add_login,
+        add_oidc,
+        add_missing,
+    ):
         add(console)
     pages.add_static_files(STATIC, str(FOLDER), max_cache_age=3600)
     pages.add_middleware(_Headers)

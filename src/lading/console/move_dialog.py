@@ -202,7 +202,7 @@ class UndoDialog:
 
 
 class StopDialog:
-    """The end of a job, asked for twice."""
+    """The end of a job, asked for by its name."""
 
     def __init__(self, page: Page, name: str, after: Callable[[], Awaitable[None]], statement: str) -> None:
         self._page, self._name, self._after = page, name, after
@@ -214,13 +214,24 @@ class StopDialog:
                 "own statement says, not where this one ended.",
                 "ld-muted",
             )
+            self._typed = field(f"Type {name} to go on", is_mono=True)
+            self._typed.on_value_change(self._look)
+            self._typed.on("keydown.enter", self._do)
             with box("div", "ld-bar"):
                 button("Keep the job", self._dialog.close)
-                self._go = button("Stop for good", self._do, is_main=True)
+                self._go = button("Stop for good", self._do, is_final=True)
 
     def open(self) -> None:
-        self._go.enable()
+        self._typed.set_value("")
+        self._look()
         self._dialog.open()
+
+    def _look(self) -> None:
+        self._go.set_enabled(self._is_typed)
+
+    @property
+    def _is_typed(self) -> bool:
+        return str(self._typed.value or "").strip() == self._name
 
     async def _do(self) -> None:
         async def work() -> None:
@@ -230,6 +241,8 @@ class StopDialog:
             self._page.tell(f"{self._name} was stopped for good")
             await self._after()
 
+        if not self._is_typed or not self._go.enabled:  # A key that is held down, or another name.
+            return
         self._go.disable()
         if not await self._page.attempt(work):
             self._go.enable()

@@ -13,14 +13,18 @@ from starlette.responses import Response
 
 from lading.console import actions, formatting
 from lading.console.desk import Console
+from lading.console.guide_panel import GuidePanel
 from lading.console.layout import Page, frame, job_path, to_login
+from lading.console.sql_editor import EDITOR_HELP, SqlEditor
 from lading.console.statement_check import MOST_LETTERS, Catalog, Checked, Mistake, check_text, mistake_of
 from lading.console.widgets.basic import Banner, box, button, facts, field, text
 from lading.console.widgets.dialogs import Dialog
 from lading.errors import LadingError
+from lading.service.views.build import redacted
 from lading.sql.syntax.spans import mask_text
 
 DEBOUNCE_S = 0.3
+NOT_ASKED = "Its source was not asked: that is done when the job is created."
 EXAMPLE = """\
 CREATE TABLE IF NOT EXISTS orders (id BIGINT NOT NULL, city VARCHAR(64), amount DECIMAL(10,2)) USING delta;
 
@@ -29,6 +33,7 @@ INSERT INTO orders SELECT id, city, amount
 FROM S3(
   "uri" = "s3://shop/orders/*.csv",
   "format" = "csv_with_names",
+  "column_separator" = ",",
   "s3.region" = "eu-west-1"
 );
 """
@@ -50,23 +55,6 @@ FROM KAFKA (
   "property.kafka_default_offsets" = "OFFSET_BEGINNING"
 );
 """
-_SET_UP = """
-(async () => {
-  const box = getElement(EDITOR);
-  const editor = await box.editorPromise;
-  editor.contentDOM.setAttribute("aria-label", "Statement");
-  const found = await box.findLanguage("MySQL").load();
-  editor.dispatch({ effects: box.languageConfig.reconfigure([found.language]) });
-  const tell = () => emitEvent("lading_dark", lading.isDark());
-  window.addEventListener("lading-theme", tell);
-  tell();
-  window.addEventListener("pagehide", () => lading.keepUnsent(editor.state.doc.toString()));
-  const draft = lading.draft();
-  if (draft && !editor.state.doc.length) emitEvent("lading_draft", draft);
-})();
-"""
-"""Colours of MySQL without its list of words: that would take Enter and the arrows for itself. A text that was being
-written when the page went away comes back."""
 _EXAMPLES = {"Files": EXAMPLE, "Kinesis": _STREAM, "Kafka": _TOPIC}
 
 
@@ -84,30 +72,44 @@ def add_new(console: Console) -> None:
         if visitor is None:
             return to_login(request)
         with frame(console, visitor, title="New job", here="/new") as page:
-            _NewView(page)
+            begin = actions.EditDraft()
+            if original := request.query_params.get("from"):
+                try:
+                    begin = await console.ask(actions.copy_draft, console, visitor, original)
+                except LadingError as error:
+                    page.tell(redacted(str(error)), is_error=True)
+            _NewView(page, begin)
         return None
 
 
 class _NewView:
-    def __init__(self, page: Page) -> None:
+    def __init__(self, page: Page, begin: actions.EditDraft) -> None:
         self._page = page
         self._turn, self._example = 0, ""
         text("h1", "New job")
+        if begin.remark:
+            text("p", begin.remark, "ld-muted")
+        self._guided = ""
+        GuidePanel(page, self._follow)
         with box("div", "ld-columns"):
             with box("div", "ld-stack"):
                 with box("div", "ld-bar"):
                     text("span", "Begin with an example:", "ld-muted")
                     for name, example in _EXAMPLES.items():
                         text("button", name, "ld-small", type="button").on("click", partial(self._begin, example))
-                self._editor = ui.codemirror("", theme="githubLight", line_wrapping=True)
-                self._editor.classes("ld-editor").props["aria-label"] = "Statement"
-                self._editor.on_value_change(self._typed)
-                text("p", "Tab indents; to leave the editor press Escape, then Tab.", "ld-muted")
+                self._editor = SqlEditor(
+                    page,
+                    begin.text,
+                    database=lambda: str(self._database.value or "default"),
+                    on_change=self._typed,
+                    keeps_draft=not begin.text,
+                )
+                text("p", EDITOR_HELP, "ld-muted")
                 with box("div", "ld-bar ld-acts"):
                     self._create = button("Create job", self._run, is_main=True)
                     self._create.disable()
             with box("div", "ld-stack"):
-                self._database = field("Current database", value="default")
+                self._database = field("Current database", value=begin.database)
                 self._database.on_value_change(self._typed)
                 self._said = Banner()
                 self._place = text("pre", "", "ld-code ld-place")
@@ -115,19 +117,29 @@ class _NewView:
                 with box("section", "ld-panel ld-pad ld-stack", aria_label="What it will do") as self._drafts:
                     text("p", "What the statement will do is shown here while you type.", "ld-muted")
         with Dialog("Replace what was typed?") as self._ask:
-            text("p", "The example takes the place of the text in the editor.")
+            text("p", "An example or the form takes the place of the text in the editor.")
             with box("div", "ld-bar"):
                 button("Keep the text", self._ask.close)
                 button("Replace it", self._replace, is_main=True)
-        ui.timer(0.1, self._label, once=True)
-        ui.on("lading_dark", self._dark)
         ui.on("lading_draft", self._take_up)
+        if begin.text:
+            ui.timer(0.1, self._typed, once=True)
 
     # Typing.
 
+    def _follow(self, given: str) -> None:
+        """Write what the form says, unless somebody has typed something else."""
+        self._example = given
+        if self._editor.value.strip() in ("", self._guided.strip()):
+            self._guided = given
+            self._editor.set_value(given)
+        elif given != self._guided:
+            self._guided = given
+            self._ask.open()
+
     def _begin(self, example: str) -> None:
         self._example = example
-        given = str(self._editor.value or "").strip()
+        given = self._editor.value.strip()
         if given and given not in {known.strip() for known in _EXAMPLES.values()}:
             self._ask.open()
         else:
@@ -152,7 +164,7 @@ class _NewView:
     async def _check(self, turn: int) -> None:
         if turn != self._turn:
             return
-        console, given = self._page.console, str(self._editor.value or "")
+        console, given = self._page.console, self._editor.value
         database = str(self._database.value or "default")
         ui.run_javascript(f"lading.keepDraft({json.dumps(draft_of(given))})")
         visitor = await console.ask(console.visitor, self._page.request)
@@ -168,7 +180,8 @@ class _NewView:
             self._said.show("")
         if checked.is_ready:
             title = "The statement is right" if len(checked.jobs) == 1 else "The statements are right"
-            self._said.show(title, " ".join(checked.remarks), "warn" if checked.remarks else "good")
+            said = " ".join((*checked.remarks, NOT_ASKED))
+            self._said.show(title, said, "warn" if checked.remarks else "good")
             self._page.announce(f"{title}. {' '.join(checked.remarks)}")
         self._drafts.clear()
         with self._drafts:
@@ -182,22 +195,22 @@ class _NewView:
                 text("p", f"{before} beside it: databases and tables.", "ld-muted")
 
     def _show_mistake(self, mistake: Mistake | None) -> None:
-        marks: list[dict[str, object]] = []
+        start, end = 0, 0
         self._place.set_visibility(False)
         if mistake is not None:
             where = f"Line {mistake.line}, column {mistake.column}: " if mistake.line else ""
             self._said.show(f"{where}{mistake.message}", mistake.todo, "bad")
             self._page.announce(f"{where}{mistake.message}")
             if mistake.end > mistake.start:
-                marks = [{"kind": "mark", "from": mistake.start, "to": mistake.end, "class": "ld-wrong"}]
+                start, end = mistake.start, mistake.end
                 self._place.set_text(mistake.excerpt)
                 self._place.set_visibility(True)
-        self._editor.decorations = marks
+        self._editor.mark(start, end)
 
     # Doing.
 
     async def _run(self) -> None:
-        console, given = self._page.console, str(self._editor.value or "")
+        console, given = self._page.console, self._editor.value
         self._create.disable()
         self._create.props["loading"] = True
         try:
@@ -222,9 +235,3 @@ class _NewView:
         self._said.show(mistake.message, " ".join(filter(None, (mistake.left, left, mistake.todo))), "bad")
         self._page.announce(f"{mistake.message}. {left}")
         self._create.enable()
-
-    def _label(self) -> None:
-        ui.run_javascript(_SET_UP.replace("EDITOR", str(self._editor.id)))
-
-    def _dark(self, event: GenericEventArguments) -> None:
-        self._editor.set_theme("githubDark" if event.args else "githubLight")

@@ -10,9 +10,11 @@ from lading.console.desk import Visitor
 from lading.errors import LadingError, SqlError
 from lading.jobs.dialects import ROUTINE, STREAMING
 from lading.jobs.record import parse_job_name
+from lading.model.names import INTERNAL, database_key, is_external, split_key
 from lading.model.pairs import single_sources
 from lading.service.views.build import redacted
 from lading.sources.registry import check_load, kind_of
+from lading.sql.statements.catalogs import SwitchCatalog
 from lading.sql.statements.jobs import CreateJob, CreateRoutineLoad, Statement
 from lading.sql.statements.load_specs import source_spec
 from lading.sql.statements.tables import CreateDatabase, CreateTable, UseDatabase
@@ -22,7 +24,7 @@ from lading.store.protocols import MetadataStore
 from lading.tables.registry import kind_of_statement
 
 MOST_LETTERS = 200_000
-_ALLOWED = CreateJob | CreateRoutineLoad | CreateTable | CreateDatabase | UseDatabase
+_ALLOWED = CreateJob | CreateRoutineLoad | CreateTable | CreateDatabase | UseDatabase | SwitchCatalog
 
 
 class Known(Protocol):
@@ -40,8 +42,13 @@ class Catalog:
         self._store, self._visitor = store, visitor
 
     def misses_table(self, database: str, name: str) -> bool:
-        """Whether a table is not there that they could see."""
+        """Whether a table is not there that they could see; of another catalog, whether there is no such catalog."""
         rights = self._visitor.rights
+        if is_external(database):
+            # Its catalog is not asked while somebody types.
+            catalog = split_key(database)[0]
+            may_know = rights is None or rights.see_catalog(catalog)
+            return may_know and self._store.find_catalog(catalog) is None
         may_know = rights is None or rights.see_table(database, name)
         return may_know and self._store.find_table(database, name) is None
 
@@ -135,15 +142,19 @@ def _check(statements: Sequence[Statement], database: str, known: Known | None) 
             return Checked(mistake=_not_here(statement))
         match statement:
             case UseDatabase():
-                database = statement.name
+                database = database_key(statement.catalog or split_key(database)[0], statement.name)
+            case SwitchCatalog():
+                database = "default" if statement.name == INTERNAL else f"{statement.name}."
             case CreateTable():
                 kind_of_statement(statement)
-                made.add((statement.name.db or database, statement.name.name))
+                made.add((statement.name.within(database), statement.name.name))
             case CreateJob() | CreateRoutineLoad():
                 draft, target = _draft(statement, database)
                 if draft.name in {job.name for job in jobs} or (known is not None and known.has_job(draft.name)):
                     return Checked(mistake=_exists(draft))
                 jobs.append(draft)
+                if isinstance(statement, CreateJob) and statement.creates is not None:
+                    made.add(target)
                 if known is not None and target not in made and known.misses_table(*target):
                     remarks.append(f"Table {'.'.join(target)} does not exist yet. Make it first, here or elsewhere.")
             case CreateDatabase():
@@ -158,12 +169,12 @@ def _draft(statement: CreateJob | CreateRoutineLoad, database: str) -> tuple[Job
     check_load(statement)
     if isinstance(statement, CreateJob):
         table, source = statement.insert.table, statement.insert.source
-        target = (table.db or database, table.name)
+        target = (table.within(database), table.name)
         name, what = statement.name, STREAMING.noun
     else:
         source = statement.source
-        target = (statement.name.db or database, statement.table or "")
-        name, what = f"{target[0]}.{statement.name.name}", ROUTINE.noun
+        target = ((statement.table_in or statement.name).within(database), statement.table or "")
+        name, what = f"{statement.name.within(database)}.{statement.name.name}", ROUTINE.noun
     singles = single_sources(source_spec(source)).values()
     told = [f"{each.kind} {each.properties.get(kind_of(each.kind).subject, '')}".strip() for each in singles]
     shown = redacted(" and ".join(told))
@@ -176,5 +187,5 @@ def _exists(draft: JobDraft) -> Mistake:
 
 def _not_here(statement: Statement) -> Mistake:
     words = "".join(f" {letter}" if letter.isupper() else letter for letter in type(statement).__name__).strip()
-    todo = "This page takes CREATE JOB and CREATE ROUTINE LOAD, after CREATE DATABASE, USE and CREATE TABLE."
+    todo = "This page takes CREATE JOB and CREATE ROUTINE LOAD, after CREATE DATABASE, USE, SWITCH and CREATE TABLE."
     return Mistake(message=f"{words.upper()} cannot be run here", todo=todo)

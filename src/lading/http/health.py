@@ -9,9 +9,10 @@ from lading import __version__
 from lading.errors import UnavailableError
 from lading.http.app_state import Desk, TheCaller, TheDesk
 from lading.http.errors import ERRORS
-from lading.http.models import Health, Readiness
+from lading.http.models import CheckBody, Checkup, Health, Readiness
 from lading.service.security.redaction import redact
 from lading.service.telemetry.metrics import CONTENT_TYPE
+from lading.service.views.checkup import check_up
 from lading.sql.statements.users import Privilege
 
 router = APIRouter(tags=["service"])
@@ -40,6 +41,17 @@ def readyz(desk: TheDesk) -> Readiness:
             **checks,
         )
     return Readiness(status="ready", checks=checks)
+
+
+@router.post("/api/checkup", responses={status: ERRORS[status] for status in (401, 403, 405)})
+def checkup(desk: TheDesk, caller: TheCaller) -> Checkup:
+    """What `lading doctor` says: store, disk, tables, catalogs and sources are asked now, which may take a while."""
+    caller.require_everywhere(Privilege.ADMIN)
+    found = [
+        CheckBody(name=each.name, state=each.state.value, said=each.said, todo=each.todo)
+        for each in check_up(desk.lading)
+    ]
+    return Checkup(checks=found)
 
 
 @router.get(

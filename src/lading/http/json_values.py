@@ -48,3 +48,20 @@ def plain(value: Any, told: Callable[[str], str] = redacted) -> Any:
         case Decimal() | timedelta():
             return str(value)
     return told(str(value))
+
+
+_NAMED: Mapping[type, str] = {
+    Decimal: "decimal",
+    datetime: "datetime",
+    date: "date",
+    time: "time",
+    bytes: "bytes",
+    bytearray: "bytes",
+    int: "integer",
+    float: "double",
+}
+
+
+def json_type(value: Any) -> str:
+    """What a value is, where JSON has no word for it; empty when it is what it looks like."""
+    return _NAMED.get(type(value), "")

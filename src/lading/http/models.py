@@ -14,6 +14,7 @@ from lading.service.views.records import (
     BillView,
     ErrorRow,
     GapView,
+    HappenedView,
     JobView,
 )
 
@@ -44,7 +45,7 @@ class BatchPage(BaseModel):
 
 
 class ErrorList(BaseModel):
-    """Bad rows, those of the newest commit first."""
+    """Bad rows: those of a batch that was refused, without a seq, then those of commits, of the newest first."""
 
     errors: list[ErrorRow]
 
@@ -59,6 +60,12 @@ class AuditList(BaseModel):
     """What people changed, newest first."""
 
     audit: list[AuditView]
+
+
+class Timeline(BaseModel):
+    """What happened to a job, newest first."""
+
+    events: list[HappenedView]
 
 
 class Definition(BaseModel):
@@ -127,12 +134,19 @@ class SqlRequest(_Body):
     sql: Annotated[str, Field(min_length=1)] = Field(examples=["SHOW DATABASES"])
     database: Annotated[str, Field(min_length=1, max_length=256)] = "default"
     max_rows: Annotated[int, Field(ge=1, le=100_000)] = 10_000
+    folder: Annotated[str, Field(pattern=r"^(/[^\x00]*)?$", max_length=4096)] = Field(
+        default="", description="Where relative paths of files begin, on the machine of the service."
+    )
 
 
 class SqlResult(BaseModel):
     """What one statement answered."""
 
     columns: list[str]
+    types: list[str] = Field(
+        description="What the values of each column are: decimal, datetime, date, time, bytes (base64), integer or "
+        "double, which may be texts in JSON; empty for all else."
+    )
     rows: list[list[Any]]
     message: str
     is_cut: bool = Field(description="There were more rows than `max_rows`, or than 32 MB.")
@@ -150,6 +164,21 @@ class Health(BaseModel):
 
     status: str
     version: str
+
+
+class CheckBody(BaseModel):
+    """One check of a home."""
+
+    name: str
+    state: Literal["ok", "warn", "fail"]
+    said: str
+    todo: str = Field(description="What to do; empty when there is nothing.")
+
+
+class Checkup(BaseModel):
+    """How a home is."""
+
+    checks: list[CheckBody]
 
 
 class Readiness(BaseModel):

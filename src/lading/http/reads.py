@@ -24,8 +24,9 @@ from lading.http.models import (
     ErrorList,
     GapList,
     JobList,
+    Timeline,
 )
-from lading.service.views.records import ErrorRow, JobDetail, JobView, Series
+from lading.service.views.records import ErrorRow, Health, JobDetail, JobView, Series
 
 router = APIRouter(prefix="/api/jobs", tags=["jobs"], responses=ERRORS)
 
@@ -49,6 +50,7 @@ def list_jobs(
     database: Annotated[str | None, Query(max_length=256)] = None,
     kind: Literal["streaming", "routine"] | None = None,
     state: Annotated[str | None, Query(max_length=20)] = None,
+    health: Annotated[Health | None, Query(description="How the job is doing.")] = None,
     include_final: bool = False,
     after: After = None,
     limit: Annotated[int, Query(ge=1, le=5000)] = 1000,
@@ -63,6 +65,7 @@ def list_jobs(
         and database in (None, job.database)
         and kind in (None, job.kind)
         and state in (None, job.state)
+        and health in (None, job.health.state)
     ]
     return JobList(jobs=chosen[:limit], next_after=_render_place(chosen[limit - 1]) if len(chosen) > limit else None)
 
@@ -100,7 +103,7 @@ def batches(desk: TheDesk, caller: TheCaller, name: TheName, before: Before = No
 
 @router.get("/{name}/errors")
 def errors(desk: TheDesk, caller: TheCaller, name: TheName, limit: Limit = 100) -> ErrorList:
-    """Bad rows, those of the newest commit first."""
+    """Bad rows: those of a batch that was refused, without a seq, then those of commits, of the newest first."""
     found = desk.sights.errors(name, limit=limit, may_see=caller.may_see)
     return ErrorList(errors=found)
 
@@ -131,6 +134,14 @@ def gaps(desk: TheDesk, caller: TheCaller, name: TheName, bills: Limit = 1000) -
 def audit(desk: TheDesk, caller: TheCaller, name: TheName, limit: Limit = 100) -> AuditList:
     """What people changed, newest first."""
     return AuditList(audit=desk.sights.audit(name, limit=limit, may_see=caller.may_see))
+
+
+@router.get("/{name}/timeline")
+def timeline(
+    desk: TheDesk, caller: TheCaller, name: TheName, minutes: Annotated[int, Query(ge=1, le=10_080)] = 60
+) -> Timeline:
+    """Commits, failures, pauses and changes of the last minutes, newest first."""
+    return Timeline(events=desk.sights.timeline(name, minutes=minutes, may_see=caller.may_see))
 
 
 @router.get("/{name}/definition")

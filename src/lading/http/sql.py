@@ -15,7 +15,7 @@ from lading.errors import LadingError, RequestError
 from lading.http.app_state import Desk, TheCaller, TheDesk
 from lading.http.callers import Caller
 from lading.http.errors import ERRORS
-from lading.http.json_values import plain_data
+from lading.http.json_values import json_type, plain_data
 from lading.http.models import SqlAnswer, SqlRequest, SqlResult
 from lading.http.sessions import open_session
 from lading.service.limits.cancellation import CancelToken
@@ -78,6 +78,7 @@ def _line(request: Request) -> _Line:
 def _run(desk: Desk, caller: Caller, body: SqlRequest) -> SqlAnswer:
     session = open_session(desk.lading, caller, "default")
     session.use(body.database)
+    session.folder = body.folder
     results: list[SqlResult] = []
     for statement in session.parse(body.sql):
         try:
@@ -91,11 +92,16 @@ def _run(desk: Desk, caller: Caller, body: SqlRequest) -> SqlAnswer:
 
 def _show(result: Result, most: int) -> SqlResult:
     rows: list[list[Any]] = []
+    kinds: list[set[str]] = [set() for _ in result.columns]
     size = 0
     for row in islice(result.rows, most):
+        for kind, value in zip(kinds, row, strict=True):
+            if value is not None:
+                kind.add(json_type(value))
         rows.append([plain_data(value) for value in row])
         size += sum(len(value) if isinstance(value, str) else _CELL_BYTES for value in rows[-1])
         if size > MOST_LETTERS:
             break
     is_cut = len(result.rows) > len(rows)
-    return SqlResult(columns=list(result.columns), rows=rows, message=result.message, is_cut=is_cut)
+    types = [kind.pop() if len(kind) == 1 else "" for kind in kinds]
+    return SqlResult(columns=list(result.columns), types=types, rows=rows, message=result.message, is_cut=is_cut)

@@ -7,27 +7,23 @@ from datetime import datetime
 
 from lading.errors import JobStateError
 from lading.jobs import pace
+from lading.jobs.actions import Action, Halt, LetGo, Rest, Retry, Run, SaveTask
 from lading.jobs.events import (
-    Action,
     BatchCancelled,
     BatchCommitted,
     BatchFailed,
     BatchStarted,
     BatchWaits,
-    Halt,
-    LetGo,
     NothingToDo,
     Opened,
     OpeningCommitted,
-    Rest,
-    Retry,
-    Run,
-    SaveTask,
+    Replayed,
 )
-from lading.jobs.pausing import pause
+from lading.jobs.pausing import pause, reason_to_pause
 from lading.jobs.reasons import Failure, Reason, ReasonCode
 from lading.jobs.record import AutoResume, JobRecord, JobState, TaskCounts
 from lading.jobs.tasks import TaskRecord, TaskState
+from lading.jobs.windows import check_window
 from lading.model.tally import RowCounts, Tally
 
 MAX_ATTEMPTS = 4
@@ -49,7 +45,7 @@ def on_opened(record: JobRecord, event: Opened) -> Change:
     seen = replace(seen, goodbye=None, current_offset=event.current_offset or seen.current_offset, pace=life)
     if record.is_final or record.state is JobState.PAUSED:
         return seen, (*actions, Halt())
-    opened = _check_window(replace(seen, state=JobState.RUNNING), event.at)
+    opened = check_window(replace(seen, state=JobState.RUNNING), event.at)
     # It was opened to plan batches as large as the one that died. It is opened again before the first of them.
     again = (Run(scale=opened.batch_scale),) if opened.batch_scale != record.batch_scale else ()
     return opened, (*actions, *(_halt_if_paused(opened) or again))
@@ -59,6 +55,14 @@ def on_opening_committed(record: JobRecord, event: OpeningCommitted) -> Change:
     """The job waits to be run, as before, and now the table knows it."""
     seen = _take_in(record, event)
     return replace(seen, goodbye=event.head, current_offset=event.current_offset or seen.current_offset), ()
+
+
+def on_replayed(record: JobRecord, event: Replayed) -> Change:
+    """What was in quarantine was taken up. The job goes on as it was; nobody is left to fence, and bad rows are counted
+    from here on."""
+    seen = _take_in(record, event)
+    counted = replace(seen, window_base=event.totals.rows) if seen.last_seen == event.head else seen
+    return replace(counted, goodbye=None, current_offset=event.current_offset or seen.current_offset), ()
 
 
 def on_batch_started(record: JobRecord, event: BatchStarted) -> Change:
@@ -115,7 +119,7 @@ def on_batch_committed(record: JobRecord, event: BatchCommitted) -> Change:
             first_error=event.first_bad_row,
             running_offset=event.running_offset,
         )
-    checked = _check_window(done, event.at)
+    checked = check_window(done, event.at)
     if record.state is not JobState.RUNNING:
         return checked, actions
     # A batch that was not full has loaded what there was: waiting saves tiny commits.
@@ -127,15 +131,18 @@ def _paced_by_commit(record: JobRecord, seen: JobRecord, tally: Tally) -> JobRec
     """`seen` is the record with what the table says; the batch that landed is the one that `record` has begun."""
     base = seen.window_base
     if record.pace.passes_over:
-        # The user chose that it is bad: it does not count among those that pause the job.
-        base += tally.rows
+        # The user chose that it is bad: it does not count among those that pause the job. Of a file the other rows do.
+        inside = record.pace.least.inside if record.pace.least is not None else ()
+        base += RowCounts(total=len(inside), error=len(inside)) if inside else tally.rows
     return replace(seen, window_base=base, pace=pace.after_commit(seen.pace, tally.rows.loaded))
 
 
 def on_batch_failed(record: JobRecord, event: BatchFailed) -> Change:
     """Try again, or end the task and pause the job."""
     failed, actions = _batch_failed(record, event)
-    return failed, (*_let_go_if(event.failure.is_unsure), *actions)
+    # A file that was to be put aside and is not: the job is opened again, to read it as any other.
+    is_spared = record.pace.poison is not None and failed.pace.poison is None
+    return failed, (*_let_go_if(event.failure.is_unsure or is_spared), *actions)
 
 
 def _batch_failed(record: JobRecord, event: BatchFailed) -> Change:
@@ -146,6 +153,8 @@ def _batch_failed(record: JobRecord, event: BatchFailed) -> Change:
             return _worker_lost(noted, record.task, event)
     elif event.failure.while_staging:
         noted = replace(noted, pace=pace.after_death(noted.pace))
+    elif event.failure.is_unreadable and record.task is not None and _puts_aside(record, event):
+        return _unreadable(noted, record.task, event)
     if event.task_id is None:
         paused = pause(noted, event.failure.reason, event.at)
         return paused, _halt_if_paused(paused)
@@ -158,41 +167,55 @@ def _batch_failed(record: JobRecord, event: BatchFailed) -> Change:
     if _goes_on(ended, event.failure):
         told = replace(ended, runtime_message=f"The last task failed: {event.failure.reason.message}")
         return told, (*actions, _retry(told, event.task_id, told.failures))
-    paused = pause(ended, _reason_to_pause(record, event.failure), event.at)
+    paused = pause(ended, reason_to_pause(record, event.failure), event.at)
     return paused, (*actions, *_halt_if_paused(paused))
 
 
 def _worker_lost(record: JobRecord, task: TaskRecord, event: BatchFailed) -> Change:
     """Cut the batch until it fits. What cannot be cut, and has killed often enough alone, is the reason."""
-    paced, message = record.pace, event.failure.reason.message
-    if paced.passes_over:
-        told = f"{message} It died without the record at {_place(paced)}, too: that record is not the cause."
+    paced, message, found = record.pace, event.failure.reason.message, event.failure.found
+    if paced.passes_over and found is None:
+        told = f"{message} It died without {paced.least}, too: that is not the cause."
         return _pause_for(replace(record, pace=pace.acquitted(paced)), told, event)
-    if paced.least is None or paced.suspect_deaths < pace.POISON_DEATHS:
-        what = "the batch is cut" if paced.least is None else f"{_place(paced)} is tried again alone"
+    place = found or paced.least
+    if place is None or (found is None and paced.suspect_deaths < pace.POISON_DEATHS):
+        what = "the batch is cut" if place is None else f"{place} is tried again alone"
         return _cut_and_retry(record, task, f"A worker died, and {what}: {message}", message)
-    place, deaths = paced.least, paced.suspect_deaths
-    found = f"{_place(paced)} ended {deaths} workers that read it alone"
-    if place.is_record and paced.passed >= pace.MOST_PASSED:
-        told = (
-            f"{found}, after {paced.passed} others in a row that were put aside. It is hardly the records: look at the "
-        )
-        told += f"memory and the libraries of the workers, then RESUME the job. The last: {message}"
+    told = f"{place} ended {pace.POISON_DEATHS} workers that read it alone"
+    if place.is_record and (paced.passed >= pace.MOST_PASSED or len(place.inside) > pace.MOST_INSIDE):
+        others = max(paced.passed, len(place.inside) - 1)
+        told += f", after {others} others in a row that were put aside. It is hardly the records: look at the memory "
+        told += f"and the libraries of the workers, then RESUME the job. The last: {message}"
         return _pause_for(replace(record, pace=replace(pace.acquitted(paced), passed=paced.passed)), told, event)
     if place.is_record and record.spec is not None and record.spec.on_poison_record == "QUARANTINE":
-        reason = f"It ended {deaths} workers that read it alone. The last: {message}"
+        reason = f"It ended {pace.POISON_DEATHS} workers that read it alone. The last: {message}"
         judged = replace(record, pace=pace.condemned(paced, place, reason))
-        again, actions = _cut_and_retry(judged, task, f"{found}, and goes to quarantine: {message}", message)
+        again, actions = _cut_and_retry(judged, task, f"{told}, and goes to quarantine: {message}", message)
         # The job is opened again: its next batch does not read that record.
         return again, (LetGo(is_retry=True), *actions)
     todo = 'Set "on_poison_record" = "QUARANTINE" to load the rest' if place.is_record else "Take it away"
-    told = f"{found}. {todo}, or give workers more memory. The last: {message}"
+    told = f"{told}. {todo}, or give workers more memory. The last: {message}"
     return _pause_for(replace(record, pace=pace.acquitted(paced)), told, event)
 
 
-def _place(paced: pace.Pace) -> str:
-    place = paced.least
-    return f"partition {place.partition}, {place.words}" if place is not None else ""
+def _puts_aside(record: JobRecord, event: BatchFailed) -> bool:
+    is_chosen = record.spec is not None and record.spec.intake.on_error == "SKIP"
+    is_open = record.task is not None and record.task.task_id == event.task_id
+    return is_chosen and is_open and record.state is JobState.RUNNING
+
+
+def _unreadable(record: JobRecord, task: TaskRecord, event: BatchFailed) -> Change:
+    """Find the file among those of the batch, and put it aside if it is as bad when it is read once more."""
+    message = event.failure.reason.message
+    judged = pace.after_unreadable(record.pace, message)
+    if judged is None:
+        told = f"{message} {record.pace.passed} others in a row were put aside: look at how the job reads files."
+        return _pause_for(record, told, event, ReasonCode.CANNOT_RESUME_ERR)
+    what = "the batch is cut" if judged.poison is None else f"{judged.least} is looked at once more"
+    told = f"A file cannot be read, and {what}: {message}"
+    again, actions = _cut_and_retry(replace(record, pace=judged), task, told, message)
+    # The job is opened again: its next batch is that file alone.
+    return again, (*_let_go_if(judged.poison is not None), *actions)
 
 
 def _cut_and_retry(record: JobRecord, task: TaskRecord, told: str, message: str) -> Change:
@@ -206,9 +229,11 @@ def _cut_and_retry(record: JobRecord, task: TaskRecord, told: str, message: str)
     return replace(record, task=again, runtime_message=told), (SaveTask(task=again), retry)
 
 
-def _pause_for(record: JobRecord, message: str, event: BatchFailed) -> Change:
+def _pause_for(
+    record: JobRecord, message: str, event: BatchFailed, code: ReasonCode = ReasonCode.TASKS_ABORT_ERR
+) -> Change:
     ended, actions = _end_task(record, TaskState.FAILED, event.at, error=message)
-    reason = Reason(code=ReasonCode.TASKS_ABORT_ERR, message=message)
+    reason = Reason(code=code, message=message)
     noted = replace(ended, failures=ended.failures + 1, last_error=message)
     return pause(noted, reason, event.at), (*actions, Halt())
 
@@ -314,7 +339,7 @@ def _end_lost_task(record: JobRecord, at: datetime, totals: Tally | None) -> Cha
     return _end_task(died, TaskState.CANCELED, at, error="The process ended while the task was running")
 
 
-def _take_in(record: JobRecord, event: Opened | OpeningCommitted | BatchCommitted) -> JobRecord:
+def _take_in(record: JobRecord, event: Opened | OpeningCommitted | BatchCommitted | Replayed) -> JobRecord:
     """Copy what the newest bill says. Older news changes nothing."""
     head, totals = event.head, event.totals
     if record.last_seen is not None and head.seq < record.last_seen.seq:
@@ -331,25 +356,6 @@ def _take_in(record: JobRecord, event: Opened | OpeningCommitted | BatchCommitte
         joined=event.joined,
         window_base=totals.rows if went_back else base,
     )
-
-
-def _check_window(record: JobRecord, at: datetime) -> JobRecord:
-    limits, rows = record.window, record.window_rows
-    if limits is None or record.state is not JobState.RUNNING:
-        return record
-    if rows.error > limits.max_errors or rows.error > limits.max_ratio * rows.total:
-        message = (
-            f"current error rows is more than max_error_number or the max_filter_ratio is more than the value set: "
-            f"{rows.error} of {rows.total} rows were bad; max_error_number={limits.max_errors}, "
-            f"max_filter_ratio={limits.max_ratio}"
-        )
-        return pause(record, Reason(code=ReasonCode.TOO_MANY_FAILURE_ROWS_ERR, message=message), at)
-    return begin_window(record) if rows.total > limits.rows else record
-
-
-def begin_window(record: JobRecord) -> JobRecord:
-    """Count bad rows from here on."""
-    return replace(record, window_base=record.totals.rows if record.totals else RowCounts())
 
 
 def _let_go_if(is_unsure: bool) -> tuple[Action, ...]:
@@ -386,10 +392,3 @@ def _retry(record: JobRecord, task_id: int, failures: int) -> Retry:
 def retry_delay_s(failures: int) -> float:
     """How long to wait before the next attempt, after so many failed in a row: 0.25, 0.5, 1, … 8 seconds."""
     return float(min(0.25 * 2 ** max(0, failures - 1), 8.0))
-
-
-def _reason_to_pause(record: JobRecord, failure: Failure) -> Reason:
-    is_vague = failure.reason.code is ReasonCode.INTERNAL_ERR and failure.retry
-    if is_vague and not record.dialect.retries_tasks:
-        return replace(failure.reason, code=ReasonCode.TASKS_ABORT_ERR)
-    return failure.reason

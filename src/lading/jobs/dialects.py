@@ -104,7 +104,7 @@ STREAMING = Dialect(
     exists_todo="Choose another name, or drop it first.",
     missing="job not exist: {own}",
     unseen="job not exist: {own}",
-    list_todo='See SELECT * FROM jobs("type"="insert").',
+    list_todo="See SHOW JOBS.",
     same_state="Can't change job status to the same status: job {name} is {state}",
     ended="job not exist: {name} is {state}",
     not_paused="Only PAUSED job can be altered: {name} is {state}",

@@ -10,9 +10,9 @@ from typing import Any
 from lading.ids import JobId
 from lading.jobs.reasons import Failure, ReasonCode
 from lading.jobs.record import JobKind, WindowLimits
-from lading.jobs.tasks import TaskRecord
 from lading.model.batch import RecordPlace
 from lading.model.bill import Bill, Head
+from lading.model.errors_copied import ErrorsCopied
 from lading.model.joined import JoinedTable
 from lading.model.load import LoadSpec
 from lading.model.notices import ListeningSummary
@@ -110,6 +110,19 @@ class RollbackAccepted:
     joined: tuple[JoinedTable, ...] = ()
     current_offset: str
     message: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replayed:
+    """REPLAY ERRORS: rows of quarantine were taken up again. The commit is in the table, whatever the state is."""
+
+    head: Head
+    totals: Tally
+    watermark_us: int | None = None
+    kept: StateRef | None = None
+    joined: tuple[JoinedTable, ...] = ()
+    current_offset: str = ""
     at: datetime
 
 
@@ -234,6 +247,14 @@ class ListenersTold:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BadRowsCopied:
+    """What became of copying bad rows to the errors table."""
+
+    copied: ErrorsCopied | None
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TableEvolved:
     """The table got columns that rows of the job need."""
 
@@ -305,6 +326,7 @@ Event = (
     | Stopped
     | Altered
     | RollbackAccepted
+    | Replayed
     | Opened
     | OpeningCommitted
     | BatchStarted
@@ -314,6 +336,7 @@ Event = (
     | NothingToDo
     | BatchWaits
     | ListenersTold
+    | BadRowsCopied
     | TableEvolved
     | CaughtUp
     | Fenced
@@ -323,57 +346,3 @@ Event = (
     | Interrupted
     | Tick
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
-    """Go on with batches at once, planned at this scale. Open the job if it is not open like that. Harmless when
-    repeated."""
-
-    scale: float = 1.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Retry:
-    """Wait so long, then try again: the same task, or a new one when this one has ended."""
-
-    task_id: int
-    attempt: int
-    scale: float
-    after_s: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rest:
-    """Wait for the interval of the source: it had less than a batch may have."""
-
-    is_drained: bool = False
-    """It had nothing at all."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LetGo:
-    """Close the job without a goodbye, so that the next start asks the table what is so, and fences. Harmless when
-    repeated."""
-
-    is_retry: bool = False
-    """The open task is not lost: its next attempt opens the job again."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Halt:
-    """Stop working for the job: cut off a batch that runs, settle its commit, say goodbye. Harmless when repeated.
-
-    A commit that is under way may still land. So an open task ends with BatchCancelled, BatchCommitted or
-    BatchFailed, and not before; a statement that paused the job waits for that.
-    """
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SaveTask:
-    """The task changed; keep it in the same step as the record."""
-
-    task: TaskRecord
-
-
-Action = Run | Retry | Rest | LetGo | Halt | SaveTask

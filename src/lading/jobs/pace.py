@@ -22,8 +22,12 @@ SUSPECT_WAIT_S = 15.0
 """Before a record that is suspected is read again: what else may have killed its worker, such as another job that took
 all memory, should be over by then."""
 MOST_SUSPECTS = 16
+MOST_INSIDE = 16
+"""Rows of one file that are put aside. When one more kills, it is not the rows."""
 MOST_PASSED = 3
 """Records in a row that are put aside with no row loaded between them. When one more kills, it is not the records."""
+MOST_FILES = 16
+"""Files in a row that cannot be read, with no row loaded between them. When one more cannot, it is not the files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,10 +78,22 @@ def begun(pace: Pace, fill: float, least: RecordPlace | None) -> Pace:
 
 
 def after_death(pace: Pace) -> Pace:
-    """It failed while it was staged."""
+    """It failed while it was staged. A file that was to be put aside is not judged by that: it is read as before."""
     deaths = pace.deaths + 1
     scale = min(pace.scale, max(pace.scale / 2, MIN_SCALE)) if deaths % 2 == 0 else pace.scale
-    return replace(pace, scale=scale, deaths=deaths, calm=0)
+    return replace(pace, scale=scale, deaths=deaths, calm=0, poison=_without_check(pace))
+
+
+def after_unreadable(pace: Pace, reason: str) -> Pace | None:
+    """It had a file that cannot be read. It is cut until that file is alone, and that is looked at once more, to be put
+    aside. None: that does not help, or too many were put aside."""
+    if pace.least is None:
+        return after_worker_death(pace)
+    is_judged = pace.passes_over and pace.poison is not None and pace.poison.is_checked
+    if is_judged or not pace.least.is_record or pace.passed >= MOST_FILES:
+        return None
+    poison = PoisonRecord(place=replace(pace.least, inside=()), reason=reason, is_checked=True)
+    return replace(pace, suspects=(), poison=poison)
 
 
 def after_worker_death(pace: Pace) -> Pace:
@@ -113,11 +129,12 @@ def after_commit(pace: Pace, loaded: int) -> Pace:
     `loaded`: rows of the batch that were loaded. What was alone in it has lived, and is suspected no longer.
     """
     if pace.passes_over:
-        return Pace(has_committed=True, passed=pace.passed + 1)
+        return Pace(has_committed=True, passed=0 if loaded else pace.passed + 1)
     calm = pace.calm + 1
     suspects = tuple(suspect for suspect in pace.suspects if suspect.place != pace.least)
     passed = 0 if loaded else pace.passed
-    lived = replace(pace, deaths=0, has_committed=True, suspects=suspects, passed=passed)
+    poison = _without_check(pace)
+    lived = replace(pace, deaths=0, has_committed=True, suspects=suspects, passed=passed, poison=poison)
     if pace.scale < 1 and calm >= CALM_COMMITS:
         scale = min(pace.scale * (8 if pace.scale < MIN_SCALE else 2), 1.0)
         return replace(lived, scale=scale, calm=0, suspects=suspects if scale < 1 else ())
@@ -132,6 +149,10 @@ def acquitted(pace: Pace) -> Pace:
 def condemned(pace: Pace, place: RecordPlace, reason: str) -> Pace:
     """The record at this place is not parsed again."""
     return replace(pace, suspects=(), poison=PoisonRecord(place=place, reason=reason))
+
+
+def _without_check(pace: Pace) -> PoisonRecord | None:
+    return None if pace.poison is None or pace.poison.is_checked else pace.poison
 
 
 def _cut(pace: Pace, by: int) -> Pace:

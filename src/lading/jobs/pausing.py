@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from lading.jobs.reasons import Reason, ReasonCode
+from lading.jobs.reasons import Failure, Reason, ReasonCode
 from lading.jobs.record import AutoResume, JobRecord, JobState
 
 MAX_DELAY_S = 300
@@ -77,3 +77,11 @@ def wait_to_be_opened(record: JobRecord, auto_resume: AutoResume, message: str =
         auto_resume=auto_resume,
         runtime_message=message,
     )
+
+
+def reason_to_pause(record: JobRecord, failure: Failure) -> Reason:
+    """Routine loads have a word of their own for tasks that failed too often."""
+    is_vague = failure.reason.code is ReasonCode.INTERNAL_ERR and failure.retry
+    if is_vague and not record.dialect.retries_tasks:
+        return replace(failure.reason, code=ReasonCode.TASKS_ABORT_ERR)
+    return failure.reason

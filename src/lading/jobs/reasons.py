@@ -8,6 +8,7 @@ from enum import Enum
 
 from lading.errors import (
     CUT_METADATA,
+    FILE_UNREADABLE,
     WORKER_LOST,
     BudgetError,
     JobChangedError,
@@ -21,6 +22,7 @@ from lading.errors import (
     TableNotFoundError,
     UnknownOutcomeError,
 )
+from lading.model.batch import RecordPlace
 
 
 class ReasonCode(Enum):
@@ -79,6 +81,10 @@ class Failure:
     """It died while rows were read and written: a smaller batch may live."""
     is_worker_lost: bool = False
     """It ended the process that read and wrote them."""
+    found: RecordPlace | None = None
+    """Where in what it read the row stands that ended it, when that was looked for and found."""
+    is_unreadable: bool = False
+    """A file of it cannot be read, for what is in it."""
     is_unsure: bool = False
     """What the incarnation believes of the table may not be so: only a new start can tell what the table has, and
     writes for the table as it is."""
@@ -102,6 +108,8 @@ def failure_of(error: Exception, hide: Callable[[str], str] = str) -> Failure:
         retry=_can_pass(error),
         while_staging=isinstance(error, StageError) or not isinstance(error, LadingError),
         is_worker_lost=isinstance(error, StageError) and error.code == WORKER_LOST,
+        found=error.facts.get("found") if isinstance(error, StageError) else None,
+        is_unreadable=isinstance(error, SourceError) and error.code == FILE_UNREADABLE,
         # Errors of others are among it: nothing that is known in memory is believed then. After one of the store a
         # commit may have landed that the record does not know: opening the job again tells it.
         is_unsure=isinstance(error, UnknownOutcomeError | SchemaMismatchError | StoreError)

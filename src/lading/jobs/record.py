@@ -14,6 +14,7 @@ from lading.jobs.pace import Pace as Pace
 from lading.jobs.reasons import Reason
 from lading.jobs.tasks import TaskRecord
 from lading.model.bill import Head
+from lading.model.errors_copied import ErrorsCopied
 from lading.model.joined import JoinedTable
 from lading.model.load import LoadSpec
 from lading.model.notices import ListeningSummary
@@ -131,6 +132,8 @@ class JobRecord:
     """Copy: what it keeps between batches."""
     listening: ListeningSummary | None = None
     """What its listeners were told, and whether they can be; None: it has none."""
+    errors_copied: ErrorsCopied | None = None
+    """How far its bad rows are in its errors table; None: it has none, or has not been run since."""
     joined: tuple[JoinedTable, ...] = ()
     """Copy: the snapshots that its rows are joined with."""
     window: WindowLimits | None = None

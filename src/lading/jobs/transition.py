@@ -15,10 +15,12 @@ from typing import assert_never
 
 from lading.errors import JobStateError
 from lading.jobs import batches
+from lading.jobs.actions import Halt, LetGo, Run
 from lading.jobs.batches import Change
 from lading.jobs.dialects import DIALECTS
 from lading.jobs.events import (
     Altered,
+    BadRowsCopied,
     BatchCancelled,
     BatchCommitted,
     BatchFailed,
@@ -29,18 +31,16 @@ from lading.jobs.events import (
     Event,
     Fenced,
     Goodbye,
-    Halt,
     Interrupted,
-    LetGo,
     ListenersTold,
     NothingToDo,
     Opened,
     OpeningCommitted,
     PausedByUser,
+    Replayed,
     Resumed,
     RollbackAccepted,
     RolledBack,
-    Run,
     Stopped,
     TableEvolved,
     TargetGone,
@@ -51,6 +51,7 @@ from lading.jobs.pace import acquitted
 from lading.jobs.pausing import is_due, pause, wait_to_be_opened
 from lading.jobs.reasons import Reason, ReasonCode
 from lading.jobs.record import AutoResume, JobRecord, JobState
+from lading.jobs.windows import begin_window
 
 
 def create_record(event: Created) -> Change:
@@ -88,6 +89,8 @@ def transition(record: JobRecord, event: Event) -> Change:
             return _alter(record, event)
         case RollbackAccepted():
             return _accept_rollback(record, event)
+        case Replayed():
+            return batches.on_replayed(record, event)
         case Opened():
             return batches.on_opened(record, event)
         case OpeningCommitted():
@@ -108,6 +111,8 @@ def transition(record: JobRecord, event: Event) -> Change:
             return batches.on_batch_waits(record, event)
         case ListenersTold():
             return replace(record, listening=event.listening), ()
+        case BadRowsCopied():
+            return replace(record, errors_copied=event.copied), ()
         case CaughtUp():
             return _finish(record, event)
         case Fenced() | RolledBack():
@@ -143,7 +148,7 @@ def _resume(record: JobRecord) -> Change:
     may_resume = record.state is JobState.PAUSED or record.dialect.reopens_running
     if record.is_final or not may_resume:
         raise _refused(record, record.dialect.waiting.value)
-    fresh = batches.begin_window(replace(record, first_error="", failures=0, pace=acquitted(record.pace)))
+    fresh = begin_window(replace(record, first_error="", failures=0, pace=acquitted(record.pace)))
     resumed = wait_to_be_opened(fresh, AutoResume())
     if record.state is JobState.RUNNING:
         return resumed, (Halt(),)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
 
+from lading.ids import JobId
 from lading.jobs.dialects import JOB_COLUMNS, ROUTINE_COLUMNS, ROUTINE_TASK_COLUMNS, SCHEMA_COLUMNS, TASK_COLUMNS
 from lading.jobs.reasons import Reason, ReasonCode, render_reason
 from lading.jobs.record import JobRecord, JobState
@@ -33,12 +34,21 @@ Row = dict[str, str | None]
 
 
 def render_job(
-    record: JobRecord, totals: Tally | None, *, lag: int | None = None, zone: tzinfo = UTC
+    record: JobRecord,
+    totals: Tally | None,
+    *,
+    lag: int | None = None,
+    service: str = "",
+    health: str = "",
+    zone: tzinfo = UTC,
 ) -> dict[str, str]:
     """One row of jobs(). `totals` are those of the head's bill; None shows the copy in the record.
 
-    `lag` are the files that are still to be loaded; None where nobody has counted them.
+    `lag` are the files that are still to be loaded; None where nobody has counted them. `service` is the one that runs
+    the job, when there are several. `health` stands in the statistic, which is where Lading adds to what Doris shows.
     """
+    told = {**event_time_facts(record, totals), **listener_facts(record), **errors_table_facts(record)}
+    added = {**told, **({"health": health} if health else {})}
     values = (
         record.job_id,
         record.name,
@@ -55,9 +65,9 @@ def render_job(
         _render_map(record.properties),
         record.current_offset,
         record.end_offset,
-        render_job_statistic(totals or record.totals, {**event_time_facts(record, totals), **listener_facts(record)}),
+        render_job_statistic(totals or record.totals, added),
         render_error(record.reason),
-        record.runtime_message,
+        _with_service(record.runtime_message, service),
         "" if lag is None else str(lag),
         render_time(record.last_success_at, zone),
     )
@@ -69,13 +79,25 @@ def render_jobs(
     totals: Mapping[str, Tally],
     *,
     lags: Mapping[str, int] | None = None,
+    services: Mapping[JobId, str] | None = None,
+    healths: Mapping[str, str] | None = None,
     zone: tzinfo = UTC,
 ) -> list[dict[str, str]]:
-    """All rows of jobs(): those that were not dropped, oldest first. `totals` and `lags` are by job id."""
+    """All rows of jobs(): those that were not dropped, oldest first. All maps are by job id."""
     shown = [job for job in records if job.state is not JobState.STOPPED]
     ordered = sorted(shown, key=lambda job: (job.created_at, job.job_id))
-    known = lags or {}
-    return [render_job(job, totals.get(job.job_id), lag=known.get(job.job_id), zone=zone) for job in ordered]
+    known, runs_in, doing = lags or {}, services or {}, healths or {}
+    return [
+        render_job(
+            job,
+            totals.get(job.job_id),
+            lag=known.get(job.job_id),
+            service=runs_in.get(job.job_id, ""),
+            health=doing.get(job.job_id, ""),
+            zone=zone,
+        )
+        for job in ordered
+    ]
 
 
 def render_task(task: TaskRecord, *, zone: tzinfo = UTC) -> dict[str, str]:
@@ -120,6 +142,18 @@ def listener_facts(record: JobRecord) -> dict[str, object]:
         told["partitionsNotFollowed"] = known.untracked
     if known.failures:
         told["failedListeners"] = {each.listener: f"{each.error} (try {each.tries})" for each in known.failures}
+    return told
+
+
+def errors_table_facts(record: JobRecord) -> dict[str, object]:
+    """What statistics tell of a job with an errors table: how many commits with bad rows are still to be copied."""
+    name, known = record.spec.errors_table if record.spec is not None else "", record.errors_copied
+    if not name:
+        return {}
+    told: dict[str, object] = {"errorsTable": name}
+    if known is not None and known.table == name:
+        told |= {"errorRowsCopied": known.rows, "errorCommitsToCopy": known.behind}
+        told |= {"errorsTableProblem": f"{known.error} (try {known.tries})"} if known.error else {}
     return told
 
 
@@ -230,6 +264,10 @@ class RoutineFacts:
     rows_per_s: float = 0.0
     """Over the last minutes, as every other face shows it; 0 for a job that does not run."""
     bytes_per_s: float = 0.0
+    service: str = ""
+    """The one that runs the job, when several share the store."""
+    health: str = ""
+    """How it is doing, in a word."""
 
 
 def render_routine_load(
@@ -257,7 +295,7 @@ def render_routine_load(
         _render_json(facts.lag),
         render_reason(record.reason) if is_told else "",
         ", ".join(facts.error_urls[:KEPT_URLS]),
-        _other_message(record, zone),
+        _with_service(_other_message(record, zone), facts.service),
         record.definer,
         record.comment,
         "",
@@ -285,6 +323,8 @@ def render_statistic(record: JobRecord, facts: RoutineFacts, totals: Tally, now:
         "taskExecuteTimeMs": took_ms,
         **event_time_facts(record, totals),
         **listener_facts(record),
+        **errors_table_facts(record),
+        **({"health": facts.health} if facts.health else {}),
         **facts.statistic,
     }
 
@@ -331,6 +371,11 @@ def render_schema_row(record: JobRecord, shown: Row) -> Row:
         name: own[name] if name in own else by_name[_OF_SHOW.get(name, name.replace("_", "")).lower()]
         for name in SCHEMA_COLUMNS
     }
+
+
+def _with_service(message: str, service: str) -> str:
+    told = f"runs in {service}" if service else ""
+    return "; ".join(filter(None, (message, told)))
 
 
 def _other_message(record: JobRecord, zone: tzinfo) -> str:

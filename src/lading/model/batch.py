@@ -40,9 +40,13 @@ class Split:
     least: str = ""
     """Set when no less can be read of its partition: what it is, in words, such as `offset 17` or a file."""
     is_record: bool = False
-    """It is one record, which its reader can put into quarantine without looking at what is in it."""
+    """It is one record, or of one file, which its reader can put into quarantine without looking at what is in it."""
     poison: str = ""
-    """Its one record is not looked at: it goes to quarantine, for this reason."""
+    """What it reads is not looked at: it goes to quarantine, for this reason."""
+    poison_at: tuple[int, ...] = ()
+    """Of a file, only the rows that start at these bytes are not looked at; all others are loaded."""
+    is_checked: bool = False
+    """It is looked at, from its beginning to its end, and goes to quarantine only when that fails for what is in it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,15 +59,23 @@ class RecordPlace:
     words: str = ""
     """The same for people."""
     is_record: bool = False
-    """It can go to quarantine by its position. False: it is a file, of which nothing less can be committed."""
+    """It can go to quarantine by its position."""
+    inside: tuple[int, ...] = ()
+    """Of a file, the rows that start at these bytes are meant, and not the whole of it. The last was found last."""
+
+    def __str__(self) -> str:
+        row = f", the row at byte {self.inside[-1]}" if self.inside else ""
+        return f"partition {self.partition}, {self.words}{row}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoisonRecord:
-    """A record that ended every worker that read it, and is not read again."""
+    """A record that ended every worker that read it, and is not read again. Or a file that could not be read."""
 
     place: RecordPlace
     reason: str
+    is_checked: bool = False
+    """It is read once more, alone, and is put aside only when it cannot be read then either."""
 
 
 GONE = "gone"
@@ -92,6 +104,10 @@ class BatchPlan:
     """What the bill before says of tables that rows are joined with."""
     latest_us: int | None = None
     """Rows of later event times are loaded, and do not move the watermark. None: all do."""
+    seq: int = 0
+    """Of the commit that it becomes, if it becomes one."""
+    planned_at: datetime | None = None
+    """As its bill has it."""
 
     @property
     def least(self) -> RecordPlace | None:
@@ -103,13 +119,23 @@ class BatchPlan:
             or any((split.partition, split.least) != (first.partition, first.least) for split in self.splits)
         ):
             return None
-        is_record = first.is_record and len(self.splits) == 1
-        return RecordPlace(partition=first.partition, at=first.start, words=first.least, is_record=is_record)
+        return RecordPlace(
+            partition=first.partition,
+            at=first.start,
+            words=first.least,
+            is_record=all(split.is_record for split in self.splits),
+            inside=first.poison_at,
+        )
 
     @property
     def passes_over(self) -> bool:
-        """Whether it does nothing but put a record into quarantine."""
+        """Whether it puts into quarantine what ended workers."""
         return any(split.poison for split in self.splits)
+
+    @property
+    def rows_passed_over(self) -> int:
+        """So many rows of a file are put into quarantine, and the others are loaded. 0: all of it is, or nothing."""
+        return len(self.splits[0].poison_at) if self.splits else 0
 
     def facts(self, limits: Limits) -> dict[str, Any]:
         """Which part of the rows that the limits allow it was planned with (1 where that is not known), and `least`."""

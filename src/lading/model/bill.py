@@ -13,7 +13,7 @@ from lading.model.joined import JoinedTable
 from lading.model.notices import Listening
 from lading.model.positions import Positions
 from lading.model.state import StateRef
-from lading.model.tally import Tally
+from lading.model.tally import RowCounts, Tally
 
 
 class BillKind(Enum):
@@ -23,6 +23,8 @@ class BillKind(Enum):
     LOAD = "load"
     EDIT = "edit"
     TAKEOVER = "takeover"
+    REPLAY = "replay"
+    """Rows that were in quarantine were taken up again. No position moves."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -65,6 +67,9 @@ class Bill:
     """Where the bad rows of this commit were put, each with its position, its text and the reason."""
     first_error: str = ""
     """The first bad row of this commit, in words."""
+    replayed_through: int = 0
+    """Rows that commits up to this seq put into quarantine are not taken up again: that was done, or they were given
+    up. Those that were bad once more are in the quarantine of the commit that took them up."""
     state: StateRef | None = None
     """What the job keeps between batches; None: nothing."""
     listening: Listening | None = None
@@ -91,7 +96,15 @@ class Bill:
     @property
     def is_without_history(self) -> bool:
         """Whether this is a `resume_copy` of a load: what that commit itself brought is not known any more."""
-        return self.kind is BillKind.LOAD and self.tally.commits == 0
+        return self.kind in (BillKind.LOAD, BillKind.REPLAY) and self.tally.commits == 0
+
+    @property
+    def added(self) -> Tally:
+        """What the totals grew by. Rows that are taken up from quarantine were counted before, as bad ones."""
+        if self.kind is not BillKind.REPLAY:
+            return self.tally
+        again = self.tally.rows.total
+        return self.tally - Tally(rows=RowCounts(total=again, error=again))
 
 
 def resume_copy(bill: Bill) -> Bill:
@@ -118,7 +131,7 @@ def check_bill(bill: Bill) -> None:
 
 def _claims(bill: Bill) -> list[tuple[str, bool]]:
     tally, totals, old = bill.tally, bill.totals, bill.replaces
-    before = totals - tally
+    before = totals - bill.added
     at = {name: state.at for name, state in bill.positions.partitions.items()}
     ends = {part.partition: part.end for part in bill.ranges}
     return [
@@ -133,7 +146,9 @@ def _claims(bill: Bill) -> list[tuple[str, bool]]:
         ("it counts other bytes than its files have", sum(f.size_bytes for f in bill.files) == tally.data_bytes),
         ("its totals are smaller than its own part", before.rows.adds_up and min(_numbers(before)) >= 0),
         ("its positions are not where its ranges end", all(at.get(name) == end for name, end in ends.items())),
-        ("it is not a load but has rows or ranges", bill.kind is BillKind.LOAD or not (bill.ranges or bill.files)),
+        ("it is not a load but has ranges", bill.kind is BillKind.LOAD or not bill.ranges),
+        ("it is not a load but has rows", bill.kind in (BillKind.LOAD, BillKind.REPLAY) or not bill.files),
+        ("it takes up rows that it quarantines itself", 0 <= bill.replayed_through < max(bill.seq, 1)),
     ]
 
 

@@ -14,6 +14,7 @@ class CatalogKind(Enum):
 
     REST = "rest"
     GLUE = "glue"
+    HMS = "hms"
     JDBC = "jdbc"
 
 

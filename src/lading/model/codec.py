@@ -20,7 +20,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 from lading.errors import RecordError
 from lading.model.bill import Bill, check_bill
 
-VERSION = 5
+VERSION = 6
 
 _PLAIN = frozenset({type(None), bool, int, float, str})
 
@@ -57,13 +57,24 @@ def _bill_5(body: dict[str, Json]) -> dict[str, Json]:
     return {**body, "state": None, "listening": None, "joined": [], **fates}
 
 
+def _bill_6(body: dict[str, Json]) -> dict[str, Json]:
+    """Form 6 says which rows in quarantine were taken up again. Of those of older forms none was."""
+    return {**body, "replayed_through": 0}
+
+
 def with_all_fates(tally: dict[str, Json]) -> dict[str, Json]:
     """A written Tally of the time when there were no watermarks and no state."""
     rows = tally["rows"]
     return {**tally, "rows": {**rows, "late": 0, "duplicate": 0}, "written": rows["loaded"], "ahead": 0}
 
 
-_UPGRADES: dict[int, Callable[[dict[str, Json]], dict[str, Json]]] = {1: _bill_2, 2: _bill_3, 3: _bill_4, 4: _bill_5}
+_UPGRADES: dict[int, Callable[[dict[str, Json]], dict[str, Json]]] = {
+    1: _bill_2,
+    2: _bill_3,
+    3: _bill_4,
+    4: _bill_5,
+    5: _bill_6,
+}
 
 
 def render_bill(bill: Bill) -> bytes:

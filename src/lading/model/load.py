@@ -51,6 +51,8 @@ class MappingSpec:
     which fill it by their name."""
     source_alias: str | None = None
     """The name that a SELECT gives its source."""
+    by_name: bool = False
+    """Items of the SELECT fill columns of their own name, among `target_columns`; others stay NULL."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +110,9 @@ class FileIntake:
     """Files that are loaded wherever they sort, once."""
     settle_s: int | None = None
     """For so many seconds a file on a disk must not have been modified. None: as the installation has it."""
+    on_error: str = "PAUSE"
+    """What becomes of a file that cannot be read: PAUSE stops the job and says which it is, SKIP puts it aside and goes
+    on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -286,3 +291,5 @@ class LoadSpec:
     """What becomes of a record that ends every worker that reads it: PAUSE stops the job and says which it is,
     QUARANTINE puts it aside by its position and goes on."""
     evolution: EvolutionSpec = EvolutionSpec()
+    errors_table: str = ""
+    """`database.table`, which gets the bad rows of the job. Empty: none does."""

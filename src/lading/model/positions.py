@@ -10,6 +10,8 @@ from lading.errors import ConfigError, SourceError, TrimmedError
 
 FORGET_AFTER = timedelta(hours=1)
 """For so long listings must have lacked a finished partition before it is forgotten."""
+LASTING = "lasting."
+"""How the names of marks begin that stay when an operator moves the partition."""
 BEGINNING = ""
 """The position before the first row of a partition. A concrete place, not a symbol that is resolved later."""
 
@@ -191,7 +193,14 @@ def move_positions(positions: Positions, changes: Mapping[str, str | None]) -> P
                 partitions[name], finished=True, given_up=partitions[name].given_up or not partitions[name].finished
             )
             if at is None
-            else replace(partitions[name], at=at, finished=False, marks={}, given_up=False, missing_since=None)
+            else replace(
+                partitions[name],
+                at=at,
+                finished=False,
+                marks={mark: said for mark, said in partitions[name].marks.items() if mark.startswith(LASTING)},
+                given_up=False,
+                missing_since=None,
+            )
         )
     return replace(positions, partitions=partitions)
 
@@ -206,3 +215,20 @@ def reset_event_times(positions: Positions, moved: Collection[str]) -> Positions
         for name, state in positions.partitions.items()
     }
     return replace(positions, partitions=partitions, watermark_us=None) if moved else positions
+
+
+def in_step(positions: Positions, jump: timedelta) -> Positions:
+    """Positions after the clock was set, by so much: nothing is idle or missing for longer because of it."""
+    if not jump:
+        return positions
+
+    def moved(at: datetime | None) -> datetime | None:
+        return None if at is None else at + jump
+
+    return replace(
+        positions,
+        partitions={
+            name: replace(state, read_at=moved(state.read_at), missing_since=moved(state.missing_since))
+            for name, state in positions.partitions.items()
+        },
+    )

@@ -8,6 +8,10 @@ from dataclasses import dataclass, field
 FILE, ROW, RAW, ERROR = "__file", "__row", "__raw", "__error"
 """The hidden columns: where a row is from; and the bytes and the reason, for what could not be read."""
 
+OF_FILE, OF_ROW, LOADED_AT, OF_BATCH = "_file", "_row", "_loaded_at", "_batch"
+"""What a load of files can tell of a row beside its content: the whole name of its file, which record of that it is,
+when the batch was planned, and the seq of its commit. The last two are the same for all rows of a commit."""
+
 REST = "__rest"
 """A column that some sources give: the fields of a row that the job does not know, as a JSON object; null: none."""
 

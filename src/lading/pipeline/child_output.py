@@ -16,6 +16,12 @@ LONGEST = 16 * 1024
 MARGIN = 8 * 1024
 """More than that is read before a line is cut, so that a secret at the cut is seen whole and redacted."""
 _CHUNK = 64 * 1024
+_GREETINGS = (
+    "WARNING: Using incubator modules: jdk.incubator.vector",
+    "Setting default log level to ",
+    "To adjust logging level use sc.setLogLevel(",
+)
+"""What Java and Spark say at every start, and what nobody can act on."""
 _PYSPARK_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
@@ -36,9 +42,15 @@ def _log_all(descriptor: int, logger: logging.Logger, level: int) -> None:
     try:
         for line in read_lines(descriptor):
             if line.strip():
-                logger.log(level, "%s", line, extra={"is_raw": True})
+                said = logging.DEBUG if is_greeting(line) else level
+                logger.log(said, "%s", line, extra={"is_raw": True})
     finally:
         os.close(descriptor)
+
+
+def is_greeting(line: str) -> bool:
+    """Whether Java or Spark says it at every start."""
+    return line.startswith(_GREETINGS)
 
 
 def read_lines(descriptor: int) -> Iterator[str]:

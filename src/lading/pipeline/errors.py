@@ -7,7 +7,7 @@ import sys
 
 from py4j.protocol import Py4JError
 
-from lading.errors import LadingError
+from lading.errors import FILE_FOUND, LadingError, SourceError
 from lading.pipeline.guard import UNFIT
 
 _OURS = re.compile(r"^\s*(lading\.[\w.]*?)\.(\w+Error): (.*)$", re.MULTILINE)
@@ -78,6 +78,13 @@ def is_worker_lost(error: Exception) -> bool:
     if _OURS.search(text) or unfitness_of(error) or any(words in text for words in _SHARED):
         return False
     return any(words in text for words in _DEATHS)
+
+
+def is_unreadable_file(error: Exception) -> bool:
+    """Whether the task found that what is in a file cannot be read. Of its error the driver knows class and message."""
+    ours = _OURS.findall(text_of(error))
+    is_found = bool(ours) and ours[-1][1] == SourceError.__name__ and ours[-1][2].startswith("File ")
+    return is_found and FILE_FOUND in ours[-1][2] and not unfitness_of(error)
 
 
 def can_heal(error: Exception) -> bool:

@@ -16,22 +16,26 @@ from lading.model.rows import REST
 NOTE = "__note"
 """What Spark carries instead: null, or one letter for what the row is, and then what is to be said."""
 _RESERVED = re.compile(
-    r"__(?:file|row|raw|error|note|where|selected|undecided|unread|reason|watermark|event|bucket|fate|line|matched|rest|rescued|"
+    r"__(?:file|row|raw|error|note|where|selected|undecided|unread|reason|watermark|event|bucket|fate|line|matched|rest|rescued|record|"
     r"[svcj]\d+)",
     re.IGNORECASE,
 )
 LINE = "__line"
 """For jobs that judge rows after they were read: where in its file a row is, beside the file itself."""
+RECORD = "__record"
+"""For jobs that fill nested columns, whose values are looked at last: what is kept of a row that is bad then."""
 WATERMARK, EVENT = "__watermark", "__event"
 """For jobs with a watermark: that of the bill before, beside each row, and the event time of the row. In microseconds.
 It is a column and not a literal: Spark would compile its code again for each batch."""
 BUCKETS, BUCKET = 64, "__bucket"
 """Into so many parts the keys of a job with state are divided."""
-PLACE, END, BAD, UNSELECTED, LATE = "P", "E", "B", "U", "L"
+PLACE, END, BAD, UNSELECTED, LATE, UNREAD = "P", "E", "B", "U", "L", "R"
 """PLACE and END are no rows of the source: where the rows that follow are from, and the end of a split. BAD and LATE
-are followed by the size of the reason, the reason and the record; LATE may stand alone."""
+are followed by the size of the reason, the reason and the record; LATE may stand alone. UNREAD is as BAD, of a record
+that could not be taken apart: it is as the source has it, and not an object of its columns."""
 SIZE_DIGITS = 9
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
+_TIMES = ("timestamp", "timestamp_ntz")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +55,8 @@ class TargetColumn:
     """Spark SQL: what the expression needs of the source and cannot read, as a reason, or NULL. Strict jobs ask it."""
     tells_by_null: bool = False
     """There can be a reason only where the expression is NULL: most rows need not be asked."""
+    nested: str = ""
+    """The nested type that the table has; up to the task that writes it is a text of JSON, and `type` is string."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +148,8 @@ def select_lists(
     filled = [_filled(mapping, n) for n in targets] + ([f"{time} AS {EVENT}"] if event is not None else [])
     if event is None and mapping.keys is not None:
         filled.append(f"CAST(0 AS bigint) AS {EVENT}")  # A spool has one, also of rows without event time.
+    if any(column.nested for column in mapping.columns):
+        filled.append(f"{record} AS {RECORD}")
     return values, casts, reasons, [*filled, *_bucket(mapping), *carried, f"{note} AS {NOTE}"]
 
 
@@ -248,6 +256,10 @@ def misfit(column: TargetColumn, value: str, cast: str) -> str:
 def cast_text(column: TargetColumn, value: str) -> str:
     """A value as its column has it; NULL for what does not fit."""
     cast = f"try_cast({value} AS {column.type})"
+    if column.type in _TIMES and not column.is_text:
+        # Spark's cast of a date that is no time raises, also where it only tries: `infinity` of many databases is one.
+        text = f"try_cast(cast({value} AS string) AS {column.type})"
+        return f"CASE WHEN typeof({value}) = 'date' THEN {text} ELSE {cast} END"
     if not column.is_text or column.type not in _INTEGERS:
         return cast
     number = f"try_cast({value} AS decimal(38,18))"

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import accumulate
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lading.model.rows import ERROR, FILE, RAW, ROW
-from lading.pipeline.mapping import BAD, END, PLACE, SIZE_DIGITS
+from lading.pipeline.mapping import END, PLACE, SIZE_DIGITS, UNREAD
 
 
 def binaries(values: Sequence[bytes]) -> pa.Array:
@@ -35,9 +35,18 @@ def nullable_texts(values: Sequence[str | None]) -> pa.Array:
 
 
 def rescued_at(text: str, file: str, row: int) -> str:
-    """A JSON object of what fits nowhere, with the place of its row."""
-    told = json.dumps({"_file": file, "_row": row}, ensure_ascii=False, separators=(",", ":"))
+    """A JSON object of what fits nowhere, with the place of its row. Fields of these names keep them: a key that stands
+    twice would hide their values from every reader."""
+    taken = json.loads(text, parse_int=str, parse_float=str) if '"_file"' in text or '"_row"' in text else {}
+    names = [_free_name(name, taken) for name in ("_file", "_row")]
+    told = json.dumps(dict(zip(names, (file, row), strict=True)), ensure_ascii=False, separators=(",", ":"))
     return f"{text[:-1]},{told[1:]}"
+
+
+def _free_name(name: str, taken: Collection[str]) -> str:
+    while name in taken:
+        name = f"_{name}"
+    return name
 
 
 def place_note(batch: pa.RecordBatch) -> bytes:
@@ -56,7 +65,7 @@ def bad_notes(batch: pa.RecordBatch) -> pa.Array:
         return pa.nulls(batch.num_rows, pa.binary())
     reasons = errors.cast(pa.binary())
     sizes = pc.utf8_lpad(pc.binary_length(reasons).cast(pa.string()), SIZE_DIGITS, "0").cast(pa.binary())
-    letters = pa.repeat(binaries([BAD.encode()])[0], batch.num_rows)
+    letters = pa.repeat(binaries([UNREAD.encode()])[0], batch.num_rows)
     nothing = binaries([b""])[0]
     return pc.binary_join_element_wise(letters, sizes, reasons, pc.fill_null(batch.column(RAW), nothing), nothing)
 

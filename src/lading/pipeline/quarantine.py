@@ -6,10 +6,12 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from lading.errors import SourceError
+from lading.storage.local import make_folder, sync_file
 from lading.storage.store import ByteFile, ObjectStore
 
 _IN_MEMORY_BYTES = 8 * 1024 * 1024
@@ -23,18 +25,23 @@ class QuarantineFile:
 
     def __init__(self, folder: str, attempt: str) -> None:
         self._path = Path(folder) / f"{attempt}.jsonl"
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(self._path.parent)
         self._file = self._path.open("w", encoding="utf-8")
 
-    def add(self, *, file: str, row: int, reason: str, raw: bytes) -> None:
+    def add(self, *, file: str, row: int, reason: str, raw: bytes, form: Mapping[str, Any] | None = None) -> None:
         """Write one bad row."""
-        self._file.write(_line(file, row, reason, raw))
+        self.put(_line(file, row, reason, raw, form))
+
+    def put(self, line: str) -> None:
+        """Write one bad row as it was written before."""
+        self._file.write(line)
 
     def close(self) -> str:
         """Finish, durably, because the commit that follows says that these rows are here. Returns the path."""
         self._file.flush()
         os.fsync(self._file.fileno())
         self._file.close()
+        sync_file(self._path.parent)
         return str(self._path)
 
 
@@ -46,9 +53,13 @@ class QuarantineObject:
         self._key = f"{folder}/{attempt}.jsonl"
         self._lines = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY_BYTES)  # noqa: SIM115 - closed by `close`
 
-    def add(self, *, file: str, row: int, reason: str, raw: bytes) -> None:
+    def add(self, *, file: str, row: int, reason: str, raw: bytes, form: Mapping[str, Any] | None = None) -> None:
         """Write one bad row."""
-        self._lines.write(_line(file, row, reason, raw).encode())
+        self.put(_line(file, row, reason, raw, form))
+
+    def put(self, line: str) -> None:
+        """Write one bad row as it was written before."""
+        self._lines.write(line.encode())
 
     def close(self) -> str:
         """Finish, durably, because the commit that follows says that these rows are here. Returns where."""
@@ -67,8 +78,9 @@ class QuarantineObject:
         return f"{objects.uri}/{self._key}"
 
 
-def _line(file: str, row: int, reason: str, raw: bytes) -> str:
-    told = {"file": file, "row": row, "reason": reason, "raw": raw.decode("utf-8", "backslashreplace")}
+def _line(file: str, row: int, reason: str, raw: bytes, form: Mapping[str, Any] | None) -> str:
+    text = raw.decode("utf-8", "backslashreplace")
+    told = {"file": file, "row": row, "reason": reason, "raw": text, **(form or {})}
     return json.dumps(told, ensure_ascii=False) + "\n"
 
 
@@ -77,8 +89,30 @@ def check_seen(places: Iterable[str]) -> None:
     for place in places:
         if "://" not in place and not Path(place).is_file():
             msg = f"Bad rows were written to {place}, and this machine sees no such file: executors have another disk"
-            todo = "Put the home on a path that all share, or the table in a bucket (docs/cluster.md), then RESUME."
+            todo = "Put the table on a path that all share, or in a bucket (docs/cluster.md), then RESUME."
             raise SourceError(msg, left="Nothing was committed; the position is unchanged.", todo=todo)
+
+
+def quarantine_lines(open_objects: Callable[[], ObjectStore], place: str) -> Iterator[bytes]:
+    """The lines of a file of bad rows, wherever it is. Raises SourceError when it cannot be read whole."""
+    try:
+        if "://" not in place:
+            with Path(place).open("rb") as lines:
+                yield from filter(None, (line.rstrip(b"\n") for line in lines))
+            return
+        objects = open_objects()
+        key = place.removeprefix(f"{objects.uri}/")
+        found = next((info for info in objects.list(key) if info.key == key), None)
+        if found is None:
+            raise FileNotFoundError(place)
+        file = objects.open(key, if_match=found.etag, size=found.size)
+        try:
+            yield from _lines_of(file)
+        finally:
+            file.close()
+    except OSError as error:
+        msg = f"The quarantine file {place} cannot be read: {error}"
+        raise SourceError(msg, left="Nothing was committed.", todo="Restore it, or give its rows up.") from error
 
 
 def read_quarantine_object(objects: ObjectStore, key: str) -> Iterator[dict[str, object]]:
@@ -116,14 +150,23 @@ def read_quarantine(paths: Iterator[str] | list[str]) -> Iterator[dict[str, obje
     """Bad rows of several files, in order. A file that is gone is said so in a row of its own."""
     for path in paths:
         try:
-            with Path(path).open(encoding="utf-8") as lines:
-                for line in lines:
-                    row = json.loads(line)
-                    yield row if isinstance(row, dict) else _said(path, "the quarantine file is damaged")
-        except FileNotFoundError:
-            yield _said(path, "the quarantine file is gone")
-        except (OSError, ValueError):
+            yield from read_quarantine_file(path)
+        except OSError:
             yield _said(path, "the quarantine file cannot be read, or only its beginning")
+
+
+def read_quarantine_file(path: str) -> Iterator[dict[str, object]]:
+    """Bad rows of one file. What is gone or damaged is said in a row of its own; OSError may be over when it is tried
+    again."""
+    try:
+        with Path(path).open(encoding="utf-8") as lines:
+            for line in lines:
+                row = json.loads(line)
+                yield row if isinstance(row, dict) else _said(path, "the quarantine file is damaged")
+    except FileNotFoundError:
+        yield _said(path, "the quarantine file is gone")
+    except ValueError:
+        yield _said(path, "the quarantine file cannot be read, or only its beginning")
 
 
 def _said(path: str, reason: str) -> dict[str, object]:

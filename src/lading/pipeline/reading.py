@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -22,7 +22,8 @@ _LARGE_ROWS, _LARGE_BYTES = 8 * 1024, 1024 * 1024
 def read_task(tools: TaskTools, schema: pa.Schema, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Read the splits whose numbers come in: rows, and notes about them. The last note of each split is its end."""
     splits = [tools.splits[number] for batch in numbers for number in batch.column(0).to_pylist()]
-    joining = _Joining(schema, most=tools.max_records, watermark_us=tools.watermark_us)
+    constants = {**tools.of_batch, WATERMARK: pa.scalar(tools.watermark_us, pa.int64())}
+    joining = _Joining(schema, most=tools.max_records, constants=constants)
     ended = 0
     for item in tools.read(splits):
         if isinstance(item, pa.RecordBatch):
@@ -40,9 +41,10 @@ def read_task(tools: TaskTools, schema: pa.Schema, numbers: Iterator[pa.RecordBa
 class _Joining:
     """Puts small batches together, with their notes between them."""
 
-    def __init__(self, schema: pa.Schema, *, most: int, watermark_us: int | None) -> None:
+    def __init__(self, schema: pa.Schema, *, most: int, constants: Mapping[str, pa.Scalar]) -> None:
         self._schema = schema
-        self._watermark = pa.scalar(watermark_us, pa.int64())
+        self._constants = constants
+        """Columns that have the same value in all rows."""
         self._most = most
         self._waiting: list[pa.RecordBatch] = []
         self._count = self._size = 0
@@ -53,7 +55,9 @@ class _Joining:
             return
         self.note(place_note(batch))
         columns = [
-            pa.repeat(self._watermark, batch.num_rows) if field.name == WATERMARK else batch.column(field.name)
+            _repeated(self._constants[field.name], batch.num_rows)
+            if field.name in self._constants
+            else batch.column(field.name)
             for field in self._schema
             if field.name != NOTE
         ]
@@ -86,6 +90,10 @@ class _Joining:
         self._waiting.append(batch)
         self._count += batch.num_rows
         self._size += batch.nbytes
+
+
+def _repeated(value: pa.Scalar, count: int) -> pa.Array:
+    return pa.repeat(value, count) if value.is_valid else pa.nulls(count, value.type)
 
 
 def _told(number: int, end: SplitEnd) -> dict[str, Any]:

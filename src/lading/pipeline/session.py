@@ -23,6 +23,9 @@ from lading.settings import environment, set_variables
 
 NO_SUBSTITUTION = "spark.sql.variable.substitute"
 """Spark would put variables of the environment, secrets among them, into every SQL text that says ${env:NAME}."""
+LAST_KEYS = "spark.sql.variant.allowDuplicateKeys"
+"""Of a key that stands twice in an object of JSON the last one counts, as wherever Lading reads JSON. Without it, a
+path into such an object is NULL."""
 DEFAULTS = {
     "spark.master": "local[*]",
     "spark.app.name": "lading",
@@ -45,6 +48,7 @@ DEFAULTS = {
     "spark.python.daemon.module": MODULE,
     "spark.sql.shuffle.partitions": "2",
     NO_SUBSTITUTION: "false",
+    LAST_KEYS: "true",
 }
 _NEAR = ("spark.driver.host", "spark.driver.bindAddress")
 """Where executors look for this machine: Spark finds out what it is called in the network."""

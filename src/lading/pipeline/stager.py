@@ -17,26 +17,49 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.taskcontext import TaskContext
 
-from lading.errors import SourceError, StageError
+from lading.errors import LINES_FOUND, LINES_IN_FIELDS, SourceError, StageError
 from lading.ids import NewToken
 from lading.model.batch import BatchPlan, Report, Split
 from lading.model.codec import decode
+from lading.model.rows import OF_BATCH
 from lading.pipeline.checked import CheckedSelect
 from lading.pipeline.environment import without_identity
-from lading.pipeline.errors import can_heal, cause_of, is_worker_lost, text_of, unfitness_of
+from lading.pipeline.errors import can_heal, cause_of, is_unreadable_file, is_worker_lost, text_of, unfitness_of
 from lading.pipeline.executors import watch_waiting
 from lading.pipeline.fitting import fit
 from lading.pipeline.mapping import NOTE, WATERMARK, RowMapping, select_lists
 from lading.pipeline.reading import LONG_ROWS, read_task
 from lading.pipeline.sealing import Sealed, new_key, with_key
-from lading.pipeline.session import is_local
+from lading.pipeline.session import LAST_KEYS, is_local
 from lading.pipeline.state.rules import StateStage
 from lading.pipeline.tasks import MAX_BYTES, MAX_RECORDS, TaskTools, write_task
+from lading.pipeline.vector.arrays import VECTOR_UNSURE
+from lading.pipeline.vector.task import vector_task
 from lading.settings import lent_variables
+from lading.sql.expressions.vector_nodes import Refusal, VectorPlan
 
 _LONG_ROWS = re.compile(LONG_ROWS + r": (\d+) rows take (\d+) bytes")
 _BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
+_UNSURE = re.compile(VECTOR_UNSURE + r": ([^\n]*?)\. Nothing was committed")
+_SETTINGS = {
+    "spark.sql.ansi.enabled": "false",
+    "spark.sql.session.timeZone": "utc",
+    "spark.sql.caseSensitive": "false",
+    "spark.sql.decimalOperations.allowPrecisionLoss": "true",
+    "spark.sql.legacy.literal.pickMinimumPrecision": "true",
+    "spark.sql.legacy.exponentLiteralAsDecimal.enabled": "false",
+    "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+    "spark.sql.jsonGenerator.ignoreNullFields": "true",
+    "spark.sql.legacy.timeParserPolicy": "corrected",
+}
+"""With which the vector path gives what Spark does."""
+_UNREADABLE = (
+    "Replace the file, or leave it out (SKIP FILE 'name' FOR JOB j), then RESUME the job. "
+    '"file.on_error" = "SKIP" puts such files aside by itself.'
+)
 _CANCEL_AGAIN_S = 0.2
+_UNASKED = Refusal(part="job", why="nobody looked whether it can")
 _COLUMN_BYTES = 16
 """What a value may take, before any was seen."""
 
@@ -66,8 +89,12 @@ class Stage:
     """The same for the files of the table."""
     state: StateStage | None = None
     """What is kept of the rows between batches; None: nothing."""
+    of_batch: tuple[str, ...] = ()
+    """Source columns that have one value for all rows of a batch."""
     libraries: tuple[str, ...] = ()
     """What its tasks import, beside what all do."""
+    vector: VectorPlan | Refusal = _UNASKED
+    """The mapping for Arrow, or why Spark has to do it."""
 
     def shares(self, tools: TaskTools) -> tuple[TaskTools, TaskTools]:
         """What those who read and those who write are given: the service's identity only where it is needed."""
@@ -84,13 +111,16 @@ class SparkStager:
         stage: Stage,
         new_token: NewToken,
         on_wait: Callable[[str], None] = lambda message: None,
+        on_unsure: Callable[[Refusal], None] = lambda refusal: None,
     ) -> None:
         self.spark = self._spark = spark
-        self._on_wait = on_wait
+        self._on_wait, self._on_unsure = on_wait, on_unsure
         self._stage = stage
         self._new_token = new_token
         self._max_records = records_for(_COLUMN_BYTES * (len(stage.source) + len(stage.mapping.columns)))
         self._session: SparkSession | None = None
+        self._vector = _session_refusal(spark) or stage.vector
+        """How batches are mapped. A batch of which the vector path was not sure ends it."""
         self._select = CheckedSelect()
         self.group = self._group = f"lading-{new_token():016x}"
         self._is_late = False
@@ -151,6 +181,10 @@ class SparkStager:
         try:
             rows = self._run(self._tools(splits, plan), len(splits))
         except (Py4JError, Py4JJavaError, PySparkException) as error:
+            if isinstance(self._vector, VectorPlan) and (unsure := _UNSURE.search(text_of(error))):
+                self._vector = Refusal(part="a batch", why=f"it had {unsure[1]}")
+                self._on_unsure(self._vector)
+                return self._stage_in_time(plan)
             found = _LONG_ROWS.search(text_of(error))
             if found is None:
                 raise self._failed(error) from error
@@ -168,11 +202,13 @@ class SparkStager:
             max_records=self._max_records,
             watermark_us=plan.positions.watermark_us,
             latest_us=plan.latest_us,
+            of_batch={name: batch_value(name, plan) for name in self._stage.of_batch},
         )
 
     def _session_of_job(self) -> SparkSession:
-        """The session, or one beside it with smaller batches, for this job alone."""
-        if self._max_records == MAX_RECORDS:
+        """The session, or one beside it with smaller batches, for this job alone; also beside one that somebody else
+        made and that reads JSON in another way."""
+        if self._max_records == MAX_RECORDS and self._spark.conf.get(LAST_KEYS, "false") == "true":
             return self._spark
         if self._session is None:
             self._session = self._spark.newSession()
@@ -180,6 +216,7 @@ class SparkStager:
                 if self._session.conf.isModifiable(name):
                     self._session.conf.set(name, value)
             self._session.conf.set(_BATCH_ROWS, self._max_records)
+            self._session.conf.set(LAST_KEYS, "true")
         return self._session
 
     def _run(self, tools: TaskTools, count: int) -> list[tuple[str]]:
@@ -189,15 +226,21 @@ class SparkStager:
         self._spark.sparkContext.setJobGroup(self._group, f"batch {tools.batch_id}")
         most = self._stage.most_tasks
         tasks = count if most is None else min(count, self._spark.sparkContext.defaultParallelism, most)
-        session = self._session_of_job()
+        session = self._session_of_job() if isinstance(self._vector, Refusal) else self._spark
         numbers = session.range(0, count, 1, tasks)
         # Executors elsewhere have an identity of their own.
         lent = tools if is_local(self._spark) else replace(tools, identity={})
         key = new_key()
         to_read, to_write = (Sealed.of(share, key) for share in self._stage.shares(lent))
         fitted = partial(fit, session, libraries=self._stage.libraries)
+        if isinstance(self._vector, VectorPlan):
+            staged = numbers.mapInArrow(fitted(partial(_vector, to_write, self._vector, schema)), "report string")
+            with with_key(session, key):
+                return staged.collect()  # type: ignore[return-value]
         rows = numbers.mapInArrow(fitted(partial(_read, to_read, schema)), from_arrow_schema(schema))
-        rows = self._select(rows, select_lists(self._stage.mapping, tuple(self._stage.source.names)))
+        rows = self._select(
+            rows, select_lists(self._stage.mapping, tuple(self._stage.source.names), hidden=self._stage.of_batch)
+        )
         written = rows.mapInArrow(fitted(partial(_write, to_write)), "report string")
         with with_key(session, key):
             return written.collect()  # type: ignore[return-value]
@@ -211,6 +254,22 @@ class SparkStager:
         msg = f"The batch took longer than {self._stage.timeout_s:g} seconds, which is its session.insert_timeout"
         todo = "Give it more time, or make its batches smaller (s3.max_batch_files, s3.max_batch_bytes)."
         return StageError(msg, left="Nothing of it was committed.", todo=todo)
+
+
+def batch_value(name: str, plan: BatchPlan) -> pa.Scalar:
+    """What the bill will say, too: a task that runs again writes the same."""
+    if name == OF_BATCH:
+        return pa.scalar(plan.seq, pa.int64())
+    return pa.scalar(plan.planned_at, pa.timestamp("us", tz="UTC"))
+
+
+def _session_refusal(spark: SparkSession) -> Refusal | None:
+    """Settings of Spark that change what expressions give: the vector path knows what they give without them."""
+    for name, value in _SETTINGS.items():
+        found = spark.conf.get(name, value)
+        if found is None or found.lower() != value:
+            return Refusal(part="setting", why=f"{name} is {found}")
+    return None
 
 
 def lost_worker(error: Exception) -> StageError:
@@ -227,6 +286,10 @@ def failed_batch(error: Exception) -> SourceError:
         todo = "Give it what the service has (`lading package`, docs/cluster.md), then RESUME the job."
         return SourceError(unfit, code="UnfitExecutor", left=left, todo=todo)
     msg = f"The batch could not be staged: {cause_of(error)}"
+    if LINES_FOUND in msg:
+        return StageError(msg, code=LINES_IN_FIELDS, left=left, todo="It is read by one task from now on.")
+    if is_unreadable_file(error):
+        return SourceError(msg, code="FileUnreadable", left=left, todo=_UNREADABLE)
     if not can_heal(error):
         return SourceError(msg, left=left, todo="Repair what it reads, then RESUME the job.")
     return StageError(msg, left=left, todo="It is tried again; see the log for more.")
@@ -238,9 +301,20 @@ def _read(sealed: Sealed, schema: pa.Schema, numbers: Iterator[pa.RecordBatch]) 
         yield from read_task(tools, schema, numbers)
 
 
+def _vector(
+    sealed: Sealed, plan: VectorPlan, schema: pa.Schema, numbers: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    tools: TaskTools = sealed.open()
+    with lent_variables(tools.identity):
+        yield from vector_task(tools, plan, schema, _attempt(tools), numbers)
+
+
+def _attempt(tools: TaskTools) -> str:
+    context = TaskContext.get()
+    return f"{tools.batch_id}-{context.taskAttemptId() if context else 0}"
+
+
 def _write(sealed: Sealed, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     tools: TaskTools = sealed.open()
-    context = TaskContext.get()
-    number = context.taskAttemptId() if context else 0
     with lent_variables(tools.identity):
-        yield from write_task(tools, f"{tools.batch_id}-{number}", batches)
+        yield from write_task(tools, _attempt(tools), batches)

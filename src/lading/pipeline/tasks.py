@@ -18,7 +18,8 @@ from lading.model.batch import Report, Split
 from lading.model.codec import encode
 from lading.model.rows import FILE, SplitEnd
 from lading.model.tally import RowCounts
-from lading.pipeline.mapping import BAD, END, EVENT, LATE, LINE, NOTE, PLACE, UNSELECTED
+from lading.pipeline.kept_rows import RowForm
+from lading.pipeline.mapping import BAD, END, EVENT, LATE, LINE, NOTE, PLACE, RECORD, UNREAD, UNSELECTED
 from lading.pipeline.notes import Place, binaries, nullable_texts, parse_bad, rescued_at
 
 MAX_RECORDS = 64 * 1024
@@ -45,7 +46,8 @@ class Writer(Protocol):
 class Quarantine(Protocol):
     """Where bad rows go."""
 
-    def add(self, *, file: str, row: int, reason: str, raw: bytes) -> None: ...
+    def add(self, *, file: str, row: int, reason: str, raw: bytes, form: Mapping[str, Any] | None = None) -> None: ...
+    def put(self, line: str) -> None: ...
     def close(self) -> str: ...
 
 
@@ -60,14 +62,24 @@ class TaskTools:
     splits: tuple[Split, ...]
     columns: tuple[str, ...] = field(default=())
     """Columns of the table, in order."""
+    nested: Mapping[str, pa.Field] = field(default_factory=dict)
+    """Columns that come as texts of JSON, and what the table has."""
+    is_strict: bool = True
+    """A value inside of those that does not fit makes a bad row; else it is NULL."""
     rescued: str = ""
     """The column that takes what fits nowhere: it also says where its row is from."""
     spools: bool = False
     """The rows go to a spool and are merged with the state of the job, before anything of them is in the table."""
+    of_batch: Mapping[str, pa.Scalar] = field(default_factory=dict)
+    """Source columns that have one value for all rows of a batch."""
     watermark_us: int | None = None
     """That of the bill before: rows of an earlier event time are late."""
     latest_us: int | None = None
     """Rows of a later event time do not move the watermark."""
+    form: RowForm | None = None
+    """In which form bad rows are kept. None: for people alone."""
+    takes_up: bool = False
+    """The rows are those of quarantine, and not of the source."""
     max_records: int = MAX_RECORDS
     identity: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Variables of the service's own identity in a cloud, for what has no keys of its own."""
@@ -84,6 +96,9 @@ def write_task(tools: TaskTools, attempt: str, batches: Iterator[pa.RecordBatch]
         # Spark runs the task again under another attempt; the files of this one can never be committed.
         writing.abort()
         raise
+
+
+_KEPT = (BAD.encode(), LATE.encode(), UNREAD.encode())
 
 
 class _Writing:
@@ -115,7 +130,7 @@ class _Writing:
         start = 0
         for at in pc.indices_nonzero(is_told).to_pylist():
             note = notes[at].as_py()
-            if note[:1] in (BAD.encode(), LATE.encode()):
+            if note[:1] in _KEPT:
                 self._kept_row(note, self._since + at - start)
                 continue
             self._rows(batch.slice(start, at - start))
@@ -148,11 +163,34 @@ class _Writing:
             self._late += pc.sum(pc.equal(notes, self._late_note)).as_py() or 0
             good = batch.filter(pc.is_null(notes))
         if good.num_rows:
-            if EVENT in good.schema.names:
-                self._note_times(good.column(EVENT))
             placed = self._rescued(self._placed(good, batch, notes), batch, notes)
-            self._open_writer().write(placed.select(list(self._tools.columns)))
-            self._loaded += good.num_rows
+            if self._tools.nested:
+                placed = self._with_nested(placed, self._since - batch.num_rows, notes)
+            if EVENT in placed.schema.names:
+                self._note_times(placed.column(EVENT))
+            if placed.num_rows:
+                self._open_writer().write(placed.select(list(self._tools.columns)))
+            self._loaded += placed.num_rows
+
+    def _with_nested(self, good: pa.RecordBatch, first: int, notes: pa.Array) -> pa.RecordBatch:
+        """The rows whose nested values fit, with those; the others are bad."""
+        from lading.pipeline.nested import nested_values, without_rows
+
+        reasons = dict[int, str]()
+        for name, wanted in self._tools.nested.items():
+            texts = good.column(name)
+            values, bad = nested_values(name, wanted.type, texts, nullable=wanted.nullable)
+            good = good.set_column(good.schema.get_field_index(name), pa.field(name, wanted.type), values)
+            if not self._tools.is_strict:
+                bad = {row: reason for row, reason in bad.items() if not wanted.nullable and not values[row].is_valid}
+            reasons = {**bad, **reasons}
+        if not reasons:
+            return good
+        numbers = pc.indices_nonzero(pc.is_null(notes)).to_pylist()
+        for row in sorted(reasons):
+            record = good.column(RECORD)[row].as_py() or ""
+            self._keep(first + numbers[row], reasons[row], record.encode(), BAD)
+        return without_rows(good, reasons)
 
     def _placed(self, good: pa.RecordBatch, batch: pa.RecordBatch, notes: pa.Array) -> pa.RecordBatch:
         """Rows that are judged later say where they are from, each for itself."""
@@ -188,16 +226,26 @@ class _Writing:
 
     def _kept_row(self, note: bytes, since: int) -> None:
         """A row that goes to quarantine: it is bad, or late."""
+        self._keep(since, *parse_bad(note), note[:1].decode())
+
+    def _keep(self, since: int, reason: str, raw: bytes, letter: str) -> None:
         if self._quarantine is None:
             self._quarantine = self._tools.open_quarantine(f"{self._attempt}-{self._begun}")
-        reason, raw = parse_bad(note)
         file, row = self._place.of(since) if self._place else ("", 0)
-        self._quarantine.add(file=file, row=row, reason=reason, raw=raw)
-        if note[:1] == LATE.encode():
+        self._quarantine.add(file=file, row=row, reason=reason, raw=raw, form=self._form(letter, raw))
+        if letter == LATE:
             self._late += 1
         else:
-            self._first_error = self._first_error or f"{file}, row {row}: {reason}"
+            where = "in quarantine" if self._tools.takes_up else f"{file}, row {row}"
+            self._first_error = self._first_error or f"{where}: {reason}"
             self._bad += 1
+
+    def _form(self, letter: str, raw: bytes) -> Mapping[str, Any] | None:
+        """What says whether a row can be loaded later from what is kept of it. None: it cannot."""
+        form, is_passed_over = self._tools.form, any(split.poison or split.poison_at for split in self._tools.splits)
+        if form is None or is_passed_over or letter == LATE:
+            return None
+        return form.of_values if letter == BAD else form.of_record(raw)
 
     def _open_writer(self) -> Writer:
         if self._writer is None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Protocol
 from zlib import crc32
 
-from lading.clock import Clock
+from lading.clock import Clock, Moment
 from lading.errors import ListingError, TrimmedError
 from lading.model.batch import GONE, BatchPlan, Gap, Limits, PoisonRecord, Split
 from lading.model.positions import (
@@ -15,6 +15,7 @@ from lading.model.positions import (
     PartitionState,
     Positions,
     doubtful_partitions,
+    in_step,
     merge_listing,
     move_positions,
     ready_partitions,
@@ -48,6 +49,10 @@ CONFIRM_AFTER_S = (0.2, 0.8, 2.0)
 """How long to wait before each further listing that must also lack a partition."""
 
 
+AHEAD_S = 1.0
+"""For how long a plan that was made ahead is taken. What came since is in the next batch."""
+
+
 class Planner:
     """Plans batches of one job from one source."""
 
@@ -68,6 +73,9 @@ class Planner:
         self._continues = on_data_loss.upper() == "CONTINUE"
         self._is_narrow = is_narrow
         self._poison = poison
+        self._base: Positions | None = None
+        self._known_at = self._planned_at = Moment.of(clock)
+        self._ahead: tuple[Positions, Limits, BatchPlan, float] | None = None
 
     def open(self, start: str) -> Positions:
         """Concrete positions for the opening bill."""
@@ -77,8 +85,29 @@ class Planner:
         """The base and every partition that is new in the source, so that an operator can move those too."""
         return take_in_new(base, self._source.list_partitions())
 
+    def plan_ahead(self, base: Positions, limits: Limits) -> BatchPlan:
+        """The same as `plan`, for somebody who asks whether there is a batch. One that follows at once takes it."""
+        found = self._plan(self._in_step(base), limits)
+        self._ahead = (base, limits, found, self._clock.monotonic_s())
+        return found
+
     def plan(self, base: Positions, limits: Limits) -> BatchPlan:
         """Splits of the next batch; none when there is nothing to read. Nothing durable happens."""
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None and ahead[:2] == (base, limits):
+            *_, found, at_s = ahead
+            if found.splits and not found.gaps and self._clock.monotonic_s() - at_s < AHEAD_S:
+                return found
+        return self._plan(self._in_step(base), limits)
+
+    def _in_step(self, base: Positions) -> Positions:
+        """The base by the clock as it is now, which somebody may have set since the plan that the base is from."""
+        if base is not self._base:
+            self._base, self._known_at = base, self._planned_at
+        self._planned_at = Moment.of(self._clock)
+        return in_step(base, self._known_at.jump_to(self._planned_at))
+
+    def _plan(self, base: Positions, limits: Limits) -> BatchPlan:
         listing = self._confirmed_listing(base)
         known, lost = self._without_lost(base, listing)
         merged, gaps = merge_listing(known, listing, self._clock.now()), list(lost)
@@ -96,11 +125,11 @@ class Planner:
                 return BatchPlan(positions=self._with_waiting(merged, waiting), splits=kept, gaps=tuple(gaps))
 
     def _chosen(self, ready: Mapping[str, PartitionState], limits: Limits) -> tuple[Split, ...]:
-        """What the source plans: by single records, where the next one of a partition is not to be parsed."""
+        """What the source plans: by single records or files, where the next one of a partition is not to be parsed."""
         place = self._poison.place if self._poison is not None else None
         known = ready.get(place.partition) if place is not None else None
         is_next = place is not None and known is not None and known.at == place.at
-        return self._source.plan(ready, replace(limits, rows=1) if is_next else limits)
+        return self._source.plan(ready, replace(limits, rows=1, files=1) if is_next else limits)
 
     def _narrowed(self, splits: tuple[Split, ...], positions: Positions, limits: Limits) -> tuple[Split, ...]:
         """What is read of as many partitions as a tiny batch may have rows, or of one; mostly all splits.
@@ -108,12 +137,8 @@ class Planner:
         Splits of one partition belong together, those of several do not: a partition that is left out stays where it
         is, and is read by a later batch.
         """
-        if self._poison is not None:
-            place = self._poison.place
-            for split in splits:
-                is_there = (split.partition, split.start, split.least) == (place.partition, place.at, place.words)
-                if is_there and split.is_record:
-                    return (replace(split, number=0, poison=self._poison.reason),)
+        if passing := self._passing_over(splits):
+            return passing
         names = sorted({split.partition for split in splits})
         most = limits.rows if all(split.limits.rows == 1 for split in splits) else len(names)
         if self._is_narrow and all(split.least for split in splits):
@@ -126,6 +151,19 @@ class Planner:
         chosen = (names[first:] + names[:first])[:most]
         kept = [split for split in splits if split.partition in chosen]
         return tuple(replace(split, number=number) for number, split in enumerate(kept))
+
+    def _passing_over(self, splits: tuple[Split, ...]) -> tuple[Split, ...]:
+        """The splits of the record or the file that is not to be parsed, when it is next; a file may have several."""
+        if self._poison is None:
+            return ()
+        place, reason = self._poison.place, self._poison.reason
+        own = [split for split in splits if (split.partition, split.least) == (place.partition, place.words)]
+        if not own or own[0].start != place.at or not all(split.is_record for split in own):
+            return ()
+        return tuple(
+            replace(split, number=number, poison=reason, poison_at=place.inside, is_checked=self._poison.is_checked)
+            for number, split in enumerate(own)
+        )
 
     def _with_waiting(self, positions: Positions, waiting: Collection[str]) -> Positions:
         """Partitions that have rows and are left out are not idle: the watermark waits for them."""

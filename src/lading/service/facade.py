@@ -44,7 +44,7 @@ class Lading(Installation):
         self,
         home: str | Path,
         *,
-        store_url: str = "",
+        store_url: str | None = None,
         spark: Mapping[str, str] | None = None,
         session: SparkSession | None = None,
         clock: Clock | None = None,
@@ -100,40 +100,27 @@ class Lading(Installation):
         What comes into a stream after this began is not waited for. Once `stop` is set, each job ends after its batch.
         """
         chosen = [self.any_job(name) for name in jobs] if jobs else self.live_jobs()
-        self.leases.check_free(record.job_id for record in chosen)
+        with self.leases.held(record.job_id for record in chosen) as is_lent:
+            ended = self._drain_all(chosen, timeout, on_progress, stop)
+            if is_lent:
+                for record in chosen:
+                    self.give_back(record.job_id)
+        return {str(record.full_name): record for record in ended}
+
+    def _drain_all(
+        self,
+        chosen: Sequence[JobRecord],
+        timeout: float | None,
+        on_progress: Progress | None,
+        stop: threading.Event | None,
+    ) -> list[JobRecord]:
         deadline = None if timeout is None else self.clock.monotonic_s() + timeout
         with ThreadPoolExecutor(max_workers=max(1, min(16, len(chosen)))) as pool:
             until = Until(clock=self.clock, deadline_s=deadline, stop=stop or threading.Event())
             futures = [pool.submit(drain, self.runner(record.job_id), until, on_progress) for record in chosen]
-            ended = [future.result() for future in futures]
-        return {str(record.full_name): record for record in ended}
+            return [future.result() for future in futures]
 
     def verify(self, job: str) -> Verdict:
         """Compare a job's bills with its table."""
         record = self.any_job(job, include_final=True)
         return verify_job(record, self.open_target(record))
-
-
-def connect(
-    home: str | Path,
-    *,
-    store_url: str = "",
-    spark: Mapping[str, str] | None = None,
-    session: SparkSession | None = None,
-    user: str = "",
-    allow_private_endpoints: str | None = None,
-) -> Lading:
-    """Open a home, which is made when it is not there. One process at a time can have it open.
-
-    `store_url` names a metadata store elsewhere, `spark` has settings of the Spark that is started, `session` is one of
-    yours to use instead. `user` is who the audit names. `allow_private_endpoints` lists private hosts that jobs may
-    reach.
-    """
-    return Lading(
-        home,
-        store_url=store_url,
-        spark=spark,
-        session=session,
-        user=user,
-        allow_private_endpoints=allow_private_endpoints,
-    )

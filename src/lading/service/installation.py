@@ -24,6 +24,7 @@ from lading.net.addresses import AddressRules
 from lading.net.resolve import Resolver
 from lading.pipeline.environment import cloud_identity
 from lading.pipeline.pools import pool_of
+from lading.service.catalog.file_catalogs import read_file_catalogs
 from lading.service.catalog.lost_home import Opening, open_kept
 from lading.service.catalog.tables import TableCatalog
 from lading.service.home import Home
@@ -35,6 +36,7 @@ from lading.service.runtime.spark import Engine
 from lading.service.runtime.stagers import LazyStager, NoStager
 from lading.service.runtime.starting import created_positions
 from lading.service.runtime.unrecorded import Unrecorded
+from lading.service.runtime.vector_choices import VectorChoices
 from lading.service.security.audit_log import AuditLog
 from lading.service.security.authorization import no_such_job
 from lading.service.security.endpoints import Endpoints, installation_rules
@@ -46,7 +48,7 @@ from lading.service.security.reach import job_rules
 from lading.service.security.root_password import forget_root_password
 from lading.service.security.vault import open_secrets, resolve_properties, seal_secrets, secret_key
 from lading.service.spark_queries.limits import QueryLimits
-from lading.settings import environment, load_settings, read_spark_settings
+from lading.settings import environment, load_settings, spark_settings_of
 from lading.store.home import HomeLock
 
 if TYPE_CHECKING:
@@ -55,9 +57,10 @@ if TYPE_CHECKING:
     from lading.commit.coordinator import Coordinator
     from lading.model.bill import Bill
     from lading.model.load import LoadSpec
-    from lading.pipeline.state.copies import StateCopies
+    from lading.pipeline.state.copies import copies_in
     from lading.service.catalog.joined import CatalogJoin
-    from lading.service.compile.compiled import Compiled
+    from lading.service.compile.compiled import Compiled, Draft
+    from lading.service.runtime.errors_tables import open_errors
     from lading.service.runtime.listener_types import open_listeners
     from lading.service.runtime.listeners import JobListeners
     from lading.service.runtime.opening import new_coordinator, newest_bills
@@ -68,8 +71,9 @@ if TYPE_CHECKING:
     from lading.sql.statements.load_specs import read_load
     from lading.tables.base import LakeTable
 else:
-    StateCopies = deferred("lading.pipeline.state.copies", "StateCopies")
+    copies_in = deferred("lading.pipeline.state.copies", "copies_in")
     CatalogJoin = deferred("lading.service.catalog.joined", "CatalogJoin")
+    open_errors = deferred("lading.service.runtime.errors_tables", "open_errors")
     open_listeners = deferred("lading.service.runtime.listener_types", "open_listeners")
     new_coordinator = deferred("lading.service.runtime.opening", "new_coordinator")
     newest_bills = deferred("lading.service.runtime.opening", "newest_bills")
@@ -85,7 +89,7 @@ class Installation:
         self,
         home: str | Path,
         *,
-        store_url: str = "",
+        store_url: str | None = None,
         spark: Mapping[str, str] | None = None,
         session: SparkSession | None = None,
         clock: Clock | None = None,
@@ -94,27 +98,28 @@ class Installation:
         opening: Opening = Opening.WORK,
         query_limits: QueryLimits | None = None,
     ) -> None:
-        self.settings = load_settings()
         self.home = Home(path=Path(home).absolute())
+        self.settings = load_settings(home=self.home.path)
         self.clock = clock or SystemClock()
+        catalogs = read_file_catalogs(self.settings.file)
+        url = self.settings.service.store if store_url is None else store_url
+        self._is_alone = url in ("", self.home.store_url)
         secure_home(self.home.path)
-        commands = parse_commands(self.settings.service.listener_commands)
+        self.commands = parse_commands(self.settings.service.listener_commands)
+        """Programs that listeners may run, by their names."""
         self._lock = HomeLock.acquire(self.home.path, self.clock)
         try:
-            self.store, self.vault = open_kept(self.home, store_url, self.clock, opening)
+            self.store, self.vault = open_kept(self.home, url, self.clock, opening, catalogs)
         except BaseException:
             self._lock.close()
             raise
-        networks = allow_private_endpoints
-        if networks is None:
-            networks = self.settings.service.allow_private_endpoints
-        self.endpoints = Endpoints(self.store, self.clock, installation_rules(networks), resolver)
-        self.catalog = TableCatalog(self.home, self.store, self.clock, self.vault, self.endpoints)
+        networks, own = allow_private_endpoints, self.settings.service.allow_private_endpoints
+        rules = installation_rules(own if networks is None else networks)
+        self.endpoints = Endpoints(self.store, self.clock, rules, resolver)
+        self.catalog = TableCatalog(self.home, self.store, self.clock, self.vault, self.endpoints, catalogs)
         self.audit = AuditLog(self.home.audit, self.clock, self.settings.audit)
-        self.commands = commands
-        """Programs that listeners may run, by their names."""
-        self._settle_s = float(self.settings.files.file_settle_seconds)
-        settings = read_spark_settings(self.settings.service.spark_settings) if spark is None else spark
+        self.vector = VectorChoices(is_on=self.settings.service.vector_path)
+        settings = spark_settings_of(self.settings) if spark is None else {**self.settings.file.spark, **spark}
         self.engine = Engine(self.home, settings, session)
         self._queries: Queries | None = None
         self._open_queries = partial(open_queries, self.home, settings, session, query_limits, self.clock)
@@ -125,8 +130,7 @@ class Installation:
         self._access_lock = threading.Lock()
         self.listeners: list[Callable[[], None]] = []
         """Told after every statement that may have changed a job."""
-        incarnation = new_incarnation()
-        lease_s = self.settings.service.lease_seconds
+        incarnation, lease_s = new_incarnation(), self.settings.service.lease_seconds
         self.leases = LeaseKeeper(self.store, self.clock, incarnation, self.home.path, dead_after_s=lease_s)
         self._tools = RunnerContext(
             store=self.store,
@@ -134,11 +138,13 @@ class Installation:
             incarnation=incarnation,
             service_id=lambda: self.leases.service_id,
             has_others=lambda: self.leases.has_others,
+            surely_holds=lambda job_id: self.leases.surely_holds(job_id),
             max_columns=self.settings.files.evolution_max_columns,
             compile=self.compile,
             open_target=self.open_target,
             make_stager=self._stager,
             make_listeners=self._listeners,
+            make_errors=lambda record, table: open_errors(self.catalog, self.home, self._tools, record, table),
         )
         self.catalog.create_database("default", if_not_exists=True)
         self._end_lost_tasks()
@@ -199,15 +205,14 @@ class Installation:
 
     def job(self, name: str, *, include_final: bool = False) -> JobRecord:
         """A streaming job by its name."""
-        found = self.store.find_job(JobName(kind=STREAMING.kind, name=name), include_final=include_final)
-        if found is None:
-            raise no_such_job(name)
-        return found.record
+        return self._found(name, JobName(kind=STREAMING.kind, name=name), include_final=include_final)
 
     def any_job(self, name: str, *, include_final: bool = False) -> JobRecord:
         """A streaming job by its name, or a routine load by `database.name`."""
-        found = self.store.find_job(parse_job_name(name), include_final=include_final)
-        if found is None:
+        return self._found(name, parse_job_name(name), include_final=include_final)
+
+    def _found(self, name: str, wanted: JobName, *, include_final: bool) -> JobRecord:
+        if (found := self.store.find_job(wanted, include_final=include_final)) is None:
             raise no_such_job(name)
         return found.record
 
@@ -304,33 +309,30 @@ class Installation:
 
     def open_target(self, record: JobRecord) -> LakeTable:
         """The table a job loads into."""
-        database, name = split_table(record.target)
-        return self.catalog.open_table(database, name)
+        return self.catalog.open_table(*split_table(record.target))
 
-    def _state_copies(self) -> StateCopies | None:
-        own = self.settings.service
-        most_bytes = own.state_copies_mb * 1024 * 1024
-        return StateCopies(folder=own.state_copies, most_bytes=most_bytes) if own.state_copies else None
-
-    def compile(self, record: JobRecord, *, is_trial: bool = False) -> tuple[Compiled, LakeTable]:
-        """A job's parts, from its record. A trial only shows whether they fit."""
+    def compile(
+        self, record: JobRecord, *, is_trial: bool = False, draft: Draft | None = None
+    ) -> tuple[Compiled, LakeTable]:
+        """A job's parts, from its record. A trial only shows whether they fit. `draft`: of a job that is not kept."""
         from lading.service.compile.compiler import Target, compile_load, open_context
 
-        table = self.open_target(record)
-        database, name = split_table(record.target)
+        into = draft.into if draft is not None else None
+        table, entry = into or (self.open_target(record), self.catalog.entry(*split_table(record.target)))
         target = Target(
             table=table,
-            entry=self.catalog.entry(database, name),
-            quarantine=self.home.quarantine(record.job_id),
-            is_shared=self.engine.is_local,
-            state_copies=self._state_copies(),
+            entry=entry,
+            quarantine=self.home.quarantine(record.job_id) if self._is_alone and self.engine.is_local else None,
+            state_copies=copies_in(self.settings.service.state_copies, self.settings.service.state_copies_mb),
+            no_vector=self.vector.refusal(record.job_id),
         )
-        load, addresses = self.open_source(record)
+        load, addresses = draft.opened if draft is not None else self.open_source(record)
         if load.join is not None:
             rights = partial(self._owner_rights, record.job_id)
             target = replace(target, joined=CatalogJoin(self.catalog, load.join.table, rights))
         context = open_context(record, load, self.clock, addresses)
-        context = replace(context, settle_s=self._settle_s, is_trial=is_trial, parallel=self.engine.cores)
+        settle_s = float(self.settings.files.file_settle_seconds)
+        context = replace(context, settle_s=settle_s, is_trial=is_trial, parallel=self.engine.cores)
         return compile_load(record, load, target, context), table
 
     def coordinator(self, record: JobRecord) -> tuple[Coordinator, Compiled]:
@@ -362,16 +364,13 @@ class Installation:
         """Start Spark before somebody waits for it."""
         self.engine.warm_up()
 
-    # Inside.
-
     def _owner_rights(self, job_id: JobId) -> Rights | None:
         return owner_rights(self.store, self.access, job_id)
 
     def _end_lost_tasks(self) -> None:
         """Tasks whose process died, of jobs that nobody will open soon. For the others, opening decides."""
         others = self.leases.held_by_others()
-        for stored in self.store.list_jobs(include_final=True):
-            record = stored.record
+        for record in [stored.record for stored in self.store.list_jobs(include_final=True)]:
             if record.job_id in others:
                 continue
             if record.task is not None and (record.is_final or record.state is JobState.PAUSED):
@@ -384,7 +383,8 @@ class Installation:
         tools = replace(compiled.stage.tools, identity=cloud_identity(environment()))
         job_id = compiled.job.job_id
         stage = replace(compiled.stage, tools=tools, pool=pool_of(job_id))
-        return LazyStager(self.spark, stage, lambda message: self.runner(job_id).tell_waiting(message))
+        tell = partial(self.vector.give_up, job_id)
+        return LazyStager(self.spark, stage, lambda message: self.runner(job_id).tell_waiting(message), tell)
 
     def _listeners(self, record: JobRecord, compiled: Compiled, table: LakeTable) -> JobListeners | None:
         if not compiled.listeners:

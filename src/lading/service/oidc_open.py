@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from lading.errors import ConfigError
 from lading.service.facade import Lading
 from lading.service.security.oidc_settings import load_oidc_settings
-from lading.settings import OidcVariables
+from lading.settings_sign_in import OidcVariables
 
 if TYPE_CHECKING:
     from lading.service.security.oidc import OpenIdConnect

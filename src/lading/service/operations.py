@@ -7,21 +7,28 @@ it, a change happens only if the job is still as it was shown.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
+from lading.errors import ConfigError, SecretError
 from lading.jobs.record import JobRecord
 from lading.model.moves import PartitionMove
 from lading.service.edits import rollbacks
+from lading.service.edits.diff import has_secrets
 from lading.service.edits.edit import ALTER, UNDO, check_seen, plan_of
 from lading.service.edits.fingerprint import changed_since
 from lading.service.edits.plan import EditPlan
 from lading.service.edits.rollbacks import RollbackView
 from lading.service.edits.undo import prepare_undo
+from lading.service.edits.written import written_statement
 from lading.service.recording import Request, recorded
 from lading.service.session import Session
 from lading.service.statements.loads import Verb, address_of, control_of
 from lading.service.statements.positions import edit_positions, plan_edit
 from lading.service.views.loads import after_change
-from lading.sql.statements.jobs import AcceptRollback, UndoAlter
+from lading.sources.files.aside import SKIP
+from lading.sql.statements.jobs import AcceptRollback, AlterJob, AlterRoutineLoad, CreateJob, UndoAlter
+from lading.sql.syntax.masking import mask
+from lading.sql.syntax.render import render
 
 __all__ = (
     "ALTER",
@@ -31,7 +38,12 @@ __all__ = (
     "RollbackView",
     "Verb",
     "accept_rollback",
+    "allow_bad_rows",
+    "alter_of",
+    "alter_text",
     "control",
+    "copy_text",
+    "has_keys",
     "look_at_rollback",
     "move",
     "plan_move",
@@ -74,6 +86,69 @@ def undo(session: Session, record: JobRecord, *, seen: str, reason: str = "") ->
         check_seen(prepare_undo(session, record), seen)
         kind, name = address_of(record)
         session.execute(UndoAlter(kind=kind, name=name, comment=reason or None))
+
+
+def allow_bad_rows(session: Session, record: JobRecord, properties: Mapping[str, str], *, reason: str = "") -> None:
+    """ALTER the properties that let bad rows pass, as the problem of the job names them, and RESUME it."""
+    kind, name = address_of(record)
+    if kind == "JOB":
+        session.execute(AlterJob(name=name.name, properties=dict(properties), comment=reason or None))
+    else:
+        session.execute(AlterRoutineLoad(name=name, properties=dict(properties), comment=reason or None))
+    control(session, record, "RESUME")
+
+
+def skip_file(session: Session, record: JobRecord, file: str, *, reason: str = "") -> None:
+    """SKIP FILE, and RESUME the job: it never reads that file."""
+    session.execute(AlterJob(name=record.name, properties={SKIP: file}, comment=reason or None))
+    control(session, record, "RESUME")
+
+
+def alter_of(session: Session, record: JobRecord, text: str) -> AlterJob | AlterRoutineLoad:
+    """The ALTER of this job that a text is. Raises ConfigError when it is anything else."""
+    statements = session.parse(text)
+    kind, name = address_of(record)
+    alter = statements[0] if len(statements) == 1 else None
+    if kind == "JOB" and isinstance(alter, AlterJob) and alter.name == name.name:
+        return alter
+    if isinstance(alter, AlterRoutineLoad) and alter.name.bound(session.database) == name.bound(session.database):
+        return alter
+    msg = f"The text is not one ALTER of {record.full_name}"
+    begin = f"ALTER {kind} {'FOR ' if kind != 'JOB' else ''}{record.full_name}"
+    raise ConfigError(msg, left="Nothing was changed.", todo=f"Begin with {begin}.")
+
+
+def has_keys(session: Session, record: JobRecord) -> bool:
+    """Whether the source of a job has values that are shown to nobody."""
+    try:
+        return bool(session.lading.secrets_of(record)) or has_secrets(written_statement(record))
+    except SecretError:
+        return True  # They are there, and cannot be opened.
+
+
+def alter_text(session: Session, record: JobRecord) -> str:
+    """An ALTER that names what a job has, without its secrets. The source of a job with keys is left out: written
+    without them, it would lose them.
+    """
+    written = written_statement(record)
+    properties = {name: value for name, value in written.properties.items() if name != "offset"}
+    _, name = address_of(record)
+    if isinstance(written, CreateJob):
+        insert = None if has_keys(session, record) else written.insert
+        return render(mask(AlterJob(name=name.name, properties=properties, insert=insert)))
+    return render(mask(AlterRoutineLoad(name=name, clauses=written.clauses, properties=properties)))
+
+
+def copy_text(session: Session, record: JobRecord) -> str:
+    """The statement of a job under a name that is free, without its secrets."""
+    written = written_statement(record)
+    store, number, name = session.lading.store, 1, f"{record.name}_copy"
+    while store.find_job(replace(record.full_name, name=name)) is not None:
+        number += 1
+        name = f"{record.name}_copy{number}"
+    if isinstance(written, CreateJob):
+        return f"{render(mask(replace(written, name=name)))};\n"
+    return f"{render(mask(replace(written, name=replace(written.name, name=name))))};\n"
 
 
 def look_at_rollback(session: Session, record: JobRecord) -> RollbackView:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from lading.errors import ConfigError, HeadLostError, JobNotFoundError, LadingError, RecordError
-from lading.ids import JobId
+from lading.ids import JobId, is_errors_id
 from lading.jobs.events import Created
 from lading.jobs.reasons import RECOVERED, Reason, ReasonCode
 from lading.jobs.record import JobRecord, JobState
@@ -245,7 +245,9 @@ def _jobs_at(lading: Lading, place: _Place, sight: TableSight, findings: list[Fi
     prefix = f"{FOLDER}/"
     folders = {key.removeprefix(prefix).partition("/") for key in place.storage.keys(prefix)}
     # Other engines may have removed the bills as orphans: the table itself knows its jobs, too.
-    for job_id in sorted({JobId(folder) for folder, slash, _ in folders if slash} | sight.job_ids()):
+    job_ids = {JobId(folder) for folder, slash, _ in folders if slash} | sight.job_ids()
+    # The bad rows of a job have a head and bills in its errors table: the job is beside the table that it loads.
+    for job_id in sorted(each for each in job_ids if not is_errors_id(each)):
         try:
             if (known := _known(lading, job_id)) is not None:
                 findings.append(Finding(what="job", name=str(known.full_name), fate="known", note=known.state.value))

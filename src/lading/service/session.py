@@ -6,11 +6,14 @@ from collections.abc import Callable
 
 from lading.errors import AuthError
 from lading.jobs.record import JobRecord
+from lading.model.names import split_key
+from lading.service.compile.seen_from import seen_from
 from lading.service.installation import Installation
 from lading.service.recording import RawText, Recording, recorded
 from lading.service.result import Result
 from lading.service.security.authorization import check_allowed, check_form, check_length, no_such_job, sees
 from lading.service.security.privileges import ROOT, Identity, Rights
+from lading.sql.statements.catalogs import SwitchCatalog
 from lading.sql.statements.jobs import Query, Statement
 from lading.sql.statements.tables import UseDatabase
 from lading.sql.statements.users import Privilege
@@ -46,6 +49,8 @@ class Session:
         """What its user may do, read again for each statement; None: everything."""
         self.query_timeout_s: float | None = None
         """How long its queries may take, when it asked for less than the service allows."""
+        self.folder = ""
+        """Where relative paths of its statements begin; empty: in the folder of this process."""
 
     @property
     def is_admin(self) -> bool:
@@ -76,9 +81,14 @@ class Session:
         return self.rights is None or self.rights.see_table(database, table)
 
     def use(self, database: str) -> None:
-        """Make a database the current one, as USE does. A face calls it with what its client chose."""
+        """Make a database the current one, as USE does, or a catalog, as SWITCH does. A face calls it with what its
+        client chose, written as `Session.database` is: `db`, `catalog.db`, or `catalog.` for no database of one.
+        """
         if database != self.database:
-            statement = UseDatabase(name=database)
+            catalog, name = split_key(database)
+            statement = UseDatabase(name=name, catalog=catalog) if name else SwitchCatalog(name=catalog)
+            if name and catalog == split_key(self.database)[0]:
+                statement = UseDatabase(name=name)
             with recorded(self, statement, only_failures=True):  # The client sent no statement.
                 self.execute(statement)
 
@@ -108,6 +118,7 @@ class Session:
 
     def _execute(self, statement: Statement) -> Result:
         self._check_current()
+        statement = seen_from(statement, self.folder)
         self.rights = self.lading.access.rights(self.identity) if self._is_guarded else None
         if self.rights is not None:
             check_allowed(self.database, self.rights, statement)

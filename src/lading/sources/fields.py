@@ -18,9 +18,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lading.model.field_types import MAX_BIGINT, WHOLE, family_of, joined_type, text_type_for, wider_type
+from lading.model.json_text import Digits, render_json
 from lading.model.rows import REST
 from lading.sources.files.arrays import strings
-from lading.sources.files.json_reference import Digits, render_json
 
 _NAME = re.compile(r"[^\W\d][\w$@#-]{0,126}")
 _RESERVED = re.compile(r"__\w+")
@@ -43,6 +43,8 @@ class FieldWatch:
     adds: bool = False
     widens: frozenset[str] = frozenset()
     """The kinds of widening that the table can do: `whole`, `real`, `decimal`."""
+    reserved: frozenset[str] = frozenset()
+    """Names that no column of the table can have, in small letters."""
 
     @property
     def rescues(self) -> bool:
@@ -56,7 +58,7 @@ class FieldWatch:
     def can_add(self, name: str) -> bool:
         """Whether a column of this name can be in every table: none that differs by case alone is there."""
         is_name = _NAME.fullmatch(name) is not None and _RESERVED.fullmatch(name) is None
-        return is_name and name.lower() not in {each.lower() for each in self.known}
+        return is_name and name.lower() not in {each.lower() for each in self.known} | self.reserved
 
 
 @dataclass(slots=True)

@@ -70,6 +70,18 @@ class SourceSurvey:
     """Until files that wait because they may still be written can be loaded; 0: none waits."""
 
 
+class Inside(Protocol):
+    """Parts of what a batch reads, of a source that can read them but has no positions to commit one of them: files."""
+
+    def extent(self, plan: BatchPlan) -> tuple[int, int] | None:
+        """Where what the batch reads begins and ends. None: it has no parts."""
+        ...
+
+    def narrowed(self, plan: BatchPlan, begin: int, end: int) -> BatchPlan:
+        """A batch that reads the rows which start in this range. Law: it is never committed."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenSource:
     """The source of one job, opened. The caller that opens it closes it."""
@@ -78,8 +90,15 @@ class OpenSource:
     """The driver's side."""
     read: Callable[[Sequence[Split]], Iterator[Any]]
     """What executors do. It pickles."""
+    parse: Callable[[bytes], Iterator[Any]] | None = None
+    """The rows of one record, good or bad, as `read` gives them. It pickles. None: a record that could not be taken
+    apart does not say enough by itself, or may be one of several rows."""
     schema: pa.Schema | None
     """Source columns and metadata, without the hidden ones. None: there is no row yet to learn them from."""
+    told: tuple[str, ...] = ()
+    """Columns of `schema` that are not part of its rows' content: `*` does not mean them."""
+    of_batch: tuple[str, ...] = ()
+    """Columns of `schema` that `read` does not give: they have one value for all rows of a batch."""
     knows: str
     """Which columns there are, in words, for somebody who asked for another."""
     start: str
@@ -113,7 +132,13 @@ class OpenSource:
     that is read until it has nothing more."""
     acknowledge: Callable[[Bill], None] = lambda bill: None
     """Tell the source what was committed. Best effort: it may not raise, and nothing is ever read back."""
+    inside: Inside | None = None
+    """To look for the row that ends workers, where batches cannot be made so small."""
+    read_uncut: Callable[[], None] = lambda: None
+    """A task raised StageError with the code LINES_IN_FIELDS: plan no part of a file from now on."""
     close: Callable[[], None] = lambda: None
+    registered: Callable[[], dict[str, str] | None] = lambda: None
+    """Columns and Spark's types of them, by the newest schema that a registry keeps for it; None: none does."""
 
 
 class SourceKind(Protocol):
@@ -154,6 +179,11 @@ class SourceKind(Protocol):
     @property
     def subject(self) -> str:
         """The property that says what is read, such as a topic: another value is another source."""
+        ...
+
+    @property
+    def property_names(self) -> Collection[str]:
+        """The properties that it takes, for those who write a statement. Others may begin with a prefix."""
         ...
 
     @property
@@ -211,6 +241,20 @@ class SourceKind(Protocol):
 
         Law: equal positions make equal texts, and no text has a secret.
         """
+        ...
+
+    def names_again(self, old: str, new: str) -> bool:
+        """Whether a later definition of a job may have it load what an earlier one has loaded, wherever its position
+        is."""
+        ...
+
+    def repeats_nothing(self, was: PartitionState, now: PartitionState) -> bool:
+        """Whether an operator's move brings nothing again that was read before it, as far as its marks say that."""
+        ...
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether nothing before a position is read from it on: `way` then tells what comes again."""
         ...
 
     def way(self, old: PartitionState, new: PartitionState) -> Direction:

@@ -48,8 +48,16 @@ class StreamDefaults:
     cluster_property = ""
     consumer_property = ""
     used_with_keys: Collection[str] = ()
+    property_names: Collection[str] = ()
     start_properties: Collection[str] = ()
     keeps_offset = False
+    is_ordered = True
+
+    def names_again(self, old: str, new: str) -> bool:
+        return False
+
+    def repeats_nothing(self, was: PartitionState, now: PartitionState) -> bool:
+        return False
 
     def is_local(self, properties: Mapping[str, str]) -> bool:
         return False
@@ -123,8 +131,11 @@ class StreamParts:
     resolve: Callable[[Mapping[str, str]], dict[str, str | None]]
     finished: Collection[str] = ()
     """Partitions that count as finished from the start: the job that this one goes on from had read them."""
+    parse: Callable[[bytes], Iterator[Any]] | None = None
+    """See `OpenSource`."""
     acknowledge: Callable[[Bill], None] = lambda bill: None
     close: Callable[[], None] = lambda: None
+    registered: Callable[[], dict[str, str] | None] = lambda: None
 
 
 def opened_stream(kind: StreamKind, load: LoadSpec, parts: StreamParts) -> OpenSource:
@@ -135,6 +146,7 @@ def opened_stream(kind: StreamKind, load: LoadSpec, parts: StreamParts) -> OpenS
     return OpenSource(
         driver=source,
         read=parts.read,
+        parse=parts.parse,
         schema=schema,
         knows=f"A record has: {', '.join(named)}; the stream tells: {', '.join(kind.metadata.names)}.",
         start=parts.start,
@@ -147,6 +159,7 @@ def opened_stream(kind: StreamKind, load: LoadSpec, parts: StreamParts) -> OpenS
         pin=source.pin,
         acknowledge=parts.acknowledge,
         close=parts.close,
+        registered=parts.registered,
     )
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from lading.model.tally import Tally
+
+_EPOCH = datetime.fromtimestamp(0, UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +29,8 @@ class Rates:
     window_s: float
     rows_per_s: float = 0.0
     bytes_per_s: float = 0.0
+    files_per_s: float = 0.0
+    """Of the source."""
     batches: int = 0
 
 
@@ -68,8 +72,20 @@ def measure_rates(beats: Iterable[Beat], *, now: datetime, window_s: float, sinc
         window_s=span_s,
         rows_per_s=sum(beat.tally.rows.total for beat in recent) / span_s,
         bytes_per_s=sum(beat.tally.received_bytes for beat in recent) / span_s,
+        files_per_s=sum(beat.tally.source_files for beat in recent) / span_s,
         batches=sum(beat.tally.commits for beat in recent),
     )
+
+
+def fixed_span(now: datetime, span: timedelta, points: int) -> tuple[datetime, datetime]:
+    """The time from which `plot` makes its intervals: as long as `span`, and with `now` in the last of them.
+
+    Intervals begin at multiples of their length, whenever somebody looks: a commit stays in the one that it was in, and
+    bars that were drawn do not change any more. The last interval is not over yet.
+    """
+    step = span / points
+    end = _EPOCH + ((now - _EPOCH) // step + 1) * step
+    return end - span, end
 
 
 def plot(

@@ -55,7 +55,7 @@ class LocalStore:
         try:
             found = self.list(prefix, start_after)
         except StorageError as error:
-            if fault_of(error) != MISSING:
+            if fault_of(error) != MISSING and not isinstance(error.__cause__, NotADirectoryError):
                 raise
             return iter(())
         return (each.key for each in found if not each.key.endswith(_DRAFT))
@@ -66,7 +66,7 @@ class LocalStore:
             raise file_of_home(path, home)
         try:
             file = LocalFile(path, if_match)
-        except (FileNotFoundError, NotADirectoryError) as error:
+        except FileNotFoundError as error:
             raise _failed(path, error, fault=GONE) from error
         except OSError as error:
             raise _failed(path, error) from error
@@ -96,7 +96,7 @@ class LocalStore:
         # replace. Dies before the link: a hidden temporary file is left, which nobody reads.
         draft = _draft_of(path)
         try:
-            _make_folder(path.parent)
+            make_folder(path.parent)
             _write(draft, content, durably=True)
         except OSError as error:
             _drop(draft)
@@ -119,7 +119,7 @@ class LocalStore:
         path = Path(self._start + key)
         draft = _draft_of(path)
         try:
-            _make_folder(path.parent)
+            make_folder(path.parent)
             _write(draft, content, durably=False)
             draft.replace(path)
         except OSError as error:
@@ -222,10 +222,11 @@ def _etag(facts: os.stat_result) -> str:
     return f"{facts.st_size}-{facts.st_mtime_ns:x}-{facts.st_ino:x}"
 
 
-def _make_folder(folder: Path) -> None:
+def make_folder(folder: Path) -> None:
+    """Make a folder, and those above it, durably."""
     if folder.is_dir():
         return
-    _make_folder(folder.parent)
+    make_folder(folder.parent)
     folder.mkdir(exist_ok=True)
     sync_file(folder.parent)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -105,7 +106,8 @@ class S3Store:
     def get(self, key: str) -> bytes | None:
         try:
             answer = self._s3.get_object(Bucket=self._bucket, Key=self._start + key)
-            content: bytes = answer["Body"].read()
+            with closing(answer["Body"]) as body:
+                content: bytes = body.read()
         except _FAILED as error:
             if _code(error) in _GONE:
                 return None
@@ -169,7 +171,7 @@ class S3Store:
         role = ""
         if isinstance(why, Exception) and role_refused(why):
             fault, role = ROLE, self._access.role_arn
-        elif isinstance(why, NoCredentialsError | PartialCredentialsError) or _code(why) in _DENIED:
+        elif is_denied(why):
             fault = DENIED
         return store_failed(self.uri_of(key), why, fault=fault, unknown=unknown, role=role)
 
@@ -231,8 +233,8 @@ class S3File(io.RawIOBase):
 
     def _read_some(self, wanted: int) -> bytes:
         if self._random:
-            body = self._get(f"bytes={self._at}-{self._at + wanted - 1}")
-            return bytes(body.read())
+            with closing(self._get(f"bytes={self._at}-{self._at + wanted - 1}")) as body:
+                return bytes(body.read())
         if self._body is None:
             self._body = self._get(f"bytes={self._at}-")
         content = bytes(self._body.read(wanted))
@@ -278,6 +280,12 @@ class S3File(io.RawIOBase):
         if self._body is not None:
             self._body.close()
             self._body = None
+
+
+def is_denied(error: object) -> bool:
+    """Whether the store refused the keys, or there were none. HEAD has no text: a token that ended is 400 there."""
+    is_bare = getattr(error, "operation_name", "") == "HeadObject" and _code(error) == "400"
+    return is_bare or isinstance(error, NoCredentialsError | PartialCredentialsError) or _code(error) in _DENIED
 
 
 def _code(error: object) -> str:

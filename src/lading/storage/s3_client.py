@@ -16,6 +16,7 @@ from typing import Any
 from botocore import UNSIGNED
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError
+from botocore.response import StreamingBody
 
 from lading.errors import ConfigError
 from lading.model.s3_access import S3Access
@@ -107,6 +108,8 @@ class _Check:
         if status >= 300:
             return
         if operation in _HAVE_ETAG and "etag" not in headers:
+            if isinstance(response_dict["body"], StreamingBody):
+                response_dict["body"].close()  # Nobody else gets it, and its connection would stay open.
             why = f"answers {operation} without an ETag, as {_kind(headers)}: it is not S3"
             raise self._fault(why)
         if operation == "ListObjectsV2" and b"ListBucketResult" not in (response_dict["body"] or b"")[:4096]:

@@ -106,6 +106,63 @@ def _edit_6(body: dict[str, Any]) -> dict[str, Any]:
     return {**body, "event": {**event, "spec": _with_evolution(event.get("spec"))}}
 
 
+def _job_8(body: dict[str, Any]) -> dict[str, Any]:
+    """Form 8: what ended workers may be rows inside of a file."""
+    paced = body.get("pace") if isinstance(body, dict) else None
+    if not isinstance(paced, dict):
+        return body
+    new = {
+        "least": _with_inside(paced["least"]),
+        "suspects": [{**each, "place": _with_inside(each["place"])} for each in paced["suspects"]],
+        "poison": paced["poison"] and {**paced["poison"], "place": _with_inside(paced["poison"]["place"])},
+    }
+    return {**body, "pace": {**paced, **new}}
+
+
+def _job_9(body: dict[str, Any]) -> dict[str, Any]:
+    """Form 9: loads say what becomes of files that cannot be read, and such a file is read once more alone."""
+    if not isinstance(body, dict):
+        return body
+    told, paced = {**body, "spec": _with_on_error(body.get("spec"))}, body.get("pace")
+    if isinstance(paced, dict) and isinstance(paced.get("poison"), dict):
+        told["pace"] = {**paced, "poison": {"is_checked": False, **paced["poison"]}}
+    return told
+
+
+def _job_10(body: dict[str, Any]) -> dict[str, Any]:
+    """Form 10: a job may have a table that gets its bad rows."""
+    if not isinstance(body, dict):
+        return body
+    return {**body, "errors_copied": None, "spec": _with_errors_table(body.get("spec"))}
+
+
+def _edit_7(body: dict[str, Any]) -> dict[str, Any]:
+    event = body.get("event") if isinstance(body, dict) else None
+    if not isinstance(event, dict):
+        return body
+    return {**body, "event": {**event, "spec": _with_on_error(event.get("spec"))}}
+
+
+def _edit_8(body: dict[str, Any]) -> dict[str, Any]:
+    event = body.get("event") if isinstance(body, dict) else None
+    if not isinstance(event, dict):
+        return body
+    return {**body, "event": {**event, "spec": _with_errors_table(event.get("spec"))}}
+
+
+def _with_on_error(spec: Any) -> Any:
+    intake = spec.get("intake") if isinstance(spec, dict) else None
+    return {**spec, "intake": {"on_error": "PAUSE", **intake}} if isinstance(intake, dict) else spec
+
+
+def _with_errors_table(spec: Any) -> Any:
+    return {"errors_table": "", **spec} if isinstance(spec, dict) else spec
+
+
+def _with_inside(place: Any) -> Any:
+    return {"inside": [], **place} if isinstance(place, dict) else place
+
+
 def _with_evolution(spec: Any) -> Any:
     return {"evolution": {"mode": "NONE", "rescued_column": ""}, **spec} if isinstance(spec, dict) else spec
 
@@ -160,8 +217,8 @@ def _table_3(body: dict[str, Any]) -> dict[str, Any]:
 
 
 UPGRADES: dict[str, tuple[Upgrade, ...]] = {
-    "JobRecord": (_job_2, _job_3, _job_3, _job_5, _job_6, _job_7),
-    "BegunEdit": (_edit_2, _edit_2, _edit_4, _edit_5, _edit_6),
+    "JobRecord": (_job_2, _job_3, _job_3, _job_5, _job_6, _job_7, _job_8, _job_9, _job_10),
+    "BegunEdit": (_edit_2, _edit_2, _edit_4, _edit_5, _edit_6, _edit_7, _edit_8),
     "TaskRecord": (_task_2,),
     "BillEntry": (_bill_2,),
     "UserEntry": (_user_2,),

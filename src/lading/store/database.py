@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, Table, create_engine, event, make_url
@@ -12,10 +15,13 @@ from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from lading.errors import ConfigError, LadingError, RecordError, StoreError
+from lading.net.postgres import connection_limits
 
 BUSY_TIMEOUT_MS = 10_000
 MAX_WAL_TRIES = 50
 STATEMENT_TIMEOUT_MS = 30_000
+_VAGUE = ("disk I/O error", "unable to open database file")
+"""What SQLite says of many faults of a disk."""
 
 
 class Database:
@@ -74,12 +80,25 @@ class Database:
         if "file is not a database" in said:
             msg = f"The file {self.shown} is not a SQLite database"
             return RecordError(msg, left="Nothing was changed.", todo="Name another file.")
+        if said in _VAGUE and self._engine.url.database and (why := _folder_fault(Path(self._engine.url.database))):
+            said = f"{said}: {why}"
         msg = f"{what} failed: the metadata store {self.shown} says: {said}"
         return StoreError(
             msg,
             left="Progress is in the tables and is not touched.",
             todo="Look whether the store can be reached and has room; then try again.",
         )
+
+
+def _folder_fault(file: Path) -> str:
+    """Why nothing can be written beside a file; empty when it can."""
+    try:
+        made, name = tempfile.mkstemp(dir=file.parent)
+    except OSError as error:
+        return error.strerror or ""
+    os.close(made)
+    Path(name).unlink()
+    return ""
 
 
 def _insert_of(engine: Engine) -> Callable[[Table], Any]:
@@ -124,7 +143,7 @@ def _open_engine(url: URL) -> Engine:
         event.listen(engine, "begin", _begin_sqlite)
         return engine
     try:
-        engine = create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": 10})
+        engine = create_engine(url, pool_pre_ping=True, connect_args=connection_limits(url.query))
     except ImportError as error:
         msg = "A metadata store in PostgreSQL needs the package psycopg"
         raise ConfigError(msg, left="Nothing was opened.", todo="Install lading[postgres].") from error

@@ -7,6 +7,7 @@ import fcntl
 import json
 import os
 import socket
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -66,8 +67,10 @@ class HomeLock:
     def close(self) -> None:
         """Give the folder back."""
         if self._descriptor is not None:
-            # Emptied while the lock is held: afterwards the file may already be another's.
-            _write(self._descriptor, "")
+            # Emptied while the lock is held: afterwards the file may already be another's. A disk that cannot be
+            # written keeps the name of one that is gone, as after a kill: the lock itself tells.
+            with suppress(OSError):
+                _write(self._descriptor, "")
             self._drop()
 
     def _drop(self) -> None:

@@ -21,12 +21,16 @@ def migrate(database: Database, migrations: Sequence[Migration], now: datetime) 
 
     Dies within a step: nothing of it is there, and the next start does it. A newer store is refused, untouched.
     """
-    applied = []
+    with database.read(f"Migration {migrations[0].version}") as connection:
+        form = _current_version(connection, migrations, database.shown)
+    applied = list[int]()
     for step in migrations:
+        if step.version <= form:  # Forms are never taken back: nothing to write, and no lock to wait for.
+            continue
         with database.write(f"Migration {step.version}") as connection:
             _take_turn(connection)
-            current = _current_version(connection, migrations, database.shown)
-            if current < step.version:
+            read_version = _noted_version if form or applied else _current_version
+            if read_version(connection, migrations, database.shown) < step.version:
                 _apply(connection, step, now)
                 applied.append(step.version)
     return applied
@@ -44,6 +48,11 @@ def _current_version(connection: Connection, migrations: Sequence[Migration], sh
             msg = f"The file {shown} is a database of something else: it has the table {min(names)}"
             raise RecordError(msg, left="Nothing was changed.", todo="Name another file.")
         return 0
+    return _noted_version(connection, migrations, shown)
+
+
+def _noted_version(connection: Connection, migrations: Sequence[Migration], shown: str) -> int:
+    """Of a store that is known to be Lading's: to list its tables takes longer than a step does."""
     current = connection.execute(select(func.coalesce(func.max(MIGRATIONS.c.version), 0))).scalar_one()
     newest = migrations[-1].version
     if current > newest:

@@ -32,6 +32,11 @@ class Store(SqlJobs, SqlBills, SqlCatalog, SqlCatalogs, SqlAudit, SqlSettings, S
         return self._database.shown
 
     @property
+    def form(self) -> int:
+        """The number of its newest migration: opening a store brings it there."""
+        return ALL_MIGRATIONS[-1].version
+
+    @property
     def shared_url(self) -> str:
         """The database, with the password, when services on several machines can share it; empty for SQLite."""
         return self._database.shared_url

@@ -31,6 +31,9 @@ def needed_changes(
         field = known.get(change.name.lower())
         if change.is_new:
             if field is None and change.name.lower() not in added:
+                if "<" in change.type:
+                    why = "a column of a nested type cannot be added to a table that is there"
+                    raise _refused(why, change.name, where)
                 _check_place(change, known, where)
                 needed.append(change)
                 added.add(change.name.lower())

@@ -16,6 +16,7 @@ from lading.model.notices import PartitionField
 from lading.model.outcome import Outcome
 from lading.model.s3_access import S3Access
 from lading.model.table import ColumnChange
+from lading.storage.renewed import KeySource
 from lading.tables.bills import StoredBills
 from lading.tables.compaction.model import LiveFile, LiveFiles
 from lading.tables.maintenance import CarePolicy, CareReport
@@ -72,6 +73,21 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TableVersion:
+    """One state of a table, and the commit of a job that made it."""
+
+    name: str
+    """As its readers name it: a version of Delta, a snapshot of other formats."""
+    at: datetime | None
+    """When its writer says that it was made."""
+    what: str
+    """What its writer calls it: WRITE, append, COMPACT."""
+    job_id: JobId | None = None
+    head: Head | None = None
+    """Both None where it was not a commit of a job: compaction, a change of columns, another writer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DoneTag:
     """A partition is complete, said in the table itself, for readers that know its format."""
 
@@ -112,8 +128,8 @@ class WriterSpec:
     target_bytes: int = 128 * 1024 * 1024
     defaults: Mapping[str, str] = field(default_factory=dict)
     """Column → default in Spark SQL, for columns that have one in the table."""
-    renew: Callable[[], S3Access] | None = field(default=None, compare=False, repr=False)
-    """Where the keys of `options` end: gives good ones. Only in the process that opened the table."""
+    keys: KeySource | None = field(default=None, compare=False, repr=False)
+    """Where the keys of `options` end: gives good ones, in every process."""
 
 
 class Writer(Protocol):
@@ -184,6 +200,10 @@ class LakeTable(Table, Protocol):
         """The files of a state by its name; None when the table does not keep it any more. Raises as `snapshot`."""
         ...
 
+    def history(self, limit: int) -> Sequence[TableVersion]:
+        """The newest versions that lead to the current state, newest first, as far back as the table keeps them."""
+        ...
+
     def removals(self, paths: Collection[str]) -> Removals:
         """Who took these files out of the table, as far as its history tells. For checking: it may read much.
 
@@ -191,11 +211,13 @@ class LakeTable(Table, Protocol):
         """
         ...
 
-    def kept_files(self) -> Collection[str]:
+    def kept_files(self, asked: Collection[str] | None = None) -> Collection[str]:
         """Paths of the data files that are none of Lading's business to delete, relative to the table.
 
         Those of every state that the table can be read at or put back to, and those that were taken out and wait for
         the clean-up of their format. Raises TableError when that cannot be told. For clean-up: it reads much.
+
+        `asked`: it is enough to tell which of these are among them.
         """
         ...
 
@@ -226,6 +248,10 @@ class LakeTable(Table, Protocol):
         """The kinds of widening that `alter` can do: see `tables.altering`."""
         ...
 
+    def reserved_names(self) -> frozenset[str]:
+        """Names that no new column can have, in small letters: other engines would not read the table."""
+        ...
+
     def look_after(self, job_id: JobId, policy: CarePolicy, now: datetime) -> CareReport:
         """Remove what Lading made and nobody needs any more. Never a head, never other writers' snapshots."""
         ...
@@ -239,12 +265,18 @@ class LakeTable(Table, Protocol):
         ...
 
     def replace_files(
-        self, old: Sequence[LiveFile], new: Sequence[StagedFile], compaction_id: str, at: datetime
+        self,
+        old: Sequence[LiveFile],
+        new: Sequence[StagedFile],
+        compaction_id: str,
+        at: datetime,
+        check: Callable[[], None],
     ) -> Outcome:
         """One commit that takes the old files out and puts the new ones, with the same rows, in their place.
 
         Law: no row, head or position changes; the commit lands only while every old file is in the table and none of
-        its rows is deleted. Raises only before the commit was sent.
+        its rows is deleted. Every attempt calls `check` right before it is sent, and is not sent when that raises.
+        Raises only when no commit was sent, or none of those that were has landed.
         """
         ...
 

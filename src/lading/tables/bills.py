@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import Protocol
 
 from lading.errors import HeadLostError, RecordError, UnknownOutcomeError
@@ -23,6 +23,8 @@ FOLDER = "_lading"
 _BILL_NAME = re.compile(r"\d+-\d+\.json")
 _MANY_FILES = 100
 """So many old files of state are worth a look."""
+_MOST_PRUNED = 1000
+"""Bills, each time."""
 
 
 class ResumeCopies(Protocol):
@@ -130,12 +132,14 @@ class StoredBills:
         """Delete bills that are more than `keep_commits` behind the head and were written before `older_than`.
 
         The newest of those stays: it is the one that was in force at `older_than`, and the table may be put back to
-        there. The head itself and everything at or above its seq is out of reach, whatever the arguments say.
+        there. The head itself and everything at or above its seq is out of reach, whatever the arguments say. A job
+        waits for this, so what is left of very many is for the next time.
         """
         limit = head.seq - max(keep_commits, 1)
         bills = (self.read(job_id, old) for old in self.heads(job_id) if old.seq <= limit)
         old = [
-            (bill.head, self._bad_rows_of(bill)) for bill in takewhile(lambda bill: bill.billed_at < older_than, bills)
+            (bill.head, self._bad_rows_of(bill))
+            for bill in islice(takewhile(lambda bill: bill.billed_at < older_than, bills), _MOST_PRUNED)
         ]
         doomed = [(one, bad_rows) for one, bad_rows in old if one.seq < old[-1][0].seq]
         for one, bad_rows in doomed:
@@ -196,13 +200,20 @@ def bill_key(job_id: JobId, head: Head) -> str:
     return f"{FOLDER}/{job_id}/{head.bill_name}"
 
 
+def job_of_bill(key: str) -> JobId | None:
+    """Whose bill a key of the table's storage names; None when it names something else."""
+    folder, _, name = key.rpartition("/")
+    root, _, job_id = folder.partition("/")
+    return JobId(job_id) if root == FOLDER and "/" not in job_id and _BILL_NAME.fullmatch(name) else None
+
+
 def state_folder(job_id: JobId) -> str:
     """Where a job keeps its state, relative to the table."""
     return f"{FOLDER}/{job_id}/state"
 
 
 def quarantine_folder(job_id: JobId) -> str:
-    """Where bad rows of a job are, relative to the table, when executors do not share the disk of the service."""
+    """Where bad rows of a job are, relative to the table, when the home is not seen by all who write or read them."""
     return f"{FOLDER}/{job_id}/quarantine"
 
 

@@ -7,7 +7,7 @@ outside the folder asks which format a table has: what differs between formats i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -89,6 +89,11 @@ class TableKind(Protocol):
         ...
 
     @property
+    def marker(self) -> str:
+        """A regular expression of keys in that folder which only a table has, whatever else lies in such folders."""
+        ...
+
+    @property
     def catalog(self) -> str:
         """The name of the catalog that its tables are kept in; empty for tables that are found by their place."""
         ...
@@ -153,6 +158,10 @@ class TableKind(Protocol):
 
     def schema_of(self, spec: TableSpec) -> pa.Schema:
         """The schema of a table that `create` makes from this spec."""
+        ...
+
+    def read_elsewhere(self, name: str, location: str) -> Mapping[str, str]:
+        """A few lines for each engine that reads a table of this name at this place, for people to copy."""
         ...
 
     def open_writer(self, spec: WriterSpec, attempt: str) -> Writer:

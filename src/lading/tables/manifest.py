@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from lading.errors import RecordError
+from lading.errors import ConfigError, RecordError
 from lading.model.codec import decode, encode
 from lading.model.s3_access import bucket_path
 from lading.model.table import TableSpec
@@ -125,8 +125,48 @@ def place_path(location: str) -> str:
 
 
 def settle_place(location: str) -> str:
-    """A location as it is kept: it means the same wherever a process was started."""
-    if urlsplit(location).scheme:
+    """A location as it is kept: it means the same wherever a process was started, and to all libraries."""
+    if (in_bucket := bucket_path(location)) is not None:
+        bucket, _, key = in_bucket.partition("/")
+        return f"{location.partition('://')[0]}://{bucket}/{key.strip('/')}".rstrip("/")
+    parts = urlsplit(location)
+    if parts.scheme == "file" and location not in (f"file:{parts.path}", f"file://{parts.path}"):
+        location = str(local_path(location))  # With a host, or written in an unusual way.
+    elif parts.scheme == "file" and (".." in parts.path.split("/") or "%" in parts.path):
+        location = str(local_path(location))  # Not everybody decodes it.
+    elif parts.scheme:
         return location.rstrip("/")
     path = Path(location)
     return str(path if path.is_absolute() and ".." not in path.parts else path.resolve())
+
+
+def check_location(location: str) -> None:
+    """Refuse a place for a table that libraries and engines take for different places. Raises ConfigError."""
+    if why := _why_not(location):
+        msg = f"A table cannot be at {location!r}: {why}"
+        raise ConfigError(msg, left="Nothing was made.", todo="Choose another location.")
+
+
+def _why_not(location: str) -> str:
+    try:
+        parts = urlsplit(location)
+    except ValueError:
+        return "it cannot be read"
+    if not location.strip() or any(ord(letter) < ord(" ") or letter == "\x7f" for letter in location):
+        return "it is empty, or has control characters"
+    if (in_bucket := bucket_path(location)) is not None:
+        bucket, _, key = in_bucket.partition("/")
+        return _why_not_in_bucket(bucket, key.strip("/"))
+    if parts.scheme == "file" and (parts.netloc not in ("", "localhost") or parts.query or parts.fragment):
+        return "it names a host, or has ? or #; write the path without file://"
+    return ""
+
+
+def _why_not_in_bucket(bucket: str, key: str) -> str:
+    if not bucket:
+        return "it names no bucket"
+    if "?" in key or "#" in key:
+        return "some who read it take what comes after ? or # for no part of the name"
+    if key and any(part in ("", ".", "..") for part in unquote(key).split("/")):
+        return "some who read it leave out its parts that are empty or made of dots"
+    return ""

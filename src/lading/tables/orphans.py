@@ -2,22 +2,24 @@
 
 Only files that Lading named are looked at, and only those that are older than a limit: a batch that is being staged, by
 this service or by another one, has files that nothing names yet. Were one taken all the same, its commit would be
-refused, because a commit looks whether its files are there.
+refused, because a commit looks whether its files are there. What bills and notes of compactions promise is looked at
+last, so delete what was found at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from lading.errors import HeadLostError, TableError
-from lading.ids import JobId
+from lading.ids import JobId, new_token
 from lading.model.bill import Head
-from lading.storage.store import ObjectInfo
+from lading.storage.store import ObjectInfo, ObjectStore
 from lading.tables.base import LakeTable
-from lading.tables.bills import FOLDER, StoredBills, bill_key
+from lading.tables.bills import FOLDER, StoredBills, bill_key, job_of_bill
 from lading.tables.compaction.model import OWN_NAME
+from lading.tables.compaction.notes import promised_files
 from lading.tables.registry import all_kinds
 
 DATA, BILL, STATE = "data file", "bill", "state"
@@ -45,19 +47,45 @@ def find_orphans(table: LakeTable, *, older_than: datetime) -> list[Orphan]:
     heads = {job_id: head for job_id in sorted(table.job_ids()) if (head := table.read_head(job_id)) is not None}
     # The files first: what is committed after that is among what the table keeps.
     files = list(_own_files(table, older_than))
-    kept = table.kept_files() if files else set[str]()
-    promised = {path for job_id, head in heads.items() for path in _promised(table.bills, job_id, head)}
-    # By their names, which no two files share: a place can be written in several ways.
-    needed = {_name(path) for paths in (kept, promised) for path in paths}
-    found = [Orphan(path=info.key, what=DATA, size=info.size) for info in files if _name(info.key) not in needed]
-    ended = table.ended_jobs()
+    found, ended = list[Orphan](), table.ended_jobs()
     for job_id, head in heads.items():
         found += [Orphan(path=path, what=BILL) for path in _unlanded(table.bills, job_id, head, older_than)]
         # A job that was dropped is never started again: nobody reads what it kept.
         newest = None if job_id in ended else head
         state = table.bills.unneeded_state(job_id, newest, older_than)
         found += [Orphan(path=path, what=STATE) for path in state]
-    return found
+    # When nothing else can go either, it is enough to know whether the files are kept.
+    asked = None if found else [info.key for info in files]
+    kept = table.kept_files(asked) if files else set[str]()
+    # Last, and by the heads from before: what is promised or committed meanwhile, by whatever store, has a bill by now.
+    promised = _promised(table.bills, heads, older_than) if files else set[str]()
+    # By their names, which no two files share: a place can be written in several ways.
+    needed = {_name(path) for paths in (kept, promised) for path in paths}
+    return [
+        *(Orphan(path=info.key, what=DATA, size=info.size) for info in files if _name(info.key) not in needed),
+        *found,
+    ]
+
+
+def bills_written(storage: ObjectStore) -> dict[JobId, datetime]:
+    """The jobs that have bills beside the table, also those of other branches and catalogs; when the newest of each was
+    written, by the clock of the storage."""
+    written = dict[JobId, datetime]()
+    if next(iter(storage.keys(f"{FOLDER}/")), None) is None:
+        return written  # There may be no such folder.
+    for info in storage.list(f"{FOLDER}/"):
+        if (job_id := job_of_bill(info.key)) is not None:
+            written[job_id] = max(info.modified, written.get(job_id, info.modified))
+    return written
+
+
+def storage_now(storage: ObjectStore) -> datetime:
+    """What time it is where the files are. Dies in here: an empty object stays."""
+    key = f"{FOLDER}/now-{new_token():016x}"
+    storage.put(key, b"")
+    (found,) = storage.list(key)
+    storage.delete([key])
+    return found.modified
 
 
 def remove_orphans(table: LakeTable, orphans: Iterable[Orphan]) -> None:
@@ -106,11 +134,17 @@ def _root_of_another(key: str) -> str | None:
     return None
 
 
-def _promised(bills: StoredBills, job_id: JobId, head: Head) -> Iterator[str]:
-    """Files of commits whose outcome may not be known yet."""
-    for newer in bills.heads(job_id):
-        if newer.seq > head.seq:
-            yield from (file.path for file in bills.read(job_id, newer).files)
+def _promised(bills: StoredBills, heads: Mapping[JobId, Head], older_than: datetime) -> set[str]:
+    """Files of commits whose outcome may not be known yet: of loads, and of compactions."""
+    paths = promised_files(bills.storage, older_than=older_than)
+    for job_id in {*heads, *bills_written(bills.storage)}:
+        there = bills.heads(job_id)
+        # Of a job that another branch of the table has, the head is not known: what can land still has the highest seq.
+        landed = heads[job_id].seq if job_id in heads else max((bill.seq for bill in there), default=0) - 1
+        for bill in there:
+            if bill.seq > landed:
+                paths |= {file.path for file in bills.read(job_id, bill).files}
+    return paths
 
 
 def _unlanded(bills: StoredBills, job_id: JobId, head: Head, older_than: datetime) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lading.testing import mutants_commit, mutants_files, mutants_runner, mutants_source, mutants_state
+from lading.testing import mutants_commit, mutants_files, mutants_replays, mutants_runner, mutants_source, mutants_state
 from lading.testing.mutants import MUTANTS, applied
 
 __all__ = [
@@ -10,6 +10,7 @@ __all__ = [
     "applied",
     "mutants_commit",
     "mutants_files",
+    "mutants_replays",
     "mutants_runner",
     "mutants_source",
     "mutants_state",

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from lading.commit import coordinator, next_bill, settle
+from lading.commit import coordinator, heads, next_bill, settle
 from lading.commit.check import check_reports
 from lading.commit.coordinator import Coordinator
+from lading.commit.heads import read_head_since
 from lading.commit.next_bill import Stamp
 from lading.commit.rollback import rolled_back
 from lading.commit.settle import Sighting, fenced
@@ -225,7 +226,7 @@ def _doubled_report_accepted(patch: Patch) -> None:
 @mutant("rollback-ignored", "a table that was rolled back stops the job")
 def _rollback_ignored(patch: Patch) -> None:
     patch(MemoryTable, "is_behind", lambda self, job_id, at=-1: False)
-    patch(coordinator, "check_not_rolled_back", lambda job, head, last_seen, above: None)
+    patch(heads, "check_not_rolled_back", lambda job, head, last_seen, above: None)
 
 
 @mutant("kept-position-forgotten", "after a rollback the job goes on where the operator said")
@@ -272,7 +273,7 @@ def _copy_of_another_commit(patch: Patch) -> None:
 def _own_commit_is_a_stranger(patch: Patch) -> None:
     def suspicious(self: Coordinator) -> Bill:
         known = self._known()
-        head = self._read_head_since(known.head)
+        head = read_head_since(self._world.table, self.job.job_id, known.head)
         if head == known.head:
             return known
         if head is None or head.seq < known.seq:

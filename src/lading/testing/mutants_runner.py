@@ -9,8 +9,9 @@ from lading.commit import coordinator
 from lading.commit.coordinator import Coordinator
 from lading.commit.steps import Steps
 from lading.jobs import batches, pace, transition
+from lading.jobs.actions import Action, Halt, LetGo, Rest, Run
 from lading.jobs.batches import Change
-from lading.jobs.events import Action, Fenced, Halt, LetGo, Rest, RolledBack, Run
+from lading.jobs.events import Fenced, RolledBack
 from lading.jobs.record import JobRecord, JobState
 from lading.model.batch import Limits, Split
 from lading.model.positions import PartitionState, Positions, move_positions
@@ -126,6 +127,7 @@ def _commit_not_in_record(patch: Patch) -> None:
 @mutant("own-head-fences-a-start", "a start is not fenced by a commit of its own incarnation")
 def _own_head_fences_a_start(patch: Patch) -> None:
     patch(Coordinator, "_is_own", lambda self, head: False)
+    patch(coordinator, "MAX_RACES", 0)  # A start that looks again finds its own commit.
 
 
 @mutant("given-up-forgotten", "a partition that was given up stays known for ever")

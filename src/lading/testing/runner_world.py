@@ -14,16 +14,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 
-from lading.commit.coordinator import Coordinator, CoordinatorPorts
-from lading.errors import (
-    WORKER_LOST,
-    LadingError,
-    StageError,
-    StoreError,
-)
+from lading.commit.coordinator import Coordinator
+from lading.commit.ports import CoordinatorPorts
+from lading.errors import WORKER_LOST, LadingError, StageError, StoreError
 from lading.ids import Incarnation, JobId, Token
+from lading.jobs.actions import Halt, Rest, Retry
 from lading.jobs.batches import MAX_ATTEMPTS
-from lading.jobs.events import Created, Halt, Interrupted, PausedByUser, Rest, Retry
+from lading.jobs.events import Created, Interrupted, PausedByUser
 from lading.jobs.reasons import RECOVERED, Reason, ReasonCode
 from lading.jobs.record import JobKind, JobRecord, JobState, Pace
 from lading.jobs.transition import create_record

@@ -50,6 +50,9 @@ class SimulatedJob:
     def can_learn(self) -> bool:
         return False
 
+    def read_uncut(self) -> None:
+        """Its splits are not cut."""
+
     def shown(self, bill: Bill) -> str:
         return str(bill.seq)
 

@@ -11,6 +11,7 @@ from lading.errors import LadingError
 from lading.model.job import WatermarkRule
 from lading.testing.files_world import run_files_schedule
 from lading.testing.operator import edit
+from lading.testing.replays_world import run_replays_schedule
 from lading.testing.runner_world import OTHER_JOB, RunnerWorld
 from lading.testing.simulated_runner import Runner
 from lading.testing.verdict import CLASSES, CORRUPT, Findings
@@ -19,6 +20,8 @@ from lading.testing.world import Setting, World
 MAX_ACTORS = 3
 FILES_EVERY = 10
 """One seed of so many is also that of a schedule over files."""
+REPLAYS_EVERY = 10
+"""And one of so many that of a schedule with replays."""
 
 
 @dataclass(slots=True)
@@ -88,6 +91,8 @@ def _schedules(seeds: Iterable[int]) -> Iterator[tuple[int, tuple[World, Finding
         yield seed, run_schedule(seed)
         if seed % FILES_EVERY == 0:
             yield seed, run_files_schedule(seed)
+        if seed % REPLAYS_EVERY == 0:
+            yield seed, run_replays_schedule(seed)
 
 
 def _setting(rng: Random) -> Setting:

@@ -76,6 +76,8 @@ class ScriptedSource:
         self.keys = keys
         self.knows_ends = knows_ends
         """Whether a range is planned to its end, as for Kafka, or found while reading, as for Kinesis."""
+        self.bad_share = 0.05
+        """How many of the rows are bad."""
         self.has_poison = False
         """Whether some of the bad rows are deadly."""
         self.incarnation = "source-1"
@@ -102,7 +104,7 @@ class ScriptedSource:
         for _ in range(count):
             key = self.rng.randrange(self.keys)
             draw = self.rng.random()
-            fate = "error" if draw < 0.05 else "unselected" if draw < 0.15 else "loaded"
+            fate = "error" if draw < self.bad_share else "unselected" if draw < self.bad_share + 0.1 else "loaded"
             self.time += 1
             owner = self._owner(key)
             behind = self.rng.choice((0, 0, 1, 2, 5, 30))

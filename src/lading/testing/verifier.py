@@ -19,6 +19,7 @@ from lading.model.state import StateRef
 from lading.model.tally import RowCounts, Tally
 from lading.testing.listeners import Told, check_told
 from lading.testing.merger import Kept, keys_of
+from lading.testing.replayed import Replays, taken_up
 from lading.testing.source import Row, ScriptedSource, offset_of
 from lading.testing.verdict import CORRUPT, DUP, LOSS, PROGRESS_MISMATCH, REORDER, STUCK, Findings
 from lading.testing.watermarks import check_watermark
@@ -70,6 +71,8 @@ class Evidence:
     window: int | None = None
     state_rows: Callable[[StateRef | None], list[Kept] | None] = lambda state: []
     told: Sequence[Told] = ()
+    bad_rows: Callable[[str], Sequence[Row] | None] = lambda place: None
+    """What a file of quarantine holds."""
 
 
 def verify(evidence: Evidence) -> Findings:
@@ -120,6 +123,7 @@ class _Walk:
         """What was read of each partition since an operator last moved it."""
         self._before: Bill | None = None
         self._results: set[tuple[int, int, int]] = set()
+        self._replay = Replays(evidence.source, evidence.file_rows, evidence.bad_rows, findings)
 
     def run(self, lineage: list[Bill]) -> None:
         self._check_first(lineage[0])
@@ -133,8 +137,11 @@ class _Walk:
                     self._load(bill)
                 case BillKind.EDIT:
                     self._edit(bill)
+                case BillKind.REPLAY:
+                    self._replay.take_up(bill)
                 case BillKind.TAKEOVER | BillKind.OPENING:
                     self._same_positions(bill)
+            self._replay.follow(bill)
             self._at = dict(bill.positions.partitions)
             self._check_totals(bill)
         self._check_done(lineage)
@@ -313,7 +320,7 @@ class _Walk:
             self._last[scope, row.key] = row.number
 
     def _check_totals(self, bill: Bill) -> None:
-        self._totals += bill.tally
+        self._totals += bill.tally if bill.kind is not BillKind.REPLAY else taken_up(bill.tally)
         same = bill.totals == self._totals
         self._findings.expect(same, PROGRESS_MISMATCH, f"seq {bill.seq} has totals that are not the sum of its bills")
 

@@ -12,7 +12,7 @@ from functools import partial
 from random import Random
 
 from lading.commit.coordinator import Coordinator
-from lading.commit.coordinator import CoordinatorPorts as Outside
+from lading.commit.ports import CoordinatorPorts as Outside
 from lading.commit.protocols import Stager
 from lading.commit.rollback import RollbackSight, newest_proved
 from lading.commit.steps import Steps

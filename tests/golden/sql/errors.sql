@@ -360,3 +360,7 @@ CREATE TABLE t (a int) USING delta COMMENT 'a' COMMENT 'b'
 --- a query that is none
 SELECT * FROM WHERE
 --- ! SqlError 1:15 mismatched input
+
+--- accept a rollback without a choice
+ALTER JOB x ACCEPT ROLLBACK
+--- ! SqlError 1:28 expected LOAD

@@ -233,6 +233,19 @@ PROPERTIES (
     "offset" = '{"fileName":"a"}'
 )
 
+--- explain create job
+explain create job j on streaming do insert into t select a from file("uri"="/x/*.csv", "format"="csv")
+--- =>
+EXPLAIN CREATE JOB j
+ON STREAMING
+DO
+INSERT INTO t
+SELECT a
+FROM FILE (
+    "uri" = "/x/*.csv",
+    "format" = "csv"
+)
+
 --- undo the last change of a job
 undo alter job j
 --- =>
@@ -265,3 +278,8 @@ FROM S3 (
     "uri" = "s3://b/*.csv"
 ) AS s
 JOIN pages AS pages ON s.page = pages.id
+
+--- accept a rollback as a form of alter
+alter job my-job accept rollback keep position comment 'it was wrong'
+--- =>
+ACCEPT ROLLBACK OF JOB `my-job` KEEP POSITION COMMENT 'it was wrong'

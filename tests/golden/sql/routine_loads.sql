@@ -260,3 +260,8 @@ EXPLAIN ROUTINE LOAD db.j
 undo alter routine load for db.j comment 'it was right before'
 --- =>
 UNDO ALTER ROUTINE LOAD FOR db.j COMMENT 'it was right before'
+
+--- accept a rollback as a form of alter
+alter routine load for lake.db.j accept rollback load again
+--- =>
+ACCEPT ROLLBACK OF ROUTINE LOAD FOR lake.db.j LOAD AGAIN

@@ -90,13 +90,68 @@
     if (!sealed && text && text.length < 200000 && isPlain) keepDraft(text);
   }
 
-  // The open tab stands in the entry of the history, so that who comes back finds it.
-  const keepTab = (name) => history.replaceState({ ...history.state, ladingTab: name }, "");
-  const tellTab = () => history.state?.ladingTab && emitEvent("lading_tab", history.state.ladingTab);
+  // What is chosen on a page stands in its address: who comes back, or is sent it, finds the same.
+  function keepQuery(given) {
+    const url = new URL(location.href);
+    for (const [name, value] of Object.entries(given)) {
+      if (value) url.searchParams.set(name, value);
+      else url.searchParams.delete(name);
+    }
+    history.replaceState(history.state, "", url);
+  }
+
+  // What can be written next: the service is asked, and answers with `completed`.
+  const asking = new Map();
+  function completeIn(editor, { EditorState, StateEffect }) {
+    async function source(context) {
+      const [id, doc] = [crypto.getRandomValues(new Uint32Array(1))[0], context.state.doc];
+      const found = await new Promise((answer) => {
+        asking.set(id, answer);
+        setTimeout(() => answer(null), 30000);
+        context.addEventListener?.("abort", () => answer(null));
+        // A statement is shorter than this; a text need not be.
+        const before = doc.sliceString(Math.max(0, context.pos - 20000), context.pos);
+        const after = doc.sliceString(context.pos, Math.min(doc.length, context.pos + 20000));
+        emitEvent("lading_complete", { id, before, after, asked: context.explicit });
+      });
+      asking.delete(id);
+      if (!found?.options.length || context.aborted) return null;
+      return { from: context.pos - found.typed.length, options: found.options, filter: false };
+    }
+    editor.dispatch({ effects: StateEffect.appendConfig.of(EditorState.languageData.of(() => [{ autocomplete: source }])) });
+  }
+
+  // A lost connection: the page is dimmed and says since when it tells nothing new.
+  function watchConnection() {
+    const popup = document.getElementById("popup");
+    const stamp = document.querySelector(".ld-lost");
+    if (!popup || !stamp) return;
+    // What was heard last is what the page knows: that a network is gone is noticed later.
+    let heard = now();
+    const listen = setInterval(() => {
+      if (!window.socket) return;
+      clearInterval(listen);
+      window.socket.onAny(() => (heard = now()));
+      window.socket.on("connect", () => (heard = now()));
+      window.socket.io.on("ping", () => (heard = now()));
+    }, 200);
+    new MutationObserver(() => {
+      const root = document.documentElement;
+      if (popup.ariaHidden !== "false") {
+        delete root.dataset.lost;
+        stamp.textContent = "";
+      } else if (!root.dataset.lost) {
+        root.dataset.lost = "yes";
+        const at = new Date(heard).toLocaleTimeString("en-GB");
+        stamp.textContent = `Connection lost. This page shows what was known at ${at}; it goes on when the service answers.`;
+      }
+    }).observe(popup, { attributes: true });
+  }
 
   window.lading = {
-    keepTab,
-    tellTab,
+    completeIn,
+    completed: (found) => asking.get(found.id)?.(found),
+    keepQuery,
     keepUnsent,
     focus,
     draft,
@@ -113,9 +168,28 @@
     },
   };
 
+  // Seconds until something happens by itself.
+  function countDown() {
+    for (const element of document.querySelectorAll(".ld-until")) {
+      const at = Number(element.dataset.at);
+      const seconds = Math.ceil((at - now()) / 1000);
+      element.textContent = !at ? "" : seconds > 0 ? `in ${span(seconds)}.` : "now.";
+    }
+  }
+
   setInterval(() => {
     if (!document.hidden) for (const listener of listeners) listener(now());
+    if (!document.hidden) countDown();
   }, 1000);
+  // The menu closes with Escape, and when somebody goes elsewhere.
+  function closeMenu(event) {
+    for (const menu of document.querySelectorAll(".ld-menu[open]")) {
+      if (event.type === "keydown" ? event.key !== "Escape" : menu.contains(event.target)) continue;
+      menu.open = false;
+      if (event.type === "keydown") menu.querySelector("summary").focus();
+    }
+  }
+  for (const kind of ["keydown", "click", "focusin"]) document.addEventListener(kind, closeMenu);
   system.addEventListener("change", applyTheme);
   window.addEventListener("storage", (event) => event.key === THEME && applyTheme());
   document.addEventListener("visibilitychange", () => emitEvent("lading_seen", !document.hidden));
@@ -126,6 +200,7 @@
       // The layout around a page is no landmark: the page has its own.
       document.querySelector("main.q-page")?.setAttribute("role", "presentation");
       applyTheme();
+      watchConnection();
     }
   }).observe(document, { childList: true, subtree: true });
 })();

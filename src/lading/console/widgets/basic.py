@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from nicegui import ui
@@ -31,15 +32,20 @@ def link(content: str, href: str, classes: str = "", **attributes: str) -> TextE
     return text("a", content, classes, href=href, **attributes)
 
 
-def button(content: str, on_click: Callable[[], Any] | None, *, is_main: bool = False) -> ui.button:
-    """A button with its label. The main one of a page has the accent colour."""
+def button(
+    content: str, on_click: Callable[[], Any] | None, *, is_main: bool = False, is_final: bool = False
+) -> ui.button:
+    """A button with its label. The main one of a page has the accent colour; what cannot be taken back is red."""
     made = ui.button(content, on_click=on_click, color=None)
-    return made.props("unelevated no-caps").classes(f"ld-button {'ld-main-act' if is_main else ''}")
+    look = "ld-main-act" if is_main else "ld-final-act" if is_final else ""
+    return made.props("unelevated no-caps").classes(f"ld-button {look}")
 
 
-def field(label: str, *, value: str = "", is_mono: bool = False, is_password: bool = False) -> ui.input:
+def field(
+    label: str, *, value: str = "", is_mono: bool = False, is_password: bool = False, example: str = ""
+) -> ui.input:
     """A field for one line."""
-    made = ui.input(label, value=value, password=is_password).props("outlined dense")
+    made = ui.input(label, value=value, password=is_password, placeholder=example or None).props("outlined dense")
     return made.classes(f"ld-field {'ld-mono' if is_mono else ''}")
 
 
@@ -76,12 +82,52 @@ class Tiles:
         """Show or hide all of them."""
         self._box.set_visibility(is_visible)
 
+    def leave_out(self, key: str, is_left_out: bool = True) -> None:
+        """Take a figure away that this page has nothing to say about."""
+        self._values[key][0].parent_slot.parent.set_visibility(not is_left_out)  # type: ignore[union-attr] # In its tile.
+
     def show(self, key: str, value: str, note: str = "", tone: Tone | None = None) -> None:
         shown, beside = self._values[key]
         shown.set_text(value)
         beside.set_text(note)
         if shown.props.get("data-tone", "") != (tone or ""):
             shown.props["data-tone"] = tone or ""
+
+
+class Countdown:
+    """Words, and the seconds until a moment, which the browser counts."""
+
+    def __init__(self) -> None:
+        with box("p") as self._box:
+            self._words = text("span", "")
+            self._until = text("span", "", "ld-until")
+
+    def show(self, words: str, at: int | None = None) -> None:
+        """Show words before the seconds until `at`, in milliseconds; None: the words alone."""
+        self._words.set_text(f"{words} " if at is not None else words)
+        if self._until.props.get("data-at") != (str(at) if at is not None else ""):
+            self._until.props["data-at"] = str(at) if at is not None else ""
+        self._box.set_visibility(bool(words))
+
+
+class Choices:
+    """A row of figures that are buttons: one of them is chosen, or none."""
+
+    def __init__(self, names: Mapping[str, str], label: str, on_choose: Callable[[str], Any]) -> None:
+        self._values: dict[str, tuple[TextElement, Element]] = {}
+        with box("div", "ld-panel ld-tiles", role="group", aria_label=label):
+            for key, name in names.items():
+                with box("button", "ld-tile ld-tile-act", type="button", aria_pressed="false") as pressed:
+                    text("span", name, "ld-tile-name")
+                    self._values[key] = (text("span", NOTHING, "ld-tile-value"), pressed)
+                pressed.on("click", partial(on_choose, key))
+
+    def show(self, key: str, value: str, *, tone: Tone | None = None, is_chosen: bool = False) -> None:
+        shown, pressed = self._values[key]
+        shown.set_text(value)
+        if shown.props.get("data-tone", "") != (tone or ""):
+            shown.props["data-tone"] = tone or ""
+        pressed.props["aria-pressed"] = "true" if is_chosen else "false"
 
 
 class Banner:

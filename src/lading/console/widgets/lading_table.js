@@ -1,10 +1,11 @@
-// A table that changes in place. Cells are texts, or records: text, note, href, tone, title, at, mono, pulse, action.
+// A table that changes in place. Cells are texts, or records: text, note, href, tone, title, at, mono, pulse, action,
+// pick (a box to choose the row by).
 // A text that stands for a longer one, its title, opens with a click or a key.
 // Below 640 pixels each row becomes a card by CSS; the roles keep it a table for screen readers.
 export default {
   template: `
     <div class="ld-table-box">
-      <table class="ld-table" role="table" :class="{'ld-cards': cards}">
+      <table class="ld-table" role="table" :class="{'ld-cards': cards, 'ld-early': early}">
         <caption :class="{'ld-sr': quiet}">{{ caption }}</caption>
         <thead v-show="rows.length" role="rowgroup">
           <tr role="row">
@@ -23,6 +24,9 @@ export default {
                 :scope="number ? null : 'row'" :role="number ? 'cell' : 'rowheader'" :data-label="column.label"
                 :class="[side(column), cell(row, column).mono ? 'ld-mono' : '', cell(row, column).wide ? 'ld-wide' : '',
                          cell(row, column).text || cell(row, column).at || cell(row, column).action ? '' : 'ld-void']">
+              <input v-if="cell(row, column).pick" type="checkbox" class="ld-pick" :checked="cell(row, column).pick.on"
+                     :aria-label="cell(row, column).pick.label"
+                     @change="$emit('pick', { key: row.key, on: $event.target.checked })">
               <span class="ld-cell" :title="title(cell(row, column))">
                 <a v-if="cell(row, column).href" :href="cell(row, column).href">{{ cell(row, column).text }}</a>
                 <span v-else-if="cell(row, column).badge" class="ld-badge"
@@ -57,6 +61,7 @@ export default {
     sort: String,
     descending: Boolean,
     cards: Boolean,
+    early: Boolean,
     quiet: Boolean,
   },
   data() {

@@ -27,7 +27,7 @@ class Column:
 
 
 class LiveTable(Element, component="lading_table.js"):
-    """A table with a caption. On a phone each row is a card."""
+    """A table with a caption. On a phone each row is a card; of a broad table on a tablet, too."""
 
     def __init__(
         self,
@@ -36,13 +36,16 @@ class LiveTable(Element, component="lading_table.js"):
         *,
         empty: str = "Nothing here.",
         shows_caption: bool = False,
+        is_broad: bool = False,
         on_sort: Callable[[str], object] | None = None,
         on_act: Callable[[Any], object] | None = None,
+        on_pick: Callable[[str, bool], object] | None = None,
     ) -> None:
         super().__init__()
         self.props["caption"] = caption
         self.props["quiet"] = not shows_caption
         self.props["cards"] = True
+        self.props["early"] = is_broad
         self.props["empty"] = empty
         self.props["columns"] = [
             {"name": column.name, "label": column.label, "number": column.is_number, "sortable": column.is_sortable}
@@ -53,6 +56,8 @@ class LiveTable(Element, component="lading_table.js"):
             self.on("sort", lambda event: on_sort(str(event.args)))
         if on_act is not None:
             self.on("act", lambda event: on_act(event.args))
+        if on_pick is not None:
+            self.on("pick", lambda event: on_pick(str(event.args["key"]), bool(event.args["on"])))
 
     def show(self, rows: Sequence[Row]) -> None:
         listed = [dict(row) for row in rows]

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from lading.errors import NotFoundError, TableNotFoundError
-from lading.model.table import Column
+from lading.model.names import INTERNAL, is_external
+from lading.model.table import Column, PartitionField
 from lading.service.installation import Installation
 from lading.sql.statements.parts import QualifiedName
 from lading.sql.statements.tables import COMMENT_PROPERTY, LENGTH_PROPERTY, ColumnDefinition, CreateTable
@@ -61,18 +62,26 @@ class Catalog:
         self._lading = lading
         self._sees = sees
 
-    def databases(self) -> list[str]:
-        return [entry.name for entry in self._lading.store.list_databases() if self._sees(entry.name, "")]
+    def has_catalog(self, catalog: str) -> bool:
+        """Whether there is such a catalog of others."""
+        return self._lading.store.find_catalog(catalog) is not None
+
+    def databases(self, catalog: str = INTERNAL) -> list[str]:
+        """The databases of a catalog, each with its catalog."""
+        return [key for key in self._lading.catalog.databases(catalog) if self._sees(key, "")]
 
     def require(self, database: str) -> None:
         """Refuse a database that is not there."""
-        if database not in self.databases():
+        if not self._sees(database, "") or not self._lading.catalog.has_database(database):
             msg = f"Unknown database '{database}'"
             raise NotFoundError(msg, code="DatabaseNotFound", left="Nothing was changed.", todo="See SHOW DATABASES.")
 
-    def tables(self, database: str | None = None) -> list[TableEntry]:
-        """Tables of one database, or of all."""
-        found = self._lading.store.list_tables(database)
+    def tables(self, database: str) -> list[TableEntry]:
+        """Tables of a database."""
+        if not is_external(database):
+            found = self._lading.store.list_tables(database)
+        else:
+            found = [self._lading.catalog.entry(database, name) for name in self._lading.catalog.tables(database)]
         return [entry for entry in found if self._sees(entry.database, entry.name)]
 
     def table(self, database: str, name: str) -> TableEntry:
@@ -80,7 +89,7 @@ class Catalog:
         if not self._sees(database, name):
             msg = f"Unknown table '{name}' in database '{database}'"
             raise TableNotFoundError(msg, left="Nothing was changed.", todo="See SHOW TABLES, or create it.")
-        return self._lading.catalog.entry(database, name)
+        return self._lading.catalog.require_table(database, name)
 
     def columns(self, entry: TableEntry) -> list[KnownColumn]:
         """The columns of a table."""
@@ -109,11 +118,11 @@ class Catalog:
             for column in self._plain_columns(entry)
         )
         statement = CreateTable(
-            name=QualifiedName(name=entry.name, db=entry.database),
+            name=QualifiedName(name=entry.name).bound(entry.database),
             columns=columns,
             format=entry.format,
-            partition_by=entry.spec.partition_by if entry.spec else (),
-            location=entry.location,
+            partition_by=self._partition_by(entry),
+            location=entry.location or None,
             comment=said.pop("comment", None),
             properties=said,
         )
@@ -123,6 +132,12 @@ class Catalog:
             name = column.name.replace("`", "``")
             text = text.replace(f"\n    {quoted_name(column.name)} ", f"\n  `{name}` ", 1)
         return text
+
+    def _partition_by(self, entry: TableEntry) -> tuple[PartitionField, ...]:
+        if entry.spec is not None:
+            return entry.spec.partition_by
+        parts = self._lading.catalog.open_table(entry.database, entry.name).writer_spec().partition_by
+        return tuple(PartitionField(column=column, transform=transform) for column, transform in parts)
 
     def _plain_columns(self, entry: TableEntry) -> tuple[Column, ...]:
         if entry.spec is not None:

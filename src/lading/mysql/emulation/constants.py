@@ -12,6 +12,7 @@ from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
 from lading.errors import SqlError
+from lading.model.names import split_key
 from lading.mysql.emulation.arithmetic import OPERATORS, calculate, exact_of
 from lading.mysql.emulation.variables import VERSION, Variables
 from lading.mysql.protocol.errors import Fault
@@ -38,6 +39,9 @@ class Surroundings:
     user: str
     host: str
     database: str
+    """With its catalog: `db`, or `catalog.db`."""
+    catalog: str
+    """The current one."""
     now: datetime
 
 
@@ -164,9 +168,9 @@ def _now(around: Surroundings) -> datetime:
 
 
 _FUNCTIONS: dict[str, Callable[[Surroundings], Any]] = {
-    "CURRENT_SCHEMA": lambda around: around.database or None,
-    "DATABASE": lambda around: around.database or None,
-    "SCHEMA": lambda around: around.database or None,
+    "CURRENT_SCHEMA": lambda around: split_key(around.database)[1] or None,
+    "DATABASE": lambda around: split_key(around.database)[1] or None,
+    "SCHEMA": lambda around: split_key(around.database)[1] or None,
     "USER": _user,
     "SESSION_USER": _user,
     "SYSTEM_USER": _user,

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sqlglot import exp
 
+from lading.model.names import INTERNAL, database_key, split_key
 from lading.mysql.emulation.catalog import Catalog, KnownColumn
-from lading.mysql.emulation.constants import Surroundings
+from lading.mysql.emulation.constants import NotConstantError, Surroundings, value_of
 from lading.mysql.emulation.schema_columns import COLUMNS
 from lading.mysql.emulation.tabular import Table, ask
 from lading.mysql.emulation.variables import CHARSETS
 from lading.mysql.protocol.errors import Fault
 from lading.service.result import Result
+from lading.store.records import TableEntry
 from lading.tables.registry import all_kinds
 
 NAME = "information_schema"
@@ -65,7 +68,7 @@ def is_about_schema(tree: exp.Expr, database: str) -> bool:
     tables = _tables_of(tree)
     if any(table.db.lower() == NAME and table.name.lower() in OF_LADING for table in tables):
         return False  # Lading itself answers for it.
-    mentioned = {(table.db or database).lower() for table in tables}
+    mentioned = {_schema_of(table, database) for table in tables}
     if not mentioned & set(SYSTEM):
         return False
     if others := mentioned - set(SYSTEM):
@@ -77,6 +80,13 @@ def is_about_schema(tree: exp.Expr, database: str) -> bool:
 def _tables_of(tree: exp.Expr) -> list[exp.Table]:
     named = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
     return [table for table in tree.find_all(exp.Table) if table.db or table.name.lower() not in named]
+
+
+def _schema_of(table: exp.Table, database: str) -> str:
+    """The schema that a table is in. Every catalog has its information_schema; the other ones of MySQL are in none."""
+    if not table.catalog or table.db.lower() == NAME:
+        return (table.db or database).lower()
+    return database_key(table.catalog, table.db).lower()
 
 
 class SchemaTables:
@@ -97,30 +107,33 @@ class SchemaTables:
         tree = tree.copy()
         wanted = {table.name.lower(): table for table in _tables_of(tree)}
         for name, table in wanted.items():
-            schema = (table.db or around.database).lower()
+            schema = _schema_of(table, around.database)
             is_there = schema == NAME or (schema == PERFORMANCE and name in _OF_PERFORMANCE)
             is_there = is_there and _columns(name) is not None
             if not is_there and not (schema == "mysql" and name in _OF_MYSQL):
                 raise Fault(1146, "42S02", f"Table '{schema}.{table.name}' doesn't exist")
+        asked = _Asked(catalog=_catalog_of(tree, around), only=_only(tree, around))
         for table in _tables_of(tree):
             table.set("db", exp.to_identifier(NAME))
-        tables = {name: self._table(name, around) for name in wanted}
+            table.set("catalog", None)
+        tables = {name: self._table(name, asked, around) for name in wanted}
         return ask(tables, NAME, tree, around)
 
-    def _table(self, name: str, around: Surroundings) -> Table:
+    def _table(self, name: str, asked: _Asked, around: Surroundings) -> Table:
         columns = _columns(name) or _OF_MYSQL.get(name, ())
-        rows = self._rows(name, around)
+        rows = self._rows(name, asked, around)
         upper = tuple(column.upper() for column in columns)
         return Table(columns=upper, rows=[(*row, *[None] * (len(columns) - len(row))) for row in rows])
 
-    def _rows(self, name: str, around: Surroundings) -> Iterable[Sequence[Any]]:
+    def _rows(self, name: str, asked: _Asked, around: Surroundings) -> Iterable[Sequence[Any]]:
         match name:
             case "schemata":
-                return [("def", name, "utf8mb4", _COLLATION) for name in (NAME, *self._catalog.databases())]
+                names = (NAME, *(split_key(key)[1] for key in self._catalog.databases(asked.catalog)))
+                return [(asked.shown, name, "utf8mb4", _COLLATION) for name in names]
             case "tables":
-                return self._tables()
+                return self._tables(asked)
             case "columns":
-                return self._columns()
+                return self._columns(asked)
             case "engines":
                 return ENGINES
             case "character_sets":
@@ -138,25 +151,77 @@ class SchemaTables:
             case _:
                 return ()
 
-    def _tables(self) -> Iterable[Sequence[Any]]:
+    def _entries(self, asked: _Asked) -> Iterable[TableEntry]:
+        for key in self._catalog.databases(asked.catalog):
+            if asked.has("table_schema", split_key(key)[1]):
+                yield from (entry for entry in self._catalog.tables(key) if asked.has("table_name", entry.name))
+
+    def _tables(self, asked: _Asked) -> Iterable[Sequence[Any]]:
         for table in schema_names():
-            yield ("def", NAME, table, "SYSTEM VIEW", "MEMORY", 10)
-        for entry in self._catalog.tables():
-            made = entry.created_at.strftime("%Y-%m-%d %H:%M:%S")
+            yield (asked.shown, NAME, table, "SYSTEM VIEW", "MEMORY", 10)
+        for entry in self._entries(asked):
+            catalog, database = split_key(entry.database)
+            made = entry.created_at.strftime("%Y-%m-%d %H:%M:%S") if catalog == INTERNAL else None
             comment = entry.spec.properties.get("comment", "") if entry.spec else ""
-            head = ("def", entry.database, entry.name, "BASE TABLE", entry.format, 10, "Dynamic")
+            head = (asked.shown, database, entry.name, "BASE TABLE", entry.format, 10, "Dynamic")
             yield (*head, None, None, None, None, None, None, None, made, None, None, _COLLATION, None, "", comment)
 
-    def _columns(self) -> Iterable[Sequence[Any]]:
-        for entry in self._catalog.tables():
+    def _columns(self, asked: _Asked) -> Iterable[Sequence[Any]]:
+        for entry in self._entries(asked):
             for number, column in enumerate(self._catalog.columns(entry), start=1):
-                yield _column_row(entry.database, entry.name, number, column)
+                yield _column_row((asked.shown, split_key(entry.database)[1], entry.name), number, column)
         for table in schema_names():
             for number, column in enumerate(schema_columns(table) or (), start=1):
-                yield _column_row(NAME, table, number, column)
+                yield _column_row((asked.shown, NAME, table), number, column)
 
 
-def _column_row(database: str, table: str, number: int, column: KnownColumn) -> tuple[Any, ...]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """What a query is about, as far as that spares looking at the rest: the catalogs of others are asked over the
+    network, and each table for its columns.
+    """
+
+    catalog: str
+    only: Mapping[str, frozenset[str]]
+    """Columns that must have one of some values, in small letters."""
+
+    @property
+    def shown(self) -> str:
+        """What stands in TABLE_CATALOG. MySQL's drivers know one catalog, and this is its name."""
+        return "def" if self.catalog == INTERNAL else self.catalog
+
+    def has(self, column: str, value: str) -> bool:
+        """Whether a row with this value may be in the answer."""
+        return column not in self.only or value.lower() in self.only[column]
+
+
+def _catalog_of(tree: exp.Expr, around: Surroundings) -> str:
+    catalogs = {table.catalog or around.catalog for table in _tables_of(tree)}
+    if len(catalogs) > 1:
+        msg = f"One query cannot ask the {NAME} of {' and of '.join(sorted(catalogs))}. Ask them one by one."
+        raise Fault(1235, "42000", msg)
+    return catalogs.pop() if catalogs else around.catalog
+
+
+def _only(tree: exp.Expr, around: Surroundings) -> dict[str, frozenset[str]]:
+    """From `column = value` and `column IN (values)`, in a query of one table that has nothing but AND around them."""
+    where = tree.args.get("where") if isinstance(tree, exp.Select) else None
+    if where is None or len(list(tree.find_all(exp.Table))) != 1 or any(tree.find_all(exp.Subquery)):
+        return {}
+    found: dict[str, frozenset[str]] = {}
+    for part in where.this.flatten() if isinstance(where.this, exp.And) else [where.this]:
+        values = [part.expression] if isinstance(part, exp.EQ) else part.expressions if isinstance(part, exp.In) else []
+        if not values or not isinstance(part.this, exp.Column):
+            continue
+        try:
+            said = frozenset(str(value_of(value, around)).lower() for value in values)
+        except (NotConstantError, ValueError):
+            continue
+        found[part.this.name.lower()] = said
+    return found
+
+
+def _column_row(place: tuple[str, str, str], number: int, column: KnownColumn) -> tuple[Any, ...]:
     inner = column.type.partition("(")[2].removesuffix(")").split(",")
     sizes = [int(part) for part in inner if part.strip().isdecimal()]
     is_text = column.base_type in ("text", "varchar", "json")
@@ -164,7 +229,7 @@ def _column_row(database: str, table: str, number: int, column: KnownColumn) -> 
     precision, scale = (sizes[0], sizes[1]) if column.base_type == "decimal" and len(sizes) == 2 else (None, None)
     charset, collation = ("utf8mb4", _COLLATION) if is_text else (None, None)
     return (
-        *("def", database, table, column.name, number, None, "YES" if column.nullable else "NO", column.base_type),
+        *(*place, column.name, number, None, "YES" if column.nullable else "NO", column.base_type),
         *(length, length, precision, scale, 6 if column.base_type == "datetime" else None, charset, collation),
         *(column.type, "", "", "select", column.comment, "", None),
     )

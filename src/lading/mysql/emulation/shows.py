@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from lading.errors import SqlError
+from lading.model.names import database_key, is_external, split_key
 from lading.mysql.emulation.catalog import Catalog
 from lading.mysql.emulation.constants import Surroundings
 from lading.mysql.emulation.schema_tables import (
@@ -20,6 +21,7 @@ from lading.mysql.emulation.schema_tables import (
 from lading.mysql.emulation.tabular import Table, narrowed
 from lading.mysql.protocol.errors import Fault
 from lading.service.result import Result
+from lading.sql.statements.parts import QualifiedName
 from lading.sql.syntax.cursor import Cursor
 from lading.sql.syntax.tokens import Kind
 
@@ -87,7 +89,7 @@ class Shows:
             cursor.accept("LOCAL")
         for words, columns in _EMPTY.items():
             if cursor.accept(*words):
-                _database(cursor)
+                _database(cursor, around)
                 return Table(columns=columns)
         return self._plain(cursor, around) or self._of_tables(cursor, around, is_full=is_full)
 
@@ -107,7 +109,9 @@ class Shows:
         if cursor.accept("PROCESSLIST"):
             return Table(columns=PROCESSES, rows=self._processes())
         if cursor.accept("DATABASES") or cursor.accept("SCHEMAS"):
-            return Table(columns=("Database",), rows=[(name,) for name in self._catalog.databases()])
+            is_named = cursor.accept("FROM") or cursor.accept("IN")
+            names = self._catalog.databases(cursor.identifier("catalog") if is_named else around.catalog)
+            return Table(columns=("Database",), rows=[(split_key(name)[1],) for name in names])
         if cursor.accept("COUNT"):
             cursor.rest()
             return Table(columns=("@@session.warning_count",), rows=[(0,)])
@@ -115,9 +119,9 @@ class Shows:
 
     def _of_tables(self, cursor: Cursor, around: Surroundings, *, is_full: bool) -> Table | None:
         if cursor.accept("TABLES"):
-            return self._names(_database(cursor) or around.database, is_full=is_full)
+            return self._names(_database(cursor, around) or around.database, is_full=is_full)
         if cursor.accept("TABLE", "STATUS"):
-            return self._states(_database(cursor) or around.database)
+            return self._states(_database(cursor, around) or around.database)
         if cursor.accept("COLUMNS") or cursor.accept("FIELDS"):
             return self._columns(*_named_table(cursor, around), is_full=is_full)
         if cursor.accept("INDEX") or cursor.accept("INDEXES") or cursor.accept("KEYS"):
@@ -132,10 +136,10 @@ class Shows:
         else:
             self._catalog.require(database)
             names = [entry.name for entry in self._catalog.tables(database)]
+        head = f"Tables_in_{split_key(database)[1]}"
         if is_full:
-            heads = (f"Tables_in_{database}", "Table_type")
-            return Table(columns=heads, rows=[(name, kind) for name in names])
-        return Table(columns=(f"Tables_in_{database}",), rows=[(name,) for name in names])
+            return Table(columns=(head, "Table_type"), rows=[(name, kind) for name in names])
+        return Table(columns=(head,), rows=[(name,) for name in names])
 
     def _states(self, database: str) -> Table:
         if database.lower() in SYSTEM:
@@ -144,7 +148,7 @@ class Shows:
         rows: list[tuple[Any, ...]] = []
         for entry in self._catalog.tables(database):
             comment = entry.spec.properties.get("comment", "") if entry.spec else ""
-            made = entry.created_at.strftime("%Y-%m-%d %H:%M:%S")
+            made = None if is_external(database) else entry.created_at.strftime("%Y-%m-%d %H:%M:%S")
             nothing = (None,) * 7
             head = (entry.name, entry.format, 10, "Dynamic")
             rows.append((*head, *nothing, made, None, None, "utf8mb4_general_ci", None, "", comment))
@@ -168,29 +172,43 @@ class Shows:
         cursor.expect("CREATE")
         if cursor.accept("TABLE"):
             name = cursor.qualified("table")
-            entry = self._catalog.table(name.db or around.database, name.name)
+            entry = self._catalog.table(_place(name, around), name.name)
             rows = [(entry.name, self._catalog.create_statement(entry))]
             return Table(columns=("Table", "Create Table"), rows=rows).result
         if cursor.accept("DATABASE") or cursor.accept("SCHEMA"):
             if cursor.accept("IF"):
                 cursor.expect("NOT", "EXISTS")
-            name_of = cursor.identifier("database")
-            self._catalog.require(name_of)
-            rows = [(name_of, f"CREATE DATABASE `{name_of}`")]
+            named = cursor.database()
+            self._catalog.require(_key(named.db, named.name, around))
+            whole = ".".join(f"`{part}`" for part in (named.db, named.name) if part is not None)
+            rows = [(named.name, f"CREATE DATABASE {whole}")]
             return Table(columns=("Database", "Create Database"), rows=rows).result
         return None
 
 
-def _database(cursor: Cursor) -> str | None:
+def _database(cursor: Cursor, around: Surroundings) -> str | None:
+    """What stands behind FROM, with its catalog."""
     if cursor.accept("FROM") or cursor.accept("IN"):
-        return cursor.identifier("database")
+        named = cursor.database()
+        return _key(named.db, named.name, around)
     return None
 
 
 def _named_table(cursor: Cursor, around: Surroundings) -> tuple[str, str]:
     cursor.choose("FROM", "IN")
     name = cursor.qualified("table")
-    return _database(cursor) or name.db or around.database, name.name
+    return _database(cursor, around) or _place(name, around), name.name
+
+
+def _place(name: QualifiedName, around: Surroundings) -> str:
+    return around.database if name.db is None else _key(name.catalog, name.db, around)
+
+
+def _key(catalog: str | None, database: str, around: Surroundings) -> str:
+    """A database with its catalog. What MySQL has for itself is in no catalog; each has the first one of these."""
+    if database.lower() == NAME or (catalog is None and database.lower() in SYSTEM):
+        return database
+    return database_key(catalog or around.catalog, database)
 
 
 def _narrowing(cursor: Cursor) -> tuple[str | None, str | None]:

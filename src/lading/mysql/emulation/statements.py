@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from sqlglot import exp
 
 from lading.errors import SqlError
+from lading.model.names import INTERNAL, split_key
 from lading.mysql.emulation.catalog import Catalog
 from lading.mysql.emulation.constants import LONGEST, Surroundings, select_constants
 from lading.mysql.emulation.schema_tables import NAME, SYSTEM, SchemaTables, is_about_schema
@@ -24,6 +25,7 @@ from lading.service.limits.statement_size import MOST_LETTERS
 from lading.service.recording import RawText, recorded
 from lading.service.result import Result, done
 from lading.service.session import Session
+from lading.sql.statements.catalogs import SwitchCatalog
 from lading.sql.statements.jobs import Query
 from lading.sql.statements.tables import DescribeTable, UseDatabase
 from lading.sql.statements.users import ShowGrants
@@ -95,11 +97,18 @@ class Talk:
         return NAME if self._in_schema else self.session.database
 
     def use(self, database: str) -> None:
-        """Make a database the current one."""
-        if database.lower() == NAME:
+        """Make a database the current one: one of the current catalog, or `catalog.db` as Doris has it."""
+        catalog, dot, name = database.partition(".")
+        is_whole = dot and (catalog == INTERNAL or self._catalog.has_catalog(catalog))
+        self._use(UseDatabase(name=name, catalog=catalog) if is_whole else UseDatabase(name=database))
+
+    def _use(self, statement: UseDatabase) -> None:
+        if statement.name.lower() == NAME:
+            if statement.catalog is not None:
+                self.session.execute(SwitchCatalog(name=statement.catalog))
             self._in_schema = True
             return
-        self.session.execute(UseDatabase(name=database))
+        self.session.execute(statement)
         self._in_schema = False
 
     def reset(self) -> None:
@@ -154,9 +163,13 @@ class Talk:
             )
         if isinstance(statement, DescribeTable):
             # Tools ask in this way whether a table is there. One that they may not know of is not.
-            self._catalog.table(statement.name.db or self.database, statement.name.name)
+            named = statement.name
+            place = self.database if named.db is None else named.within(self.session.database)
+            self._catalog.table(place, named.name)
         self.session.query_timeout_s = self.variables.query_timeout_s
-        return self.session.execute(statement)
+        result = self.session.execute(statement)
+        self._in_schema = self._in_schema and not isinstance(statement, SwitchCatalog)
+        return result
 
     def columns_of(self, table: str) -> Sequence[str]:
         """Names of the columns of a table of the current database."""
@@ -170,6 +183,7 @@ class Talk:
             user=self.user,
             host=self._connected.host,
             database=self.database,
+            catalog=split_key(self.session.database)[0],
             now=self.session.lading.clock.now(),
         )
 
@@ -182,7 +196,8 @@ class Talk:
         if cursor.token.kind is Kind.END:
             return done("")
         if cursor.accept("USE"):
-            self.use(cursor.identifier("database"))
+            named = cursor.database()
+            self._use(UseDatabase(name=named.name, catalog=named.db))
             return done("")
         if cursor.accept("KILL"):
             return self._kill(cursor)

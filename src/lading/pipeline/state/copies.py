@@ -79,3 +79,8 @@ class StateCopies:
             with suppress(OSError):
                 os.unlink(path)
                 total -= size
+
+
+def copies_in(folder: str, most_mb: int) -> StateCopies | None:
+    """A folder of copies, if there is to be one."""
+    return StateCopies(folder=folder, most_bytes=most_mb * 1024 * 1024) if folder else None

@@ -6,13 +6,17 @@ database.table=location` gives it back when the store is lost.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from lading.deferred import deferred
-from lading.errors import ConfigError, ConflictError, TableError, TableNotFoundError
+from lading.errors import ConfigError, ConflictError, StorageError, TableError, TableNotFoundError
 from lading.sql.statements.tables import CreateTable
+from lading.storage.errors import DENIED, fault_of
 from lading.storage.store import ObjectStore
+from lading.tables.manifest import KEY as CARD
 from lading.tables.manifest import place_path
 
 if TYPE_CHECKING:
@@ -23,6 +27,8 @@ else:
     all_kinds = deferred("lading.tables.registry", "all_kinds")
 
 _LEFT = "Nothing was changed."
+_LOOKED_AT = 10_000
+"""So many objects below a new table's place are looked at: it may be the root of a large bucket."""
 
 
 def is_adoption(statement: CreateTable, kind: TableKind, storage: ObjectStore, *, has_card: bool) -> bool:
@@ -43,6 +49,24 @@ def is_adoption(statement: CreateTable, kind: TableKind, storage: ObjectStore, *
     return True
 
 
+def adopted_table(
+    statement: CreateTable,
+    kind: TableKind,
+    location: str,
+    others: Iterable[str],
+    storage: ObjectStore,
+    open_there: Callable[[], LakeTable],
+) -> LakeTable | None:
+    """The table that is there and that the statement takes. None: the statement makes one. Changes nothing."""
+    if not is_adoption(statement, kind, storage, has_card=storage.get(CARD) is not None):
+        return None
+    check_there(kind, storage)
+    check_alone(location, others)
+    lake = open_there()
+    check_columns(statement, kind, lake)
+    return lake
+
+
 def formats_at(storage: ObjectStore) -> list[str]:
     """The formats of which a table is at a place."""
     return [kind.name for kind in all_kinds() if next(iter(storage.keys(f"{kind.folder}/")), None) is not None]
@@ -59,6 +83,20 @@ def check_there(kind: TableKind, storage: ObjectStore) -> None:
     msg = f"There is no {kind.title} table at {storage.uri}"
     todo = "Correct the location; to make a new table there, write its columns."
     raise TableNotFoundError(msg, left=_LEFT, todo=todo)
+
+
+def check_free(kind: TableKind, location: str, others: Iterable[str], open_at: Callable[[str], ObjectStore]) -> None:
+    """Refuse a place for a new table that another table has, or that is inside or around one: the tables that Lading
+    knows are at `others`. Engines would take the files of each for orphans of the other.
+    """
+    check_alone(location, others)
+    storage = open_at(location)
+    # What has a card is Lading's own, and told from a new table where it is made.
+    has_card = storage.get(CARD) is not None
+    if found := [name for name in formats_at(storage) if name != kind.name or (kind.catalog and not has_card)]:
+        msg = f"At {location} are already files of another table, of the format {found[0]}"
+        raise ConflictError(msg, code="TableExists", left="It was not touched.", todo="Choose another location.")
+    _check_among_unknown(location, open_at)
 
 
 def check_columns(statement: CreateTable, kind: TableKind, lake: LakeTable) -> None:
@@ -85,6 +123,45 @@ def check_alone(location: str, others: Iterable[str]) -> None:
             # Not by its name: the user may not be allowed to see it.
             msg = f"At {location} are already files of another table"
             raise ConflictError(msg, code="TableExists", left="It was not touched.", todo="Choose another location.")
+
+
+def _check_among_unknown(location: str, open_at: Callable[[str], ObjectStore]) -> None:
+    """The same for tables that Lading does not know, since others made them. A place above that may not be read is
+    passed over: who may write in a folder need not see the folders around it.
+    """
+    below = (key for key in islice(open_at(location).keys(""), _LOOKED_AT))
+    if any(re.fullmatch(f".+/{kind.marker}", key) for key in below for kind in all_kinds()):
+        raise _among(location, "below it")
+    for above in _places_above(place_path(location)):
+        try:
+            is_table = _is_table(open_at(above))
+        except StorageError as error:
+            if fault_of(error) != DENIED and not isinstance(error.__cause__, PermissionError):
+                raise
+            continue
+        if is_table:
+            raise _among(location, "around it")
+
+
+def _is_table(storage: ObjectStore) -> bool:
+    return any(
+        re.fullmatch(kind.marker, key)
+        for kind in all_kinds()
+        for key in islice(storage.keys(f"{kind.folder}/"), _LOOKED_AT)
+    )
+
+
+def _places_above(place: str) -> Iterator[str]:
+    """From the nearest one to the root of the disk or the bucket, which is none."""
+    scheme, separator, path = place.rpartition("://")
+    while "/" in (path := path.rpartition("/")[0]) or (separator and path):
+        yield f"{scheme}{separator}{path}"
+
+
+def _among(location: str, where: str) -> ConflictError:
+    msg = f"At {location}, {where}, are already files of another table"
+    todo = "Choose another location: engines take files of a table inside another one for orphans."
+    return ConflictError(msg, code="TableExists", left="It was not touched.", todo=todo)
 
 
 def _comparable(location: str) -> str:

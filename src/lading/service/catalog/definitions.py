@@ -16,6 +16,7 @@ _TYPE, _KIND = "type", "iceberg.catalog.type"
 _URI, _WAREHOUSE = "uri", "warehouse"
 _REST = "iceberg.rest."
 _JDBC = "iceberg.jdbc."
+_METASTORE = "hive.metastore.uris"
 _S3 = ("s3.endpoint", "s3.region", "s3.access_key", "s3.secret_key", "s3.session_token", "use_path_style")
 _OAUTH = f"{_REST}oauth2."
 _VENDED = f"{_REST}vended-credentials-enabled"
@@ -33,11 +34,11 @@ _OF_KIND: Mapping[CatalogKind, tuple[str, ...]] = {
         *(f"glue.{name}" for name in ("region", "endpoint", "access_key", "secret_key", "session_token")),
         "glue.catalog_id",
     ),
+    CatalogKind.HMS: (_METASTORE,),
     CatalogKind.JDBC: tuple(f"{_JDBC}{name}" for name in ("uri", "user", "password", "catalog_name")),
 }
-_FORMS = {CatalogKind.REST: ("http", "https"), CatalogKind.JDBC: ("jdbc", "postgresql")}
+_FORMS = {CatalogKind.REST: ("http", "https"), CatalogKind.HMS: ("thrift",), CatalogKind.JDBC: ("jdbc", "postgresql")}
 _REFUSED = {
-    "hms": "Lading does not load tables of a Hive metastore",
     "hadoop": "Lading does not load tables of a Hadoop catalog, in which nothing decides between two writers",
 }
 """Kinds that Doris knows, and why they are none here."""
@@ -56,6 +57,7 @@ class CatalogDefinition:
         names = {
             CatalogKind.REST: (_URI, f"{_REST}uri"),
             CatalogKind.JDBC: (_URI, f"{_JDBC}uri"),
+            CatalogKind.HMS: (_METASTORE, _URI),
             CatalogKind.GLUE: (),
         }[self.kind]
         return next((self.properties[name] for name in names if self.properties.get(name)), "")
@@ -76,6 +78,11 @@ class CatalogDefinition:
     def uses_service_identity(self) -> bool:
         """Whether the service signs in at AWS as itself."""
         return self.kind is CatalogKind.GLUE and not self.properties.get("glue.access_key")
+
+
+def warehouses_of(properties: Mapping[str, str]) -> tuple[str, ...]:
+    """Where a catalog keeps tables of which nobody says where they are: folders, buckets, or words of its own."""
+    return tuple(properties[name] for name in (_WAREHOUSE, f"{_REST}warehouse") if properties.get(name))
 
 
 def read_definition(properties: Mapping[str, str]) -> CatalogDefinition:
@@ -126,6 +133,7 @@ def _check(found: CatalogDefinition) -> None:
 
 _EXAMPLES = {
     CatalogKind.REST: "http://catalog.example:8181",
+    CatalogKind.HMS: "thrift://metastore.example:9083",
     CatalogKind.JDBC: "jdbc:postgresql://db.example:5432/catalog",
 }
 
@@ -172,6 +180,8 @@ def _words(found: CatalogDefinition) -> dict[str, str]:
                 "glue.session-token": said.get("glue.session_token", ""),
                 "glue.id": said.get("glue.catalog_id", ""),
             }
+        case CatalogKind.HMS:
+            words |= {"uri": found.uri}
         case CatalogKind.JDBC:
             words |= {"uri": _database_url(found), "catalog-name": said.get(f"{_JDBC}catalog_name", "")}
     return {name: value for name, value in words.items() if value}

@@ -9,14 +9,17 @@ from typing import TYPE_CHECKING
 
 from lading.clock import Clock
 from lading.deferred import deferred
-from lading.errors import ConflictError
+from lading.errors import ConfigError, ConflictError
 from lading.model.catalog import CatalogAccess
-from lading.model.names import INTERNAL
+from lading.model.names import INTERNAL, split_key
 from lading.service.catalog.definitions import CatalogDefinition, access_of, read_definition
+from lading.service.catalog.file_catalogs import FileCatalogs
+from lading.service.catalog.reach import is_reach
 from lading.service.home import Home
 from lading.service.security.endpoints import Endpoints, catalog_subject
 from lading.service.security.vault import Vault, open_secrets, resolve_properties, seal_secrets
 from lading.sql.statements.catalogs import AlterCatalog, CreateCatalog
+from lading.sql.statements.tables import CreateTable
 from lading.sql.syntax.masking import drop_secrets
 from lading.store.catalogs import no_catalog
 from lading.store.protocols import MetadataStore
@@ -24,8 +27,10 @@ from lading.store.records import CatalogEntry
 from lading.tables.catalog_namespaces import CatalogNamespaces
 
 if TYPE_CHECKING:
-    from lading.tables.registry import open_namespaces
+    from lading.tables.registry import kind_in_catalogs, kind_of_statement, open_namespaces
 else:
+    kind_in_catalogs = deferred("lading.tables.registry", "kind_in_catalogs")
+    kind_of_statement = deferred("lading.tables.registry", "kind_of_statement")
     open_namespaces = deferred("lading.tables.registry", "open_namespaces")
 
 _FIRST_ID = 1
@@ -35,20 +40,30 @@ _FIRST_ID = 1
 class ExternalCatalogs:
     """The catalogs of an installation, but for its own."""
 
-    def __init__(self, home: Home, store: MetadataStore, clock: Clock, vault: Vault, endpoints: Endpoints) -> None:
+    def __init__(
+        self,
+        home: Home,
+        store: MetadataStore,
+        clock: Clock,
+        vault: Vault,
+        endpoints: Endpoints,
+        of_file: FileCatalogs | None = None,
+    ) -> None:
         self._home = home
         self._store = store
         self._clock = clock
         self._vault = vault
         self._endpoints = endpoints
+        self._of_file = of_file or FileCatalogs()
 
     def entries(self) -> list[CatalogEntry]:
         """All of them by name."""
-        return self._store.list_catalogs()
+        found = [*self._store.list_catalogs(), *self._of_file.entries.values()]
+        return sorted(found, key=lambda entry: entry.name)
 
     def entry(self, name: str) -> CatalogEntry:
         """What is known of a catalog. Raises NotFoundError."""
-        found = self._store.find_catalog(name)
+        found = self._of_file.entries.get(name) or self._store.find_catalog(name)
         if found is None:
             raise no_catalog(name)
         return found
@@ -68,15 +83,16 @@ class ExternalCatalogs:
         1. seal the secrets. Dies here: secrets of a catalog that is not there, which nobody reads.
         2. keep the catalog.
         """
-        if self._store.find_catalog(statement.name) is not None:
+        if statement.name in self._of_file.entries or self._store.find_catalog(statement.name) is not None:
             if statement.if_not_exists:
                 return
+            self._of_file.refuse(statement.name, "made")
             msg = f"Catalog {statement.name} exists already"
             raise ConflictError(msg, code="CatalogExists", left="It was not touched.", todo="Choose another name.")
         found = read_definition(statement.properties)
         self._try(statement.name, found)
         now = self._clock.now()
-        numbers = [entry.catalog_id for entry in self.entries()]
+        numbers = [entry.catalog_id for entry in self._store.list_catalogs()]
         entry = CatalogEntry(
             name=statement.name,
             catalog_id=max(numbers, default=_FIRST_ID - 1) + 1,
@@ -97,6 +113,9 @@ class ExternalCatalogs:
         The new secrets and hosts are kept before the entry, and none of the old ones is left out: dies in between, and
         the catalog has the old properties with new keys, as when the statement is run again.
         """
+        self._of_file.refuse(statement.name, "altered")
+        if statement.new_name is not None:
+            self._of_file.refuse(statement.new_name, "made")
         entry = self.entry(statement.name)
         changed = replace(entry, changed_at=self._clock.now())
         if statement.comment is not None:
@@ -122,6 +141,7 @@ class ExternalCatalogs:
 
     def drop(self, name: str) -> None:
         """Forget a catalog. Nothing in it is touched."""
+        self._of_file.refuse(name, "dropped")
         self.entry(name)
         self._store.drop_catalog(name)
         # Dies before this: secrets of a catalog that is not there, which nobody reads.
@@ -137,9 +157,17 @@ class ExternalCatalogs:
         with closing(open_namespaces(self.access(name))) as opened:
             yield opened
 
+    @contextmanager
+    def database(self, key: str) -> Iterator[tuple[CatalogNamespaces, str]]:
+        """What the catalog of a database has, and how the database is called there."""
+        catalog, namespace = split_key(key)
+        with self.namespaces(catalog) as opened:
+            yield opened, namespace
+
     def _access(self, name: str, found: CatalogDefinition, *, is_new: bool) -> CatalogAccess:
         resolved = resolve_properties(found.properties, home=self._home.path)
-        trusted = found.hosts if is_new else ()
+        # Who writes the file of an installation may name any host.
+        trusted = found.hosts if is_new or name in self._of_file.entries else ()
         rules = self._endpoints.rules_for(catalog_subject(name), found.hosts, trusted=trusted)
         return access_of(name, found, resolved, rules)
 
@@ -148,6 +176,8 @@ class ExternalCatalogs:
             namespaces.databases()
 
     def _whole(self, entry: CatalogEntry) -> dict[str, str]:
+        if entry.name in self._of_file.entries:
+            return dict(self._of_file.properties[entry.name])
         kept = self._store.read_setting(_secret_key(entry.name))
         secrets = open_secrets(self._vault, kept, job=f"catalog {entry.name}") if kept else {}
         return {**entry.properties, **secrets}
@@ -163,3 +193,13 @@ class ExternalCatalogs:
 
 def _secret_key(name: str) -> str:
     return f"catalog/{name}"
+
+
+def check_external_table(statement: CreateTable, database: str) -> None:
+    """Refuse what a table of another catalog cannot have."""
+    kind, own = kind_of_statement(statement), [key for key in statement.properties if is_reach(key)]
+    if kind is not kind_in_catalogs() or statement.location is not None or own:
+        what = f"USING {kind.name}" if kind is not kind_in_catalogs() else own[0] if own else "LOCATION"
+        msg = f"A table of catalog {split_key(database)[0]} cannot have {what}"
+        todo = "Write USING iceberg without it: the catalog says where tables are, and how they are reached."
+        raise ConfigError(msg, left="Nothing was made.", todo=todo)

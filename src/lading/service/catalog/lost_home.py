@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 from lading.clock import Clock
 from lading.deferred import deferred
 from lading.errors import ConfigError, SecretError
+from lading.service.catalog.file_catalogs import FileCatalogs
 from lading.service.home import Home
 from lading.service.security.key_file import KEY_BYTES, KEY_FILE, KEY_VARIABLE
 from lading.service.security.private_home import make_private
@@ -52,10 +53,10 @@ class Opening(Enum):
     """What was lost is looked at; not even a key is made."""
 
 
-def open_kept(home: Home, store_url: str, clock: Clock, opening: Opening) -> tuple[Store, Vault]:
+def open_kept(home: Home, store_url: str, clock: Clock, opening: Opening, of_file: FileCatalogs) -> tuple[Store, Vault]:
     """The store of a home, and the vault for what is sealed in it.
 
-    Raises ConfigError when the store was lost, and SecretError when the key was.
+    Raises ConfigError when the store was lost or has a catalog of the settings file, and SecretError when the key was.
     """
     url = store_url or home.store_url
     if url == home.store_url:
@@ -65,6 +66,7 @@ def open_kept(home: Home, store_url: str, clock: Clock, opening: Opening) -> tup
         make_private(file)
     store = open_store(url, clock)
     try:
+        of_file.check_names([entry.name for entry in store.list_catalogs()])
         if opening is Opening.WORK:
             if not _is_begun(store):
                 _check_no_tables(home, f"The metadata store {store.place} has never been used")
@@ -94,7 +96,7 @@ def find_tables(warehouse: Path) -> list[Path]:
 
 def is_key_missing(home: Path) -> bool:
     """Whether a home has no key, neither in its file nor in the environment."""
-    return not load_settings().service.secret_key and not (home / KEY_FILE).exists()
+    return not load_settings(home=home).service.secret_key and not (home / KEY_FILE).exists()
 
 
 def has_sealed(store: MetadataStore) -> bool:

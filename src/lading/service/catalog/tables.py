@@ -15,8 +15,11 @@ from lading.errors import ConfigError, ConflictError, LadingError, TableNotFound
 from lading.model.names import INTERNAL, database_key, is_external, split_key, split_table
 from lading.model.s3_access import S3Access
 from lading.net.addresses import AddressRules
-from lading.service.catalog.adoption import check_alone, check_columns, check_there, is_adoption
-from lading.service.catalog.external import ExternalCatalogs
+from lading.service.catalog.adoption import adopted_table, check_free
+from lading.service.catalog.external import ExternalCatalogs, check_external_table
+from lading.service.catalog.file_catalogs import FileCatalogs
+from lading.service.catalog.missing import check_dots, no_table
+from lading.service.catalog.reach import is_reach, reach_key
 from lading.service.home import Home
 from lading.service.security.endpoints import Endpoints, endpoints_of, table_subject
 from lading.service.security.vault import Vault, open_secrets, resolve_properties, seal_secrets
@@ -27,9 +30,9 @@ from lading.storage.store import open_store
 from lading.store.protocols import Catalog, MetadataStore
 from lading.store.records import DatabaseEntry, TableEntry
 from lading.tables.base import LakeTable, NamedElsewhere
+from lading.tables.bills import FOLDER
 from lading.tables.kind import FoundTable, TablePlace
-from lading.tables.manifest import KEY as CARD
-from lading.tables.manifest import TableCard, is_same_place, leave_card, local_path, settle_place
+from lading.tables.manifest import TableCard, check_location, is_same_place, leave_card, local_path, settle_place
 
 if TYPE_CHECKING:
     from lading.tables.registry import kind_in_catalogs, kind_of, kind_of_statement
@@ -44,7 +47,15 @@ _IF_LOST = "If the metadata store was lost: lading recover gives tables and jobs
 class TableCatalog:
     """The tables of one home."""
 
-    def __init__(self, home: Home, store: MetadataStore, clock: Clock, vault: Vault, endpoints: Endpoints) -> None:
+    def __init__(
+        self,
+        home: Home,
+        store: MetadataStore,
+        clock: Clock,
+        vault: Vault,
+        endpoints: Endpoints,
+        of_file: FileCatalogs | None = None,
+    ) -> None:
         self._home = home
         self._shared_url = store.shared_url
         """The database where catalogs are kept that several services share."""
@@ -53,7 +64,7 @@ class TableCatalog:
         self._clock = clock
         self._vault = vault
         self._endpoints = endpoints
-        self.external = ExternalCatalogs(home, store, clock, vault, endpoints)
+        self.external = ExternalCatalogs(home, store, clock, vault, endpoints, of_file)
         """Catalogs that others keep."""
 
     def create_table(self, statement: CreateTable, database: str) -> None:
@@ -74,19 +85,19 @@ class TableCatalog:
             raise ConflictError(
                 msg, code="TableExists", left="It was not touched.", todo="Choose another name, or drop it first."
             )
-        location = self._place(statement, database)
-        self._check_not_lost(statement, database, location)
-        reach = {key: value for key, value in statement.properties.items() if _is_reach(key)}
-        rest = {key: value for key, value in statement.properties.items() if not _is_reach(key)}
+        location = self.new_place(statement, database)
+        reach = {key: value for key, value in statement.properties.items() if is_reach(key)}
+        rest = {key: value for key, value in statement.properties.items() if not is_reach(key)}
         statement = replace(statement, properties=rest)
         # Dies after this: keys for a table that has no name, which the next CREATE TABLE writes over.
         self.keep_reach(database, name, reach)
         if self._adopted(statement, database, location):
             return
+        self._check_empty(statement, database, location)
         try:
             kind.create(self._place_of(database, name, location), statement.spec)
         except ConflictError as error:
-            if not self._is_own_place(location, database, name) or not self._is_rest(statement, database, location):
+            if not self.is_own_place(location, database, name) or not self._is_rest(statement, database, location):
                 todo = f"{error.todo} {_IF_LOST}"
                 raise ConflictError(error.what, code="TableExists", left=error.left, todo=todo) from error
         card = TableCard(
@@ -103,18 +114,11 @@ class TableCatalog:
 
     def _create_external(self, statement: CreateTable, database: str) -> None:
         """The catalog makes the table, at a place of its own choice; nothing of it is kept here, and no card."""
-        catalog, namespace = split_key(database)
-        kind, own = kind_of_statement(statement), [key for key in statement.properties if _is_reach(key)]
-        if kind is not kind_in_catalogs() or statement.location is not None or own:
-            what = f"USING {kind.name}" if kind is not kind_in_catalogs() else own[0] if own else "LOCATION"
-            msg = f"A table of catalog {catalog} cannot have {what}"
-            todo = "Write USING iceberg without it: the catalog says where tables are, and how they are reached."
-            raise ConfigError(msg, left="Nothing was made.", todo=todo)
-        if statement.if_not_exists:
-            with self.external.namespaces(catalog) as namespaces:
-                if namespaces.has_table(namespace, statement.name.name):
-                    return
-        kind.create(self._named_place(f"{database}.{statement.name.name}", ""), statement.spec)
+        check_external_table(statement, database)
+        if statement.if_not_exists and self.has_table(database, statement.name.name):
+            return
+        place = self._named_place(f"{database}.{statement.name.name}", "")
+        kind_of_statement(statement).create(place, statement.spec)
 
     def _adopted(self, statement: CreateTable, database: str, location: str) -> bool:
         """Give a table that is there already its name, when the statement is about one. Changes nothing in it.
@@ -122,15 +126,14 @@ class TableCatalog:
         Dies before the last step: keys without a table, as in `create_table`. Refused: not even those are left.
         """
         name, kind = statement.name.name, kind_of_statement(statement)
-        if statement.location is None or self._is_own_place(location, database, name):
+        if statement.location is None or self.is_own_place(location, database, name):
             return False
         try:
             storage = open_store(location, self.storage_options(database, name, location))
-            if not is_adoption(statement, kind, storage, has_card=storage.get(CARD) is not None):
+            others = (entry.location for entry in self._catalog.list_tables())
+            place = self._place_of(database, name, location, is_adopted=True)
+            if adopted_table(statement, kind, location, others, storage, lambda: kind.open(place)) is None:
                 return False
-            check_there(kind, storage)
-            check_alone(location, (entry.location for entry in self._catalog.list_tables()))
-            check_columns(statement, kind, kind.open(self._place_of(database, name, location, is_adopted=True)))
         except LadingError:
             self.keep_reach(database, name, {})
             raise
@@ -138,6 +141,20 @@ class TableCatalog:
         card = TableCard(database=database, name=name, format=kind.name, spec=spec, created_at=self._clock.now())
         self.adopt(card, location, is_adopted=True)
         return True
+
+    def _check_empty(self, statement: CreateTable, database: str, location: str) -> None:
+        """Refuse a place that the statement named and another table has files at, also one of another format."""
+        name, kind = statement.name.name, kind_of_statement(statement)
+        if statement.location is None or self.is_own_place(location, database, name):
+            return
+        try:
+            options = self.storage_options(database, name, location)
+            others = (entry.location for entry in self._catalog.list_tables())
+            # Also around it: a table may not name such places, but whether there is one may be looked at.
+            check_free(kind, location, others, lambda place: open_store(place, replace(options, within=place)))
+        except LadingError:
+            self.keep_reach(database, name, {})
+            raise
 
     def adopt(self, card: TableCard, location: str, *, is_adopted: bool = False) -> None:
         """Give the table at a place its name."""
@@ -155,12 +172,13 @@ class TableCatalog:
 
     def keep_reach(self, database: str, name: str, reach: Mapping[str, str]) -> None:
         """Keep how the files of a table are reached, sealed."""
-        self._store.write_setting(_reach_key(database, name), seal_secrets(self._vault, reach) if reach else "")
+        self._store.write_setting(reach_key(database, name), seal_secrets(self._vault, reach) if reach else "")
 
-    def options_for(self, reach: Mapping[str, str]) -> S3Access:
-        """How files are reached with properties of the owner of the home. References to secrets are followed."""
+    def options_for(self, reach: Mapping[str, str], *, is_trusted: bool = True) -> S3Access:
+        """How files are reached with properties of the owner of the home, or of others. References to secrets are
+        followed."""
         named = endpoints_of(reach)
-        return self._with_rules(reach, self._endpoints.rules_for("", named, trusted=named))
+        return self._with_rules(reach, self._endpoints.rules_for("", named, trusted=named if is_trusted else ()))
 
     def _with_rules(self, reach: Mapping[str, str], rules: AddressRules) -> S3Access:
         options = S3Access.from_properties(resolve_properties(reach, home=self._home.path))
@@ -169,6 +187,7 @@ class TableCatalog:
     def open_table(self, database: str, name: str) -> LakeTable:
         """The table of a name."""
         if is_external(database):
+            check_dots(database, name)
             return kind_in_catalogs().open(self._named_place(f"{database}.{name}", ""))
         entry = self.entry(database, name)
         place = self._place_of(database, name, entry.location, is_adopted=entry.is_adopted)
@@ -202,7 +221,7 @@ class TableCatalog:
         """
         if is_external(database):
             return self.open_table(database, name).writer_spec().options
-        kept = self._store.read_setting(_reach_key(database, name))
+        kept = self._store.read_setting(reach_key(database, name))
         reach = open_secrets(self._vault, kept, job=f"{database}.{name}") if kept else {}
         rules = self._endpoints.rules_for(table_subject(database, name), endpoints_of(reach))
         place = location if location is not None else self.entry(database, name).location
@@ -215,9 +234,23 @@ class TableCatalog:
             return TableEntry(database=database, name=name, format=kind_in_catalogs().name, location="", created_at=at)
         entry = self._catalog.find_table(database, name)
         if entry is None:
-            msg = f"Unknown table '{name}' in database '{database}'"
-            raise TableNotFoundError(msg, left="Nothing was changed.", todo="See SHOW TABLES, or create it.")
+            self.require_database(database)
+            raise no_table(database, name)
         return entry
+
+    def require_table(self, database: str, name: str) -> TableEntry:
+        """The same of a table that is there, which the catalog of others is asked. Raises TableNotFoundError."""
+        if is_external(database) and not self.has_table(database, name):
+            raise no_table(database, name)
+        return self.entry(database, name)
+
+    def has_table(self, database: str, name: str) -> bool:
+        """Whether a table is there. The catalog of others is asked."""
+        if not is_external(database):
+            return self._catalog.find_table(database, name) is not None
+        check_dots(database, name)
+        with self.external.database(database) as (namespaces, namespace):
+            return namespaces.has_table(namespace, name)
 
     def incarnation(self, database: str, name: str) -> str:
         """Tells a table from another one that had its name before."""
@@ -233,29 +266,36 @@ class TableCatalog:
         In a catalog of others the name goes, and the files with PURGE only, as the catalog deletes them.
         """
         if is_external(database):
-            catalog, namespace = split_key(database)
-            with self.external.namespaces(catalog) as namespaces:
-                if namespaces.has_table(namespace, name.name) or not if_exists:
-                    namespaces.drop_table(namespace, name.name, purge=purge)
+            if self.has_table(database, name.name) or not if_exists:
+                self._drop_external(database, name.name, purge=purge)
             return
         found = self._catalog.find_table(database, name.name)
         if found is None and if_exists:
             return
         entry = self.entry(database, name.name)
-        if purge and not self._is_own_place(entry.location, database, name.name):
+        if purge and not self.is_own_place(entry.location, database, name.name):
             kind_of(entry.format).purge(self._place_of(database, name.name, entry.location))
-        self._store.drop_setting(f"compaction/{database}.{name.name}")
         self._catalog.drop_table(database, name.name)
         kind_of(entry.format).drop(self._named_place(f"{database}.{name.name}", entry.location))
-        if self._is_own_place(entry.location, database, name.name):
+        if self.is_own_place(entry.location, database, name.name):
             shutil.rmtree(self._own_place(database, name.name), ignore_errors=True)
+
+    def _drop_external(self, database: str, name: str, *, purge: bool) -> None:
+        """The catalog knows nothing of the bills beside the data: with PURGE they go last.
+
+        Dies before that: bills of a table that is not there, which nobody reads.
+        """
+        storage = self.open_table(database, name).bills.storage if purge else None
+        with self.external.database(database) as (namespaces, namespace):
+            namespaces.drop_table(namespace, name, purge=purge)
+        if storage is not None:
+            storage.delete(list(storage.keys(f"{FOLDER}/")))
 
     def create_database(self, name: str, *, if_not_exists: bool) -> None:
         if if_not_exists and self.has_database(name):
             return
         if is_external(name):
-            catalog, namespace = split_key(name)
-            with self.external.namespaces(catalog) as namespaces:
+            with self.external.database(name) as (namespaces, namespace):
                 namespaces.create_database(namespace)
             return
         self._catalog.create_database(DatabaseEntry(name=name, created_at=self._clock.now()))
@@ -263,18 +303,16 @@ class TableCatalog:
     def has_database(self, name: str) -> bool:
         """Whether a database is there."""
         if is_external(name):
-            catalog, namespace = split_key(name)
-            with self.external.namespaces(catalog) as namespaces:
+            with self.external.database(name) as (namespaces, namespace):
                 return bool(namespace) and namespaces.has_database(namespace)
         return any(entry.name == name for entry in self._catalog.list_databases())
 
     def drop_database(self, name: str) -> None:
         """Forget a database. Raises ConflictError while it has tables."""
-        catalog, namespace = split_key(name)
-        if catalog == INTERNAL:
+        if not is_external(name):
             self._catalog.drop_database(name)
             return
-        with self.external.namespaces(catalog) as namespaces:
+        with self.external.database(name) as (namespaces, namespace):
             namespaces.drop_database(namespace)
 
     def databases(self, catalog: str) -> list[str]:
@@ -286,10 +324,9 @@ class TableCatalog:
 
     def tables(self, database: str) -> list[str]:
         """The names of the tables of a database."""
-        catalog, namespace = split_key(database)
-        if catalog == INTERNAL:
+        if not is_external(database):
             return [entry.name for entry in self._catalog.list_tables(database)]
-        with self.external.namespaces(catalog) as namespaces:
+        with self.external.database(database) as (namespaces, namespace):
             return namespaces.tables(namespace)
 
     def require_database(self, name: str) -> None:
@@ -308,13 +345,22 @@ class TableCatalog:
     def _own_place(self, database: str, name: str) -> Path:
         return self._home.warehouse / database / name
 
-    def _is_own_place(self, location: str, database: str, name: str) -> bool:
+    def is_own_place(self, location: str, database: str, name: str) -> bool:
+        """Whether a table is where it is put when the statement does not say."""
         place = local_path(location)
         return place is not None and place == self._own_place(database, name).resolve()
 
+    def new_place(self, statement: CreateTable, database: str) -> str:
+        """Where CREATE TABLE would make a table. Refuses the places that it refuses, and makes nothing."""
+        location = self._place(statement, database)
+        self._check_not_lost(statement, database, location)
+        return location
+
     def _place(self, statement: CreateTable, database: str) -> str:
-        """Where a new table goes. A place in a home, or around this one, would be among the files of others."""
+        """A place in a home, or around this one, would be among the files of others."""
         own = self._own_place(database, statement.name.name)
+        if statement.location is not None:
+            check_location(statement.location)
         place = local_path(statement.location) if statement.location is not None else own.resolve()
         if statement.location is None or place == own.resolve():
             return str(own)
@@ -331,7 +377,7 @@ class TableCatalog:
     def _check_not_lost(self, statement: CreateTable, database: str, location: str) -> None:
         """A catalog that was lost knows no table; a second one beside its old files would load everything twice."""
         name = statement.name.name
-        if not self._is_own_place(location, database, name):
+        if not self.is_own_place(location, database, name):
             return
         try:
             kind_of(statement.format).check_new(self._named_place(f"{database}.{name}", location))
@@ -352,12 +398,3 @@ class TableCatalog:
             and lake.schema() == kind.schema_of(statement.spec)
             and lake.writer_spec().partition_by == parts
         )
-
-
-def _is_reach(key: str) -> bool:
-    """Whether a property says how to reach the files, and not how the table is made."""
-    return key.startswith("s3.") or key == "use_path_style"
-
-
-def _reach_key(database: str, name: str) -> str:
-    return f"reach/{database}.{name}"

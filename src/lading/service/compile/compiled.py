@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lading.model.job import Job
-from lading.model.load import ListenerSpec
+from lading.model.load import ListenerSpec, LoadSpec
 from lading.model.positions import Positions
+from lading.net.addresses import AddressRules
 from lading.pipeline.stager import Stage
 from lading.service.compile.joins import JoinSource
 from lading.sources.kind import OpenSource, SourceKind
+from lading.store.records import TableEntry
+from lading.tables.base import LakeTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,3 +37,13 @@ class Compiled:
 
     def close(self) -> None:
         self.source.close()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """What the store does not keep of a job that is only tried."""
+
+    opened: tuple[LoadSpec, AddressRules]
+    """What it loads, with its secrets, and by which rules its hosts may be reached."""
+    into: tuple[LakeTable, TableEntry] | None = None
+    """The table, when the job would make it. None: it is there."""

@@ -28,20 +28,24 @@ from lading.service.compile.compiled import Compiled
 from lading.service.compile.event_time import check_names, state_rule, watermark_rule, with_event_time, with_state
 from lading.service.compile.evolution import watch_of
 from lading.service.compile.joins import JoinSource, join_columns, join_rule, joined_source_load, map_joined_rows
+from lading.service.compile.kept_form import row_form
 from lading.service.compile.listening import listen_rule
 from lading.service.compile.mapping import asked_columns, map_rows
+from lading.service.compile.nested import check_written
 from lading.service.compile.partition_nulls import with_partition_nulls
 from lading.service.compile.stream_joins import map_stream_rows, stream_columns, stream_join_rule
+from lading.service.compile.vector import vector_plan
 from lading.service.compile.windows import map_window_rows, row_load, window_rule
 from lading.service.security.endpoints import endpoints_of
 from lading.sources.files.properties import is_s3_uri
 from lading.sources.kind import OpenContext, OpenSource, SourceKind
 from lading.sources.registry import kind_of
+from lading.sql.expressions.vector_nodes import Refusal
 from lading.sql.statements.load_specs import translate_mapping
 from lading.store.records import TableEntry
 from lading.tables.base import LakeTable, WriterSpec
 from lading.tables.bills import quarantine_folder, state_folder
-from lading.tables.fresh import fresh_store, fresh_writer
+from lading.tables.fresh import open_table_store
 from lading.tables.registry import kind_of as table_kind_of
 from lading.tables.registry import open_writer
 from lading.tables.types import fillable
@@ -56,20 +60,21 @@ class Target:
 
     table: LakeTable
     entry: TableEntry
-    quarantine: str
-    is_shared: bool = True
-    """Whether those who write see the folder of bad rows. Else those go beside the table, when it is in a bucket."""
+    quarantine: str | None
+    """None: bad rows go beside the table, because not all who write or read them see the home."""
     state_copies: StateCopies | None = None
     """Where executors keep copies of state files that are far away. None: nowhere."""
     joined: JoinSource | None = None
     """The table that rows are joined with."""
+    no_vector: Refusal | None = None
+    """Why the job may not take the vector path, whatever its mapping is."""
 
 
 def compile_load(record: JobRecord, load: LoadSpec, target: Target, context: OpenContext) -> Compiled:
     """Check a load, with its secrets, against its table and its source, and put its parts together."""
     kind = kind_of(load.source.kind)
     kind.check(load)
-    watch = watch_of(load, target.table.schema(), target.table.widens())
+    watch = watch_of(load, target.table)
     columns, metadata = _asked(load, target, kind)
     rule = listen_rule(load, target.table.writer_spec().partition_fields) if load.listening is not None else None
     asked = replace(context, reads_rows=True, columns=columns, metadata=metadata, watch=watch)
@@ -166,21 +171,25 @@ def _limits(load: LoadSpec, opened: OpenSource, scale: float) -> Limits:
 def _stage(load: LoadSpec, kind: SourceKind, opened: OpenSource, target: Target, job_id: JobId) -> Stage | None:
     if opened.schema is None:
         return None
-    told, schema = target.table.writer_spec(), _columns(load, target)
-    spec, renew = replace(told, renew=None), told.renew
-    open_quarantine = _quarantine(target, told, job_id)
+    spec, schema = target.table.writer_spec(), _columns(load, target)
+    open_quarantine = _quarantine(target, spec, job_id)
     mapping, rule = _rules(load, opened, opened.schema, target, open_quarantine)
+    check_written(mapping, spec.schema)
     reads = load if load.join is None else joined_source_load(load, load.join)
     is_joined = load.join is not None or load.stream_join is not None
     stage = Stage(
         mapping=mapping if load.stream_join is not None else with_event_time(mapping, reads, opened.schema),
         source=opened.schema,
+        of_batch=opened.of_batch,
         tools=TaskTools(
             read=opened.read,
-            open_writer=fresh_writer(open_writer, spec, renew),
+            open_writer=partial(open_writer, spec),
             open_quarantine=open_quarantine,
             batch_id="",
             splits=(),
+            nested={column.name: schema.field(column.name) for column in mapping.columns if column.nested},
+            is_strict=mapping.strict,
+            form=row_form(load, opened, opened.schema),
             rescued=load.evolution.rescued_column,
             columns=join_columns(mapping) if is_joined else tuple(column.name for column in mapping.columns),
         ),
@@ -192,11 +201,12 @@ def _stage(load: LoadSpec, kind: SourceKind, opened: OpenSource, target: Target,
         libraries=_libraries(kind, spec),
     )
     place = StatePlace(
-        open=fresh_store(spec, renew),
+        open=partial(open_table_store, spec),
         folder=state_folder(job_id),
         copies=target.state_copies if is_s3_uri(spec.location) else None,
     )
-    return with_state(stage, rule, schema, place)
+    whole = with_state(stage, rule, schema, place)
+    return replace(whole, vector=target.no_vector or vector_plan(whole))
 
 
 def _libraries(kind: SourceKind, spec: WriterSpec) -> tuple[str, ...]:
@@ -207,10 +217,11 @@ def _libraries(kind: SourceKind, spec: WriterSpec) -> tuple[str, ...]:
 
 def _quarantine(target: Target, spec: WriterSpec, job_id: JobId) -> Callable[[str], Quarantine]:
     """Where bad rows go."""
-    if target.is_shared or not is_s3_uri(spec.location):
+    if target.quarantine is not None:
         return partial(QuarantineFile, target.quarantine)
-    place = fresh_store(replace(spec, renew=None), spec.renew)
-    return partial(QuarantineObject, place, quarantine_folder(job_id))
+    if not is_s3_uri(spec.location):
+        return partial(QuarantineFile, f"{target.table.bills.storage.uri}/{quarantine_folder(job_id)}")
+    return partial(QuarantineObject, partial(open_table_store, spec), quarantine_folder(job_id))
 
 
 def _rules(
@@ -221,7 +232,7 @@ def _rules(
     quarantine: Callable[[str], Quarantine],
 ) -> tuple[RowMapping, StateRule | None]:
     """What is done to a row when it is read, and what afterwards."""
-    spec, schema = replace(target.table.writer_spec(), renew=None), _columns(load, target)
+    spec, schema = target.table.writer_spec(), _columns(load, target)
     lengths = target.entry.spec.properties if target.entry.spec else {}
     if load.stream_join is not None:
         mapping = map_stream_rows(load, load.stream_join, source, opened.knows)
@@ -236,7 +247,7 @@ def _rules(
         mapping = map_window_rows(load, load.window, source, opened.knows)
         window = window_rule(load, load.window, mapping, schema, lengths)
         return mapping, replace(window, mapping=_written(window.mapping, spec))
-    mapping = map_rows(load, schema, lengths, source, opened.knows)
+    mapping = map_rows(load, schema, lengths, source, opened.knows, opened.told)
     return _written(mapping, spec), state_rule(load, schema, mapping)
 
 

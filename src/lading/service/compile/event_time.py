@@ -20,7 +20,7 @@ from lading.pipeline.tasks import Writer
 from lading.service.compile.mapping import zoned
 from lading.service.compile.source_types import source_type
 from lading.sql.expressions.value_types import TEXT
-from lading.tables.types import spark_type
+from lading.tables.types import is_nested, spark_type
 
 _TIMES = ("timestamp", "timestamp_ntz", "date")
 _MICROS = 1_000_000
@@ -112,6 +112,9 @@ def with_state(stage: Stage, rule: StateRule | None, target: pa.Schema, place: S
     """The stage of a load with state: its rows go to a spool first, and say which bucket they belong to."""
     if rule is None:
         return stage
+    if nested := [field.name for field in target if is_nested(field.type)]:
+        msg = f"A job that keeps state, or joins, cannot load into ARRAY, MAP and STRUCT: {', '.join(nested)}"
+        raise SqlError(msg, todo="Leave the column out, INSERT INTO t (the other columns); or make it a STRING.")
     tools = replace(
         stage.tools,
         open_writer=_opener(rule, place),

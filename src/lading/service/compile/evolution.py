@@ -9,18 +9,20 @@ from lading.model.load import LoadSpec
 from lading.sources.fields import FieldWatch
 from lading.sources.records.spec import records_of
 from lading.sources.registry import is_stream
+from lading.tables.base import LakeTable
 from lading.tables.types import spark_type
 
 _NAMED_FILES = ("csv_with_names", "csv_with_names_and_types", "json", "parquet", "orc")
 _NAMED_RECORDS = ("json", "avro", "protobuf")
 
 
-def watch_of(load: LoadSpec, target: pa.Schema, widens: frozenset[str]) -> FieldWatch | None:
+def watch_of(load: LoadSpec, table: LakeTable) -> FieldWatch | None:
     """What the readers of a load look for; None: they look at the columns of the table alone."""
     asked = load.evolution
     if not asked.is_on:
         return None
     check_evolution(load)
+    target, widens = table.schema(), table.widens()
     if asked.mode == "ADD_AND_WIDEN" and not widens:
         msg = f"schema.evolution is ADD_AND_WIDEN, and the format of {load.target} cannot widen columns"
         todo = 'Say "ADD", with a "rescued_data_column" for values that do not fit; Iceberg tables can be widened.'
@@ -33,6 +35,7 @@ def watch_of(load: LoadSpec, target: pa.Schema, widens: frozenset[str]) -> Field
         rescued_column=rescued,
         adds=asked.mode != "NONE",
         widens=widens if asked.mode == "ADD_AND_WIDEN" else frozenset(),
+        reserved=table.reserved_names(),
     )
 
 

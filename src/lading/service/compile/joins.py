@@ -25,7 +25,7 @@ from lading.sql.expressions.sides import column_of_side, side_column
 from lading.sql.expressions.typed import Scope, ScopeColumn, type_expression
 from lading.sql.expressions.value_types import TEXT, type_of_spark
 from lading.sql.statements.load_specs import translate_mapping
-from lading.tables.types import arrow_type, spark_type
+from lading.tables.types import arrow_type, is_nested, spark_type
 
 _EXACT = type_of_spark("decimal(38,18)")
 """What a text is read as that is compared with a number: keys of many digits are not the same as doubles."""
@@ -134,12 +134,15 @@ def _field_of(there: pa.Schema, name: str, join: JoinSpec) -> pa.Field:
 
 def kept_type(side: str, field: pa.Field) -> str:
     """The type of a column that is handed on. Raises SqlError for one that cannot be."""
+    name = side_column(side, field.name) if side else field.name
+    msg = f"Column {name} has the type {field.type}, which a join cannot hand on"
+    refused = SqlError(msg, todo="Leave it out, or write it as a text or a number in the source.")
+    if is_nested(field.type):
+        raise refused
     try:
         return spark_type(field.type)
     except ConfigError as error:
-        name = side_column(side, field.name) if side else field.name
-        msg = f"Column {name} has the type {field.type}, which a join cannot hand on"
-        raise SqlError(msg, todo="Leave it out, or write it as a text or a number in the source.") from error
+        raise refused from error
 
 
 def _source_columns(load: LoadSpec, join: JoinSpec) -> list[str]:

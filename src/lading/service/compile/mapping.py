@@ -3,13 +3,13 @@
     row ─▶ source columns ─▶ PRECEDING FILTER ─▶ COLUMNS and casts ─▶ WHERE ─▶ table columns
     row ─▶ source columns ─▶ WHERE ─▶ SELECT and casts ─▶ table columns
 
-COLUMNS fills the columns of the table by name, SELECT by place. Whatever filters name beside the source columns is put
-into them: they become one condition over those.
+COLUMNS fills the columns of the table by name, SELECT by place or BY NAME. Whatever filters name beside the source
+columns is put into them: they become one condition over those.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -18,6 +18,8 @@ from lading.errors import ConfigError, SqlError
 from lading.model.load import LoadSpec
 from lading.model.rows import REST
 from lading.pipeline.mapping import RowMapping, TargetColumn, cast_text, misfit, quoted, reserved_names
+from lading.service.compile.filled import check_one, filled_by_name, filled_by_place, unknown_targets
+from lading.service.compile.nested import with_nested
 from lading.service.compile.source_types import source_type
 from lading.sql.expressions.mapping import SparkExpression, column_expression
 from lading.sql.expressions.typed import Scope, ScopeColumn, TypedExpression, type_expression
@@ -25,7 +27,7 @@ from lading.sql.expressions.value_types import TEXT, ValueType, exact_for
 from lading.sql.statements.load_specs import TranslatedMapping, translate_mapping
 from lading.sql.statements.tables import LENGTH_PROPERTY
 from lading.suggest import did_you_mean
-from lading.tables.types import spark_type
+from lading.tables.types import is_nested, spark_type
 
 _STORED = frozenset(("TEXT", "BOOLEAN", "INTEGER", "DECIMAL", "DOUBLE", "DATE", "DATETIME", "MOMENT"))
 """Kinds of values that state can keep."""
@@ -81,14 +83,20 @@ def _fields(load: LoadSpec, translated: TranslatedMapping, target: pa.Schema) ->
 
 
 def map_rows(
-    load: LoadSpec, target: pa.Schema, lengths: Mapping[str, str], source: pa.Schema, knows: str = ""
+    load: LoadSpec,
+    target: pa.Schema,
+    lengths: Mapping[str, str],
+    source: pa.Schema,
+    knows: str = "",
+    told: Collection[str] = (),
 ) -> RowMapping:
-    """Check the clauses against the table and the source, and put them together. `knows` is for who asks in vain."""
+    """Check the clauses against the table and the source, and put them together. `knows` is for who asks in vain,
+    `told` are columns of the source that `*` does not mean."""
     if reserved := reserved_names(name for name in source.names if name != REST):
         msg = f"The source has a column {', '.join(map(repr, reserved))}, a name that Lading itself uses"
         raise ConfigError(msg, left="Nothing was changed.", todo="Rename it in the source.")
     form = _SelectMapper if load.mapping.is_select else _ColumnsMapper
-    return form(load, target, lengths, source, knows).run()
+    return form(load, target, lengths, source, knows, told).run()
 
 
 def map_values(load: LoadSpec, source: pa.Schema, kinds: Sequence[Callable[[str], str]], knows: str = "") -> RowMapping:
@@ -100,13 +108,20 @@ class _Mapper:
     """What both forms have."""
 
     def __init__(
-        self, load: LoadSpec, target: pa.Schema, lengths: Mapping[str, str], source: pa.Schema, knows: str
+        self,
+        load: LoadSpec,
+        target: pa.Schema,
+        lengths: Mapping[str, str],
+        source: pa.Schema,
+        knows: str,
+        told: Collection[str] = (),
     ) -> None:
         self._load = load
         self._translated = translate_mapping(load)
         self._target = target
         self._lengths = lengths
         self._source = source
+        self._stars = [name for name in source.names if name not in told]
         self._knows = knows
 
     def _bare(self, field: pa.Field) -> TargetColumn:
@@ -114,9 +129,10 @@ class _Mapper:
         length = self._lengths.get(LENGTH_PROPERTY + field.name)
         return TargetColumn(
             name=field.name,
-            type=spark_type(field.type),
+            type="string" if is_nested(field.type) else spark_type(field.type),
             nullable=field.nullable,
             max_length=int(length) if length else None,
+            nested=spark_type(field.type) if is_nested(field.type) else "",
         )
 
     def _row_mapping(self, columns: Sequence[TargetColumn], filters: Sequence[TypedExpression]) -> RowMapping:
@@ -139,14 +155,14 @@ class _Mapper:
 
 
 class _SelectMapper(_Mapper):
-    """SELECT: items fill the columns of the table by their place."""
+    """SELECT: items fill the columns of the table by their place, or BY NAME."""
 
     def run(self) -> RowMapping:
         if missing := sorted(set(used_names(self._translated)) - set(self._source.names)):
             raise self._unknown(missing)
-        filled = self._filled()
+        filled, where = self._filled(), self._translated.where
+        check_one(self._source.names, [*filled.values(), *([where] if where is not None else [])])
         scope = Scope(columns={field.name.lower(): ScopeColumn(type=source_type(field.type)) for field in self._source})
-        where = self._translated.where
         filters = []
         if where is not None:
             exact = replace(scope, exact_columns=self._exact_columns(filled))
@@ -162,24 +178,11 @@ class _SelectMapper(_Mapper):
         """By column of the table: what it is filled with."""
         if self._load.evolution.is_on:
             return self._filled_by_name()
-        given: list[SparkExpression] = []
-        for column in self._translated.columns or ():
-            if column.is_star:
-                given += [column_expression(name) for name in self._source.names]
-            elif column.expression is not None:
-                given.append(column.expression)
         names = list(self._load.mapping.target_columns or self._target.names)
         if unknown := [name for name in names if name not in self._target.names]:
-            msg = f"Unknown column {', '.join(repr(name) for name in unknown)} in the target table"
-            near = "".join(did_you_mean(name, self._target.names) for name in unknown)
-            raise ConfigError(msg, left="Nothing was changed.", todo=f"{near}It has: {', '.join(self._target.names)}.")
-        if len(names) != len(given):
-            msg = (
-                f"insert into cols should be corresponding to the query output: {len(names)} columns are to be filled "
-                f"and {len(given)} are selected"
-            )
-            raise SqlError(msg, todo="Select one expression for each column.")
-        return dict(zip(names, given, strict=True))
+            raise unknown_targets(unknown, self._target.names)
+        fill = filled_by_name if self._load.mapping.by_name else filled_by_place
+        return fill(self._translated.columns or (), names, self._stars, self._knows)
 
     def _filled_by_name(self) -> dict[str, SparkExpression]:
         """A table that grows with its source: each column takes the field of its name."""
@@ -204,13 +207,14 @@ class _SelectMapper(_Mapper):
         typed = type_expression(expression, replace(scope, exact=exact_for(source_type(field.type))))
         is_text = typed.type == TEXT
         is_zoned = expression.is_column and is_text and zone
-        return replace(
+        filled = replace(
             bare,
             expression=zoned(typed.text, bare.type, zone) if is_zoned else typed.text,
             is_text=is_text,
             unread=typed.unread,
             tells_by_null=typed.tells_by_null,
         )
+        return with_nested(filled, field, typed.type, zone)
 
 
 class _ValuesMapper(_SelectMapper):
@@ -274,19 +278,21 @@ class _ColumnsMapper(_Mapper):
             return replace(column, expression=quoted(REST), is_text=True)
         if name in self._derived:
             typed = self._typed(self._derived[name], (name,), exact_for(source_type(field.type)))
-            return replace(
+            filled = replace(
                 column,
                 expression=typed.text,
                 is_text=typed.type == TEXT,
                 unread=typed.unread,
                 tells_by_null=typed.tells_by_null,
             )
+            return with_nested(filled, field, typed.type, self._zone)
         if name in self._sources:
             is_text = self._known_types[name] == TEXT
             text = quoted(self._sources[name])
-            return replace(
+            filled = replace(
                 column, expression=zoned(text, column.type, self._zone) if is_text else text, is_text=is_text
             )
+            return with_nested(filled, field, self._known_types[name], self._zone)
         if not field.nullable:
             msg = f"Column {field.name} is NOT NULL, has no default value and is not in COLUMNS"
             raise SqlError(msg, todo=f"Add it to COLUMNS, as in COLUMNS (…, {field.name} = 0).")
@@ -341,7 +347,8 @@ class _ColumnsMapper(_Mapper):
         parts = [part for part in (column.unread, f"CASE {misfit(column, value, cast)} END") if part]
         unread = f"coalesce({', '.join(parts)})" if column.expression else None
         tells = column.tells_by_null or column.unread is None
-        return ScopeColumn(type=source_type(field.type), text=cast, unread=unread, tells_by_null=tells)
+        kind = TEXT if column.nested else source_type(field.type)
+        return ScopeColumn(type=kind, text=cast, unread=unread, tells_by_null=tells)
 
     def _known(self, column: str) -> ScopeColumn:
         """A column of the source, or one of its metadata."""

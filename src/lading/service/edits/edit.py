@@ -72,6 +72,8 @@ class Edit:
     """The old secrets cannot be opened, and all of them are given again."""
     restored: Bill | None = None
     """The commit whose positions and state come back, all of them."""
+    marked: Bill | None = None
+    """The newest bill with what becomes of its positions: a file is left out, or loaded after all."""
     resets_state: bool = False
     """What the job keeps of its rows is forgotten."""
     action: str = ALTER
@@ -81,7 +83,12 @@ class Edit:
 
     @property
     def is_move(self) -> bool:
-        return bool(self.moves) or self.is_new_source or self.restored is not None or self.resets_state
+        return bool(self.moves) or self.is_new_source or self.goes_to is not None or self.resets_state
+
+    @property
+    def goes_to(self) -> Bill | None:
+        """The bill whose positions and state are those of the job after it."""
+        return self.restored or self.marked
 
 
 def check_paused(record: JobRecord, session: Session) -> None:
@@ -268,8 +275,7 @@ def _commit_move(session: Session, edit: Edit, changed: JobRecord) -> tuple[Bill
         seen = _open_first(session, edit, changed)
     coordinator, compiled = lading.coordinator(changed)
     try:
-        if edit.restored is not None and seen is not None:
-            back = edit.restored
+        if (back := edit.goes_to) is not None and seen is not None:
             steps = coordinator.restore(back.positions, state=back.state, reason=reason, seen=seen)
         elif edit.is_new_source:
             steps = coordinator.reopen(reason=reason, seen=seen)

@@ -73,7 +73,7 @@ def bill_before(session: Session, record: JobRecord, head: str, saved: Collectio
             return newest, bill
         if edited is None and name_of(bill) == head:
             edited = bill
-        elif edited is None and bill.kind is BillKind.LOAD:
+        elif edited is None and bill.kind in (BillKind.LOAD, BillKind.REPLAY):
             loads.append(bill)
     msg = f"The bill of the last change of job {record.full_name} is gone"
     raise JobStateError(msg, left="Nothing was changed.", todo="Move the position with ALTER.", job_id=record.job_id)

@@ -14,8 +14,8 @@ from lading.service.lineage.run_events import Json
 from lading.service.notify.config import check_url
 from lading.service.notify.receivers import check_taken
 from lading.service.security.redaction import HIDDEN
-from lading.settings import read_secret_file
 from lading.settings_around import LineageVariables
+from lading.settings_file import read_secret_file
 
 _PREFIX = "LADING_OPENLINEAGE_"
 _LEFT = "Nothing was started."

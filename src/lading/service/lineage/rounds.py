@@ -16,6 +16,7 @@ from lading.ids import JobId
 from lading.jobs.record import JobRecord
 from lading.jobs.tasks import TaskRecord, TaskState
 from lading.model.bill import BillKind
+from lading.model.names import split_table
 from lading.service.installation import Installation
 from lading.service.lineage.config import LineageSettings
 from lading.service.lineage.run_events import JobFacts, Json, TableFacts, events_of_bill, events_of_failure
@@ -27,6 +28,8 @@ FIRST_DELAY_S, LONGEST_DELAY_S = 10.0, 600.0
 PREFIX = "lineage/"
 MOST_BILLS = 1000
 """Commits of one job that are caught up with. Of more, the older ones are left out."""
+_LOADS = (BillKind.LOAD, BillKind.REPLAY)
+"""Commits that bring rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +89,7 @@ class LineageRounds:
         bills = store.list_bills(job_id, limit=MOST_BILLS)[::-1]
         tasks = sorted(store.list_tasks(job_id), key=lambda task: task.task_id)
         sent = self._sent.get(job_id) or self._load(job_id) or self._beginning(bills, tasks)
-        new_bills = [each for each in bills if each.seq > sent.seq and each.kind is BillKind.LOAD]
+        new_bills = [each for each in bills if each.seq > sent.seq and each.kind in _LOADS]
         failed = [each for each in tasks if each.task_id > sent.task_id and each.state is TaskState.FAILED]
         if new_bills or failed:
             facts = self._facts(record)
@@ -132,7 +135,7 @@ class LineageRounds:
         )
 
     def _table(self, name: str) -> TableFacts:
-        database, _, table = name.partition(".")
+        database, table = split_table(name)
         try:
             opened = self._lading.catalog.open_table(database, table)
             columns = tuple((each.name, str(each.type)) for each in opened.schema())

@@ -15,8 +15,8 @@ from lading.service.notify.receivers import Email, MailServer, Receiver, Slack, 
 from lading.service.notify.signals import EventKind, LagLimits
 from lading.service.security.bind_policy import is_loopback
 from lading.service.security.redaction import HIDDEN
-from lading.settings import read_secret_file
 from lading.settings_around import NotifyVariables
+from lading.settings_file import read_secret_file
 
 _PREFIX = "LADING_NOTIFY_"
 _LEFT = "Nothing was started."

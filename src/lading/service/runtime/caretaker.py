@@ -7,6 +7,7 @@ what would make every look at it dearer: old entries of the index of bills, and 
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from datetime import timedelta
 
 from lading.clock import Clock
@@ -38,13 +39,19 @@ class Caretaker:
         before = bill.replaces if bill.kind is BillKind.TAKEOVER else None
         self._asked_at = before.seq if before is not None else bill.seq
 
-    def committed(self, table: LakeTable, bill: Bill) -> None:
-        """A batch was committed: look after the table when it is due."""
+    def committed(self, table: LakeTable, bill: Bill, needs_from: int | None = None) -> None:
+        """A batch was committed: look after the table when it is due.
+
+        Bills from commit `needs_from` on are still needed, with their bad rows.
+        """
         every, before, self._asked_at = self._policy.every_commits, self._asked_at, bill.seq
         if bill.seq // every == before // every:
             return
+        policy = self._policy
+        if needs_from is not None:
+            policy = replace(policy, keep_commits=max(policy.keep_commits, bill.seq - needs_from + 1))
         try:
-            report = table.look_after(bill.job_id, self._policy, self._clock.now())
+            report = table.look_after(bill.job_id, policy, self._clock.now())
         except LadingError as error:
             # The rows are committed; what was not cleaned up now is next time.
             self._log.warning("the table could not be looked after: %s", error)

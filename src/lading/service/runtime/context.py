@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from lading.clock import Clock
 from lading.commit.protocols import Listeners, Merger, Stager
-from lading.ids import Incarnation
+from lading.ids import Incarnation, JobId
 from lading.jobs.record import JobRecord
 from lading.model.batch import Limits
 from lading.model.bill import Bill
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from lading.commit.coordinator import Coordinator
     from lading.plan.planner import Planner
     from lading.service.compile.compiled import Compiled
+    from lading.service.runtime.errors_copy import ErrorsCopy
     from lading.status.outcomes import Outcome
     from lading.tables.base import LakeTable
 
@@ -57,6 +58,8 @@ class OpenJob:
     table: LakeTable
     planner: Planner
     stager: CancellableStager
+    errors: ErrorsCopy | None = None
+    """Copies its bad rows to its errors table; None: it has none."""
 
     def is_ready(self) -> bool:
         return self.compiled.stage is not None
@@ -64,6 +67,9 @@ class OpenJob:
     def can_learn(self) -> bool:
         source = self.compiled.source
         return (self.compiled.stage is None or source.is_provisional) and source.can_learn_columns()
+
+    def read_uncut(self) -> None:
+        self.compiled.source.read_uncut()
 
     def shown(self, bill: Bill) -> str:
         return self.compiled.show_position(bill.positions)
@@ -81,6 +87,8 @@ class OpenJob:
     def is_complete(self, bill: Bill) -> bool:
         if bill.listening is not None and bill.listening.notices:
             return False  # Nobody would tell them later.
+        if self.errors is not None and self.errors.needs_from is not None:
+            return False  # Nobody would copy its bad rows later.
         return self.compiled.source.is_once and all(state.finished for state in bill.positions.partitions.values())
 
     def close(self) -> None:
@@ -104,11 +112,14 @@ class RunnerContext:
     open_target: Callable[[JobRecord], LakeTable]
     make_stager: Callable[[Compiled], CancellableStager]
     make_listeners: Callable[[JobRecord, Compiled, LakeTable], Listeners | None] = lambda record, compiled, table: None
+    make_errors: Callable[[JobRecord, LakeTable], ErrorsCopy | None] = lambda record, table: None
     care: CarePolicy = field(default_factory=CarePolicy)
     watches: list[JobObserver] = field(default_factory=list)
     unrecorded: Unrecorded = field(default_factory=Unrecorded)
     service_id: Callable[[], str | None] = lambda: None
     """As whom runners change their jobs; None: nobody else can have them."""
+    surely_holds: Callable[[JobId], bool] = lambda job_id: True
+    """Whether nobody else can have a job, also when this process was stopped for a while."""
     max_columns: int = 1000
     """So many columns a table has at most that grows with its source."""
     has_others: Callable[[], bool] = lambda: False

@@ -61,7 +61,7 @@ def _check_names(record: JobRecord, fields: Mapping[str, str]) -> None:
         msg = f"Rows have fields that cannot be columns of {record.target}: {_listed(strange)}"
         todo = (
             'Set "rescued_data_column" to a STRING column of the table, which takes them as JSON; names of columns are '
-            "letters, digits and _, and differ by more than upper and lower case."
+            "letters, digits and _, differ by more than upper and lower case, and are none of the format's own."
         )
         raise ConfigError(msg, left="Nothing was committed, and no column was added.", todo=todo)
 

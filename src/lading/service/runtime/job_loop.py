@@ -13,6 +13,7 @@ from typing import Generic, assert_never
 
 from lading.commit.steps import Steps
 from lading.errors import (
+    LINES_IN_FIELDS,
     UNSEEN_COLUMNS,
     FencedError,
     JobChangedError,
@@ -23,8 +24,8 @@ from lading.errors import (
 )
 from lading.errors import UnknownOutcomeError as Unknown
 from lading.ids import JobId
+from lading.jobs.actions import Action, Halt, LetGo, Rest, Retry, Run, SaveTask
 from lading.jobs.events import (
-    Action,
     BatchCancelled,
     BatchCommitted,
     BatchFailed,
@@ -33,16 +34,10 @@ from lading.jobs.events import (
     Event,
     Fenced,
     Goodbye,
-    Halt,
-    LetGo,
     ListenersTold,
     NothingToDo,
     Opened,
-    Rest,
-    Retry,
     RolledBack,
-    Run,
-    SaveTask,
     TargetGone,
     TurnBegun,
     bill_facts,
@@ -55,7 +50,7 @@ from lading.model.notices import ListeningSummary
 from lading.service.runtime.loop_ports import J, LoopPorts, LoopStore
 from lading.status.outcomes import outcome_of
 from lading.store.leases import is_lease_lost
-from lading.store.records import AuditEntry
+from lading.store.records import AuditEntry, StoredJob
 
 MAX_SAVES = 20
 
@@ -64,14 +59,33 @@ def save_event(
     store: LoopStore, job_id: JobId, event: Event, audit: AuditEntry | None = None
 ) -> tuple[JobRecord, tuple[Action, ...]]:
     """Change the record of a job on top of what somebody else saved meanwhile; tasks and audit in the same step."""
+    stored, actions = _save(store, job_id, event, audit, None)
+    return stored.record, actions
+
+
+def _save(
+    store: LoopStore, job_id: JobId, event: Event, audit: AuditEntry | None, known: StoredJob | None
+) -> tuple[StoredJob, tuple[Action, ...]]:
+    """`known` is the record as it was last seen: the store takes a change of it only while nobody changed it since.
+
+    What changes nothing, or cannot be, is asked of the store itself, since nothing would show that it is old.
+    """
+    if known is not None:
+        try:
+            record, actions = transition(known.record, event)
+            tasks = [action.task for action in actions if isinstance(action, SaveTask)]
+            if record != known.record or tasks:
+                return store.save_job(record, known.version, tasks=tasks, audit=audit), actions
+        except (JobChangedError, JobStateError):
+            pass  # It is read again.
     for left in range(MAX_SAVES, -1, -1):
         stored = store.load_job_by_id(job_id)
         record, actions = transition(stored.record, event)
         tasks = [action.task for action in actions if isinstance(action, SaveTask)]
         if record == stored.record and not tasks and audit is None:
-            return record, actions
+            return stored, actions
         try:
-            return store.save_job(record, stored.version, tasks=tasks, audit=audit).record, actions
+            return store.save_job(record, stored.version, tasks=tasks, audit=audit), actions
         except JobChangedError:
             if not left:
                 raise
@@ -86,6 +100,8 @@ class JobLoop(Generic[J]):
         self.opened: J | None = None
         self.next: Run | Retry | Rest | None = None
         """What comes after the last turn. None: nothing, before somebody says so."""
+        self.known: StoredJob | None = None
+        """The record as this turn last read or wrote it. Others may have changed it since."""
         self._ports = ports
         self._scale = 1.0
         self._is_retry = False
@@ -124,7 +140,10 @@ class JobLoop(Generic[J]):
     def tell(self, event: Event) -> Steps[JobRecord]:
         """Tell what happened, and do what is to be done."""
         yield "record.before"
-        record, actions = save_event(self._ports.store, self.job_id, event)
+        # A turn begins with the record as it is, and goes on with what it wrote itself.
+        known = None if isinstance(event, TurnBegun) else self.known
+        self.known, actions = _save(self._ports.store, self.job_id, event, None, known)
+        record = self.known.record
         yield "record.after"
         yield from self.execute(actions)
         return record
@@ -166,7 +185,8 @@ class JobLoop(Generic[J]):
 
     def record(self) -> JobRecord:
         """The job as the store has it."""
-        return self._ports.store.load_job_by_id(self.job_id).record
+        self.known = self._ports.store.load_job_by_id(self.job_id)
+        return self.known.record
 
     def _work(self) -> Steps[None]:
         opened = self.opened or (yield from self._open())
@@ -204,7 +224,8 @@ class JobLoop(Generic[J]):
         except BaseException:
             job.close()
             raise
-        self.opened, self._shown_listening = job, record.listening
+        # As large as the record was now: another life may have changed it since this turn began.
+        self.opened, self._shown_listening, self._scale = job, record.listening, record.batch_scale
         self._ports.tell_opened(job, bill)
         is_retry, self._is_retry = self._is_retry, False
         shown, at = job.shown(bill), self._now()
@@ -222,6 +243,11 @@ class JobLoop(Generic[J]):
                 bill = stop.value
                 break
             except StageError as unseen:
+                if unseen.code == LINES_IN_FIELDS:
+                    # Nothing is durable but staged files that nobody names. The same files are planned again, uncut.
+                    opened.read_uncut()
+                    yield from self._batch(opened)
+                    return
                 if unseen.code != UNSEEN_COLUMNS:
                     raise
                 yield from self._evolve(opened, unseen)

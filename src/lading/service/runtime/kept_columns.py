@@ -10,11 +10,13 @@ import json
 
 import pyarrow as pa
 
-from lading.errors import TableError
+from lading.errors import ConfigError, SqlError, TableError
 from lading.jobs.record import JobRecord
 from lading.model.field_types import wider_type
 from lading.service.compile.compiled import Compiled
+from lading.service.runtime.context import RunnerContext
 from lading.store.protocols import MetadataStore
+from lading.tables.base import LakeTable
 from lading.tables.types import spark_type
 
 CHANGED = "was changed by somebody else"
@@ -63,3 +65,21 @@ def keep_columns(store: MetadataStore, record: JobRecord, compiled: Compiled, sc
     text = json.dumps({name: spark_type(schema.field(name).type) for name in filled if name in schema.names})
     if store.read_setting(columns_key(record)) != text:
         store.write_setting(columns_key(record), text)
+
+
+def compile_checked(tools: RunnerContext, record: JobRecord) -> tuple[Compiled, LakeTable]:
+    """A job's parts, unless somebody changed its columns. What they are now is remembered."""
+    store = tools.store
+    try:
+        compiled, table = tools.compile(record)
+    except (ConfigError, SqlError):
+        # Perhaps because of what somebody did to the table: then that is to be told.
+        check_columns(store, record, tools.open_target(record).schema())
+        raise
+    try:
+        check_columns(store, record, table.schema())
+        keep_columns(store, record, compiled, table.schema())
+    except BaseException:
+        compiled.close()
+        raise
+    return compiled, table

@@ -12,11 +12,12 @@ import os
 import secrets
 import socket
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Set
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from lading.clock import Clock
+from lading.clock import Clock, Moment
 from lading.errors import JobStateError, LadingError
 from lading.ids import Incarnation, JobId
 from lading.jobs.leases import share
@@ -54,12 +55,16 @@ class LeaseKeeper:
             dead_after_s=self._dead_after_s,
             started_at=clock.now(),
         )
+        self.opened = Moment.of(clock)
+        """When this process began to look at the store."""
         self._mine = self._leaving = frozenset[JobId]()
-        self._looked_s = 0.0
+        self._looked_s = self._beat_s = 0.0
         self._passing = frozenset[str]()
         self._is_used = self._has_looked = self._is_failing = False
         self._seen: dict[str, tuple[int, float]] = {}
         """Service → its beat, and when that was first seen."""
+        self._forgotten, self._twins = set[str](), set[str]()
+        """Services with the id of this home: those taken for its predecessors, and those that went on all the same."""
         self._versions: dict[JobId, int] = {}
         self._working = threading.Lock()
         self._ending = threading.Event()
@@ -71,10 +76,26 @@ class LeaseKeeper:
         """What changes of jobs are made as; None before the first round."""
         return self._entry.service_id if self._has_looked else None
 
+    @property
+    def own_id(self) -> str:
+        """The same, also before that: the jobs that it makes are its own from the beginning."""
+        return self._entry.service_id
+
+    @property
+    def home_id(self) -> str:
+        """What tells this home from all others that share the store, through all starts."""
+        return self._entry.home_id
+
     def holds(self, job_id: JobId) -> bool:
         """Whether this service may begin a batch of a job, as far as it knows."""
         # Before the first round nothing is known. While the store takes none, batches tell so.
         return not self._has_looked or job_id in self._mine
+
+    def surely_holds(self, job_id: JobId) -> bool:
+        """The same for what nothing refuses afterwards. Not when others may have taken the job meanwhile: this process
+        was stopped, its machine slept, or the store took no sign of life."""
+        is_old = self._clock.passed_s() - self._beat_s >= self._dead_after_s
+        return not self._has_looked or (job_id in self._mine and not is_old)
 
     def is_leaving(self, job_id: JobId) -> bool:
         """Whether a job is to be given back when its batch has ended: no other begins."""
@@ -92,9 +113,68 @@ class LeaseKeeper:
         """
         if not self._is_used:
             # A command: it lives for as long as others wait for signs of life.
-            self._store.beat(replace(self._entry, is_passing=True))
+            self._passing_beat()
             self._is_used = True
         self._store.take_lease(job_id, self._entry.service_id, held_by=None)
+
+    def check_new(self, job_id: JobId) -> None:
+        """Raise FencedError, code LeaseLost, when another service has a job that this process took to make it."""
+        self._store.check_lease(job_id, self._entry.service_id)
+
+    @contextmanager
+    def held(self, job_ids: Iterable[JobId]) -> Iterator[bool]:
+        """Have jobs while a command runs them, so that no service takes them meanwhile. Whether they have to be closed
+        before this ends, because others may take them then.
+
+        Raises JobStateError when somebody alive has one. Dies in here: it is dead to the others soon, as a service is.
+        """
+        wanted = frozenset(job_ids)
+        self.check_free(wanted)
+        if self._thread is not None or not self._store.shared_url:
+            yield False  # A service holds its jobs itself; a home with a store of its own belongs to one process.
+            return
+        self._passing_beat()
+        self._is_used, ending = True, threading.Event()
+        beating = threading.Thread(target=self._stay, args=(ending,), name="lading-leases", daemon=True)
+        try:
+            self._take_all(wanted)
+            self._mine, self._has_looked = wanted, True
+            beating.start()
+            yield True
+        finally:
+            ending.set()
+            if beating.ident is not None:
+                beating.join()
+            self._mine, self._has_looked = frozenset[JobId](), False
+            self._give_all_back()
+
+    def _take_all(self, wanted: Set[JobId]) -> None:
+        leases, mine = self._store.list_leases(), self._entry.service_id
+        for job_id in sorted(wanted):
+            holder = leases.get(job_id)
+            if holder != mine and not self._store.take_lease(job_id, mine, held_by=holder):
+                msg = "Another process of this store took a job at the same moment"
+                todo = "Leave it to that one, or try again. SHOW SERVICES tells which jobs each has."
+                raise JobStateError(msg, left="Nothing was run.", todo=todo, job_id=job_id)
+
+    def _passing_beat(self) -> None:
+        self._entry = replace(self._entry, beat=self._entry.beat + 1)
+        self._beat(replace(self._entry, is_passing=True))
+
+    def _beat(self, entry: ServiceEntry) -> None:
+        began_s = self._clock.passed_s()
+        self._store.beat(entry)
+        self._beat_s = began_s
+
+    def _stay(self, ending: threading.Event) -> None:
+        while not ending.wait(self._dead_after_s / _BEATS):
+            try:
+                self._passing_beat()
+                self._is_failing = False
+            except LadingError as error:
+                self.tell_failing(error)
+            except Exception:  # noqa: BLE001 - the door of a thread: it goes on
+                self._log.exception("a sign of life could not be given")
 
     def start(self, on_change: Callable[[], None], give_back: GiveBack) -> None:
         """Have rounds in a thread. `on_change` is called when jobs changed hands, or were changed by others."""
@@ -109,8 +189,10 @@ class LeaseKeeper:
         self._ending.set()
         if self._thread is not None:
             self._thread.join()
-        if not self._is_used:
-            return
+        if self._is_used:
+            self._give_all_back()
+
+    def _give_all_back(self) -> None:
         try:
             self._store.forget_service(self._entry.service_id)
         except LadingError as error:
@@ -124,7 +206,7 @@ class LeaseKeeper:
         with self._working:
             began_s = self._clock.monotonic_s()
             self._entry = replace(self._entry, beat=self._entry.beat + 1)
-            self._store.beat(self._entry)
+            self._beat(self._entry)
             alive = self._alive(began_s)
             versions = self._store.list_versions()
             leases = self._store.list_leases()
@@ -177,11 +259,9 @@ class LeaseKeeper:
             if entry.beat != beat:
                 self._seen[entry.service_id] = (entry.beat, now_s)
                 since_s = now_s
-            # A process has its home for itself: one before it in the same home has died.
-            is_predecessor = entry.home_id == self._entry.home_id
             if entry.service_id == self._entry.service_id:
                 continue
-            if is_predecessor or now_s - since_s >= max(self._dead_after_s, entry.dead_after_s):
+            if self._is_predecessor(entry) or now_s - since_s >= max(self._dead_after_s, entry.dead_after_s):
                 self._log.warning("service %s on %s (pid %d) is gone", entry.service_id, entry.host, entry.pid)
                 self._store.forget_service(entry.service_id)
             else:
@@ -190,6 +270,25 @@ class LeaseKeeper:
         known = {entry.service_id for entry in entries}
         self._seen = {service: seen for service, seen in self._seen.items() if service in known}
         return alive
+
+    def _is_predecessor(self, entry: ServiceEntry) -> bool:
+        """A process has its home for itself: one before it in the same home has died.
+
+        One that was forgotten and says again that it is alive is none: it has a copy of the home, with its id.
+        """
+        if entry.home_id != self._entry.home_id:
+            return False
+        if entry.service_id not in self._forgotten:
+            self._forgotten.add(entry.service_id)
+            return True
+        if entry.service_id not in self._twins:
+            self._twins.add(entry.service_id)
+            self._log.error(
+                "service %s on %s (pid %d, home %s) lives and has the id of this home: one is a copy of the other. "
+                "End one of them, and remove %s from its home",
+                *(entry.service_id, entry.host, entry.pid, entry.home, ID_FILE),
+            )
+        return False
 
     def tell_failing(self, error: LadingError) -> None:
         """Say once that rounds fail, until one does not."""

@@ -44,6 +44,10 @@ class LoopJob(Protocol):
         """Whether columns are not known, and opening it again would tell them."""
         ...
 
+    def read_uncut(self) -> None:
+        """Plan no batch any more in which several tasks read one file."""
+        ...
+
     def shown(self, bill: Bill) -> str:
         """The position after a bill, as jobs are shown with it."""
         ...

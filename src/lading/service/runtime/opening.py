@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from lading.commit.coordinator import Coordinator, CoordinatorPorts
+from lading.commit.coordinator import Coordinator
+from lading.commit.ports import CoordinatorPorts
 from lading.errors import HeadLostError
 from lading.ids import JobId, new_token
 from lading.model.bill import Bill

@@ -4,71 +4,50 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 
 from lading.clock import Clock
-from lading.commit.coordinator import Coordinator, CoordinatorPorts
+from lading.commit.coordinator import Coordinator
+from lading.commit.ports import CoordinatorPorts
+from lading.commit.protocols import Stager
 from lading.commit.steps import Steps, run_steps
 from lading.errors import (
-    ConfigError,
+    BudgetError,
     FencedError,
-    JobChangedError,
     LadingError,
-    SqlError,
     StageError,
     StoreError,
     TableError,
     TableNotFoundError,
 )
 from lading.ids import JobId, new_token
-from lading.jobs.events import BatchWaits, Event, Halt, Rest, Retry, Run
+from lading.jobs.actions import Halt, Rest, Retry, Run
+from lading.jobs.events import BadRowsCopied, BatchWaits, Event
 from lading.jobs.record import JobRecord
-from lading.jobs.tasks import TaskRecord
 from lading.model.bill import Bill
 from lading.plan.planner import Planner
 from lading.service.compile.compiled import Compiled
 from lading.service.runtime.caretaker import Caretaker
-from lading.service.runtime.context import OpenJob, RunnerContext
+from lading.service.runtime.context import CancellableStager, OpenJob, RunnerContext
 from lading.service.runtime.evolving import evolve
 from lading.service.runtime.file_surveys import SurveyTeller
+from lading.service.runtime.held_store import HeldStore, write_audit
 from lading.service.runtime.job_loop import JobLoop, save_event
-from lading.service.runtime.kept_columns import check_columns, keep_columns
+from lading.service.runtime.kept_columns import compile_checked
 from lading.service.runtime.loop_ports import LoopStore
-from lading.service.runtime.starting import start_steps
+from lading.service.runtime.refused import keep_refused
+from lading.service.runtime.searching import SearchingStager, SearchTools
+from lading.service.runtime.starting import held_steps, start_steps
 from lading.service.runtime.store_health import try_write
 from lading.service.security.redaction import redact
 from lading.sources.kind import SourceSurvey
 from lading.status.outcomes import Outcome
 from lading.store.leases import is_lease_lost
-from lading.store.protocols import MetadataStore
-from lading.store.records import AuditEntry, StoredJob
+from lading.store.records import AuditEntry
 from lading.tables.base import LakeTable
 
-MAX_SAVES = 5
 REMARK_EVERY_S = 60.0
 """How often an idle job looks at everything there is, to say what it passes over."""
-
-
-class HeldStore:
-    """The store as it is for the service that runs a job: it takes no change when another one has the job."""
-
-    def __init__(self, store: MetadataStore, service_id: str | None) -> None:
-        self._store = store
-        self._service_id = service_id
-
-    def load_job_by_id(self, job_id: JobId) -> StoredJob:
-        return self._store.load_job_by_id(job_id)
-
-    def save_job(
-        self,
-        record: JobRecord,
-        expected_version: int,
-        *,
-        tasks: Iterable[TaskRecord] = (),
-        audit: AuditEntry | None = None,
-    ) -> StoredJob:
-        return self._store.save_job(record, expected_version, tasks=tasks, audit=audit, held_by=self._service_id)
 
 
 class JobRunner:
@@ -84,8 +63,6 @@ class JobRunner:
         self._halted = threading.Event()
         self.turn = threading.RLock()
         self._caretaker = Caretaker(tools.care, tools.clock, tools.store)
-        self._known: JobRecord | None = None
-        """The record as this incarnation last read it."""
         self._is_noted = False
         self._remark_due_s = 0.0
         self.is_cut_off = False
@@ -136,6 +113,10 @@ class JobRunner:
         """The job as the store has it."""
         return self._loop.record()
 
+    def known(self) -> JobRecord | None:
+        """The record as this incarnation last read or wrote it. Others may have changed it since."""
+        return self._loop.known.record if self._loop.known is not None else None
+
     def behind(self) -> str:
         """How much is still to be loaded, in words; empty when the job is not open or nobody can tell."""
         opened = self.opened
@@ -167,12 +148,14 @@ class JobRunner:
             return False
         if opened.coordinator.teller.is_due(opened.coordinator.bill, self._tools.clock.now()):
             return False
+        if opened.errors is not None and opened.errors.is_due():
+            return False
         try:
             if opened.can_learn():
                 return False
             if not opened.is_ready():
                 return True
-            plan = opened.planner.plan(opened.coordinator.bill.positions, opened.compiled.job.limits)
+            plan = opened.planner.plan_ahead(opened.coordinator.bill.positions, opened.compiled.job.limits)
         except Exception:  # noqa: BLE001 - the batch that follows meets it again, and its record says so
             return False
         return not opened.coordinator.would_commit(plan)
@@ -185,7 +168,6 @@ class JobRunner:
                 # To open the job again commits to its table. Nothing is committed before the store can be written.
                 try_write(self._tools.store)
             try:
-                self._known = self.record()
                 run_steps(self._loop.turn())
                 self._write_repaired()
             except StoreError as error:
@@ -202,19 +184,10 @@ class JobRunner:
             said = opened.coordinator.repaired.pop()
             self._log.warning("%s", said, extra={"job": self._job_id})
             facts = {"why": said, "todo": "Let other writers use a safe log store; see docs/engines.md."}
-            for _ in range(MAX_SAVES):
-                stored = self._tools.store.load_job_by_id(self._job_id)
-                entry = AuditEntry(
-                    at=self.clock.now(),
-                    user="lading",
-                    action="COMMIT AGAIN",
-                    job_id=self._job_id,
-                    subject=str(stored.record.full_name),
-                    facts=facts,
-                )
-                with suppress(JobChangedError):  # Somebody changed the record meanwhile: read it again.
-                    self.store.save_job(stored.record, stored.version, audit=entry)
-                    break
+            self._write_audit("COMMIT AGAIN", facts)
+
+    def _write_audit(self, action: str, facts: Mapping[str, str]) -> None:
+        write_audit(self.store, self._job_id, action, facts, self.clock.now())
 
     def apply(self, event: Event, audit: AuditEntry | None = None) -> JobRecord:
         """Change the record by a statement's word, and do what is to be done; the audit in the same step."""
@@ -257,9 +230,9 @@ class JobRunner:
             return
         self._is_noted = True
         self._tools.unrecorded.note(self._job_id, redact(error.what) + ".", self.clock.now())
-        if self._known is not None:
+        if (known := self.known()) is not None:
             for watch in self._tools.watches:
-                watch.unrecorded(self._known)
+                watch.unrecorded(known)
 
     # What the loop asks and tells.
 
@@ -273,7 +246,7 @@ class JobRunner:
 
     def compile(self, record: JobRecord) -> OpenJob:
         try:
-            compiled, table = self._compiled(record)
+            compiled, table = compile_checked(self._tools, record)
         except TableNotFoundError as error:
             if not self._tools.has_others():
                 raise
@@ -296,7 +269,7 @@ class JobRunner:
             table=table,
             bills=table.bills,
             planner=planner,
-            stager=stager,
+            stager=self._searching(compiled, table, stager),
             merger=stager if compiled.stage is not None and compiled.stage.state is not None else None,
             joins=compiled.joins,
             clock=self.clock,
@@ -304,29 +277,39 @@ class JobRunner:
             followers=(self._tools.store,),
             listeners=self._tools.make_listeners(record, compiled, table),
         )
-        return OpenJob(Coordinator(compiled.job, ports, self._tools.incarnation), compiled, table, planner, stager)
+        errors = self._tools.make_errors(record, table)
+        return OpenJob(
+            Coordinator(compiled.job, ports, self._tools.incarnation), compiled, table, planner, stager, errors
+        )
 
-    def _compiled(self, record: JobRecord) -> tuple[Compiled, LakeTable]:
-        store = self._tools.store
-        try:
-            compiled, table = self._tools.compile(record)
-        except (ConfigError, SqlError):
-            # Perhaps because of what somebody did to the table: then that is to be told.
-            check_columns(store, record, self._tools.open_target(record).schema())
-            raise
-        try:
-            check_columns(store, record, table.schema())
-            keep_columns(store, record, compiled, table.schema())
-        except BaseException:
-            compiled.close()
-            raise
-        return compiled, table
+    def _searching(self, compiled: Compiled, table: LakeTable, stager: CancellableStager) -> Stager:
+        if compiled.source.inside is None:
+            return stager
+        tools = SearchTools(
+            inside=compiled.source.inside,
+            deaths=lambda: self.record().pace.suspect_deaths,
+            discard=table.discard,
+            tell=self.tell_waiting,
+            wait=self._halted.wait,
+        )
+        return SearchingStager(stager, tools)
 
     def start(self, job: OpenJob, record: JobRecord) -> Steps[Bill]:
+        bill = yield from held_steps(
+            start_steps(self._tools.store, record, job.coordinator, job.table.bills),
+            self._check_lease,
+        )
+        self._copy_errors(job, bill)
+        return bill
+
+    def _check_lease(self) -> None:
         if (service_id := self._tools.service_id()) is not None:
-            # To open a job commits to its table, which would fence the service that has it.
-            self._tools.store.check_lease(record.job_id, service_id)
-        return start_steps(self._tools.store, record, job.coordinator, job.table.bills)
+            self._tools.store.check_lease(self._job_id, service_id)
+
+    def _copy_errors(self, job: OpenJob, bill: Bill) -> None:
+        """Copy bad rows to the errors table. Dies in here: the next start goes on with it."""
+        if job.errors is not None and job.errors.copy(bill, self._halted.is_set):
+            save_event(self.store, self._job_id, BadRowsCopied(copied=job.errors.summary, at=self.clock.now()))
 
     def is_halted(self) -> bool:
         return self._halted.is_set()
@@ -336,16 +319,26 @@ class JobRunner:
 
     def tell_opened(self, job: OpenJob, bill: Bill) -> None:
         self._caretaker.opened(bill)
+        self._acknowledge(job, bill)  # Who committed it may have died before it could.
         self.on_open(job, bill)
 
     def committed(self, job: OpenJob, record: JobRecord, bill: Bill) -> None:
         for watch in self._tools.watches:
             watch.committed(record, bill)
         self._teller.tell_now_and_then(job.compiled, record, bill)
-        job.compiled.source.acknowledge(bill)
+        self._acknowledge(job, bill)
         self.on_progress(bill)
         self._remark_due_s = 0.0
-        self._caretaker.committed(job.table, bill)
+        if (planned := job.coordinator.planned) is not None and planned.passes_over:
+            # Dies before: the bill and its quarantine tell of it.
+            self._write_audit("QUARANTINE", {"what": str(planned.least), "why": planned.splits[0].poison})
+        self._copy_errors(job, bill)
+        self._caretaker.committed(job.table, bill, job.errors.needs_from if job.errors is not None else None)
+
+    def _acknowledge(self, job: OpenJob, bill: Bill) -> None:
+        """Tell the source. Nothing refuses it from one that was stopped, and it would set back what others told."""
+        if self._tools.surely_holds(self._job_id):
+            job.compiled.source.acknowledge(bill)
 
     def evolve(self, job: OpenJob, record: JobRecord, unseen: StageError) -> None:
         evolve(self._tools, self.store, job.table, record, unseen)
@@ -355,6 +348,8 @@ class JobRunner:
         self.survey = source.survey(bill.positions) if bill is not None and source.survey is not None else None
         if bill is None:
             return ""
+        if job.errors is not None and job.errors.is_due():
+            self._copy_errors(job, bill)
         return source.behind(bill.positions) if self.survey is None else self.survey.remark
 
     def tell_drained(self, record: JobRecord) -> None:
@@ -365,7 +360,7 @@ class JobRunner:
     def tell_step(self, name: str, since_s: float) -> None:
         step, _, side = name.partition(".")
         if side == "after" and self._tools.watches:
-            record = self.record()
+            record = self.known() or self.record()
             for watch in self._tools.watches:
                 watch.step(record, step, self.clock.monotonic_s() - since_s)
 
@@ -390,5 +385,9 @@ class JobRunner:
     def tell_error(self, error: Exception) -> None:
         if isinstance(error, StoreError):
             self._note_unrecorded(error)
+        elif isinstance(error, BudgetError):
+            keep_refused(self._tools.store, self._job_id, error, self.clock.now())
+        elif isinstance(error, FencedError):
+            self._log.warning("fenced: %s", error, extra={"job": self._job_id})
         elif not isinstance(error, LadingError):
             self._log.error("an error that nobody foresaw", exc_info=error, extra={"job": self._job_id})

@@ -103,6 +103,7 @@ class Engine:
         from lading.pipeline.gateway import JAVA_LOG
         from lading.pipeline.java import find_java
         from lading.pipeline.process import end_failed_start
+        from lading.pipeline.scratch import scratch_fault
         from lading.pipeline.session import open_session
         from lading.service.security.log_output import redact_logger
         from lading.settings import environment
@@ -114,9 +115,11 @@ class Engine:
         try:
             session = open_session(self._settings, find_java(variables, folder), folder, variables=variables)
         except (Py4JError, OSError) as error:
-            msg = f"Spark did not start: {cause_of(error)}"  # While Java is there to say it.
+            scratch = scratch_fault(self._settings, folder) if self.is_local else ""
+            msg = f"Spark did not start: {scratch or cause_of(error)}"  # While Java is there to say it.
             end_failed_start()
             todo = "It is tried again; see the log, and whether the master of Spark can be reached."
+            todo = "It is tried again; check that disk." if scratch else todo
             raise StageError(msg, left="Nothing was begun.", todo=todo) from error
         if self._is_ours:
             watch_executors(session)

@@ -13,18 +13,25 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lading.pipeline.stager import SparkStager, Stage
+    from lading.sql.expressions.vector_nodes import Refusal
 
 
 class LazyStager:
     """Starts Spark with the first batch: jobs that have nothing to load need none."""
 
     def __init__(
-        self, spark: Callable[[], SparkSession], stage: Stage, on_wait: Callable[[str], None] = lambda message: None
+        self,
+        spark: Callable[[], SparkSession],
+        stage: Stage,
+        on_wait: Callable[[str], None] = lambda message: None,
+        on_unsure: Callable[[Refusal], None] = lambda refusal: None,
     ) -> None:
-        """`on_wait` is told what a batch waits for, and an empty text once it does not any more."""
+        """`on_wait` is told what a batch waits for, and an empty text once it does not any more; `on_unsure` why a job
+        gave up the vector path."""
         self._spark = spark
         self._stage = stage
         self._on_wait = on_wait
+        self._on_unsure = on_unsure
         self._made: SparkStager | None = None
 
     def stage(self, plan: BatchPlan) -> Sequence[Report]:
@@ -39,7 +46,7 @@ class LazyStager:
 
         spark = self._spark()
         if self._made is None or self._made.spark is not spark:  # Spark may have been started again.
-            self._made = SparkStager(spark, self._stage, new_token, self._on_wait)
+            self._made = SparkStager(spark, self._stage, new_token, self._on_wait, self._on_unsure)
         return self._made
 
     def merge(self, plan: BatchPlan, reports: Sequence[Report], state: StateRef | None) -> StateChange:

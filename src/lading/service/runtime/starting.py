@@ -6,6 +6,7 @@ Kept apart from statements and Spark: the simulator starts jobs with it too.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from lading.commit.protocols import Bills
@@ -38,6 +39,24 @@ def start_steps(store: SmallValues, record: JobRecord, coordinator: Coordinator,
     if is_begun:
         store.drop_setting(BEGUN_PREFIX + record.job_id)
     return bill
+
+
+def held_steps(steps: Steps[Bill], check_held: Callable[[], None]) -> Steps[Bill]:
+    """A start, for a service that has the job on a lease. Raises what `check_held` does when it has not.
+
+    To open a job commits to its table, and would fence the service that has the job by now: this one may have been
+    stopped at any step. So the lease is looked at after the head was read, right before each commit: one that took the
+    job over and opened it in between has moved the head, and the commit is refused.
+    """
+    check_held()
+    while True:
+        try:
+            name = next(steps)
+        except StopIteration as stop:
+            return stop.value  # type: ignore[no-any-return]  # the generator's own return type
+        if name == "commit.before":
+            check_held()
+        yield name
 
 
 def opening_key(job_id: JobId) -> str:

@@ -1,6 +1,7 @@
 """Compacts small files of all tables now and then, while a service runs.
 
-One thread, one table after the other, within a budget of bytes for each round: loads have the rest of the machine. Of
+One thread, one table after the other, within a budget of bytes for each round: loads have the rest of the machine. When
+it is spent, the other tables are only looked at, and the next round begins with the first of them. Of
 several services that share a store one looks after a table: the one that runs the first of its jobs. Were there two all
 the same, the second one to commit would give up, because the files that it chose are not in the table any more.
 """
@@ -14,7 +15,7 @@ from typing import Protocol
 
 from lading.errors import LadingError
 from lading.service.installation import Installation
-from lading.service.views.compaction import AUTO, figures_of, mode_of, policy_of
+from lading.service.views.compaction import AUTO, figures_of, loaded_tables, mode_of, name_of, policy_of
 from lading.store.records import TableEntry
 from lading.tables.compaction.choose import choose_groups
 from lading.tables.compaction.figures import TableFigures
@@ -44,6 +45,8 @@ class CompactionRounds:
         self._watch = watch
         self._every_s = float(lading.settings.compaction.compaction_seconds) if every_s is None else every_s
         self._first_s = min(first_s, self._every_s)
+        self._first = ""
+        """The table that the next round begins with; empty: the first by name."""
         self._ending = threading.Event()
         self._log = logging.getLogger("lading.compaction")
         self._thread = threading.Thread(target=self._run, name="lading-compaction", daemon=True)
@@ -62,23 +65,30 @@ class CompactionRounds:
         """One round over all tables."""
         policy = policy_of(self._lading.settings.compaction)
         left = policy.budget_bytes
-        entries = [entry for entry in self._lading.store.list_tables() if self._is_ours(entry)]
-        self._watch.tables_there({f"{entry.database}.{entry.name}" for entry in entries})
+        entries = self._in_turn([entry for entry in loaded_tables(self._lading) if self._is_ours(entry)])
+        self._watch.tables_there({name_of(entry) for entry in entries})
         for entry in entries:
             if self._ending.is_set():
                 return
+            if left <= 0 and not self._first:
+                self._first = name_of(entry)
             try:
-                left -= self._table(entry, replace(policy, budget_bytes=left)) if left > 0 else 0
+                left -= self._table(entry, replace(policy, budget_bytes=left))
             except LadingError as error:
-                self._log.warning("the files of %s.%s were not looked at: %s", entry.database, entry.name, error)
+                self._log.warning("the files of %s were not looked at: %s", name_of(entry), error)
+
+    def _in_turn(self, entries: list[TableEntry]) -> list[TableEntry]:
+        """Those first that the budget of the last round was not enough for."""
+        first, self._first = self._first, ""
+        return sorted(entries, key=lambda entry: (name_of(entry) < first, name_of(entry)))
 
     def _table(self, entry: TableEntry, policy: CompactionPolicy) -> int:
         """How many bytes were read."""
-        name = f"{entry.database}.{entry.name}"
+        name = name_of(entry)
         table = self._lading.catalog.open_table(entry.database, entry.name)
         live = table.live_files()
         spent = 0
-        if mode_of(self._lading, entry) == AUTO and not live.why_not:
+        if policy.budget_bytes > 0 and mode_of(self._lading, entry) == AUTO and not live.why_not:
             groups = choose_groups(live.files, policy, self._lading.clock.now())
             for done in compact_table(table, groups, policy, self._lading.clock, lambda: not self._ending.is_set()):
                 spent += done.bytes_before
@@ -99,7 +109,7 @@ class CompactionRounds:
         lading = self._lading
         if not lading.leases.has_others:
             return True
-        target = f"{entry.database}.{entry.name}"
+        target = name_of(entry)
         jobs = sorted(stored.record.job_id for stored in lading.store.list_jobs() if stored.record.target == target)
         if jobs:
             return lading.leases.holds(jobs[0])

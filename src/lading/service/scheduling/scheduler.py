@@ -21,6 +21,7 @@ from lading.jobs.events import Tick
 from lading.jobs.pausing import wait_to_resume_s
 from lading.jobs.record import JobRecord, JobState
 from lading.service.installation import Installation
+from lading.service.telemetry.recent import forget_lag
 
 RESCAN_S = 60.0
 """How often the store is read for jobs that nobody told of."""
@@ -187,6 +188,7 @@ class Scheduler:
 
     def _lose(self, entry: _Entry) -> None:
         """Another service has the job now. A batch that runs here could not be recorded."""
+        forget_lag(self._lading.watches, entry.job_id)  # Files are counted by the service that runs the job.
         if entry.is_busy:
             self._lading.runner(entry.job_id).halt()
         else:
@@ -244,14 +246,16 @@ class Scheduler:
 
     def _work(self, entry: _Entry) -> None:
         runner = self._lading.runner(entry.job_id)
-        record = runner.record()
+        # What was known last is enough here: a turn asks the store before it does anything.
+        known = runner.known()
+        record = known if known is not None and known.state is not JobState.PAUSED else runner.record()
         if record.state is JobState.PAUSED and self._wait_of(record) == 0.0:
             resumed = runner.apply(Tick(at=self._clock.now()))
             if resumed.state is not JobState.PAUSED:
                 self._lading.auto_resumed(resumed)
         began_s = self._clock.monotonic_s()
         has_more = runner.run_once()
-        record = runner.record()
+        record = runner.known() or runner.record()
         wait_s = self._wait_of(record)
         if wait_s is None or not self._lading.leases.holds(entry.job_id):
             self._free(entry, None)

@@ -26,7 +26,9 @@ from lading.sql.statements.jobs import (
     CreateJob,
     CreateRoutineLoad,
     ExplainAlter,
+    ExplainCreate,
     ExplainJob,
+    ExplainReplay,
     ExplainRoutineLoad,
     Query,
     ShowCreateJob,
@@ -81,6 +83,8 @@ def check_allowed(database: str, rights: Rights, statement: Statement) -> None:
         # The maker of a job chooses where a secret is sent: what the machine keeps is not everybody's to send.
         rights.require(Privilege.ADMIN, why="env:… and file:… name what the machine of the service keeps")
     match statement:
+        case ExplainCreate():
+            check_allowed(database, rights, statement.create)
         case CreateJob():
             if statement.creates is not None:
                 _check_catalog(database, rights, statement.creates)
@@ -112,6 +116,8 @@ def _only_reads(statement: Statement) -> bool:
         case ShowCatalogs() | ShowCreateCatalog() | SwitchCatalog():
             return True
         case ExplainJob() | ExplainRoutineLoad() | ExplainAlter() | ShowRollback() | ShowUsers() | ShowRoles():
+            return True
+        case ExplainReplay():
             return True
         case _:
             return False
@@ -170,7 +176,7 @@ def _check_database(rights: Rights, database: str) -> None:
 def no_such_job(name: str) -> JobNotFoundError:
     """The error for a job that is not there, and for one that is not there for somebody."""
     msg = f"job not exist: {name}"
-    return JobNotFoundError(msg, left="Nothing was changed.", todo='See SELECT * FROM jobs("type"="insert").')
+    return JobNotFoundError(msg, left="Nothing was changed.", todo="See SHOW JOBS.")
 
 
 def _check_alter(database: str, rights: Rights, statement: AlterJob) -> None:
@@ -222,7 +228,18 @@ def _target(database: str, name: QualifiedName) -> tuple[str, str]:
 # Before a statement is read as a whole, which can take long.
 
 _NEEDS = {
-    Privilege.LOAD: ("CREATE JOB", "CREATE ROUTINE LOAD", "ALTER JOB", "ALTER ROUTINE LOAD", "EXPLAIN ALTER"),
+    Privilege.LOAD: (
+        "CREATE JOB",
+        "CREATE ROUTINE LOAD",
+        "ALTER JOB",
+        "ALTER ROUTINE LOAD",
+        "EXPLAIN ALTER",
+        "SKIP FILE",
+        "LOAD FILE",
+        "EXPLAIN SKIP FILE",
+        "EXPLAIN LOAD FILE",
+        "EXPLAIN CREATE",
+    ),
     Privilege.ADMIN: ("CREATE TABLE", "ALTER TABLE"),
     Privilege.SELECT: ("SELECT", "WITH"),
 }

@@ -39,6 +39,7 @@ class Settings(Protocol):
 
     def read_setting(self, key: str) -> str | None: ...
     def write_setting(self, key: str, value: str) -> None: ...
+    def drop_setting(self, key: str) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +112,7 @@ class Endpoints:
     def forget(self, subject: str) -> None:
         """A job or table of this name is made again: what another one was allowed does not count."""
         if self._allowed(subject):
-            self._store.write_setting(_key(subject), "")
+            self._store.drop_setting(_key(subject))
 
     def rules_for(self, subject: str, endpoints: Iterable[Endpoint], trusted: Iterable[Endpoint] = ()) -> AddressRules:
         """The rules of a job or table that is opened now, by which its hosts were checked. Raises ConfigError.

@@ -15,7 +15,7 @@ from lading.errors import UnavailableError
 from lading.service.security.ldap_client import LdapClient, LdapConnection
 from lading.service.security.ldap_settings import LdapSettings, load_ldap_settings
 from lading.service.security.redaction import HIDDEN
-from lading.settings import LdapVariables
+from lading.settings_sign_in import LdapVariables
 
 KEPT_S = 60.0
 """How long an answer of the directory counts."""

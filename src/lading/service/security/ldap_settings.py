@@ -10,7 +10,8 @@ from urllib.parse import urlsplit
 from lading.errors import ConfigError, SqlError
 from lading.service.security.bind_policy import is_loopback
 from lading.service.security.ldap_filter import parse_filter
-from lading.settings import LdapVariables, read_secret_file
+from lading.settings_file import read_secret_file
+from lading.settings_sign_in import LdapVariables
 from lading.sql.syntax.names import check_role_name
 
 _PREFIX = "LADING_LDAP_"

@@ -8,7 +8,8 @@ from urllib.parse import urlsplit
 
 from lading.errors import ConfigError, SqlError
 from lading.service.security.bind_policy import is_loopback
-from lading.settings import OidcVariables, read_secret_file
+from lading.settings_file import read_secret_file
+from lading.settings_sign_in import OidcVariables
 from lading.sql.syntax.names import check_role_name
 
 _PREFIX = "LADING_OIDC_"

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
+from lading.deferred import deferred
 from lading.ids import JobId
 from lading.model.load import SourceSpec
 from lading.model.pairs import on_side, single_sources
 from lading.net.addresses import AddressRules
 from lading.service.security.endpoints import Endpoint, Endpoints, endpoints_of, job_subject
-from lading.sources.files.properties import is_s3_uri
+
+if TYPE_CHECKING:
+    from lading.sources.files.properties import is_s3_uri
+else:
+    is_s3_uri = deferred("lading.sources.files.properties", "is_s3_uri")
 
 
 def job_rules(endpoints: Endpoints, job_id: JobId, source: SourceSpec, *, is_trusted: bool = False) -> AddressRules:

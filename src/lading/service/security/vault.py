@@ -9,6 +9,7 @@ import json
 import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from urllib.parse import unquote
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -19,7 +20,7 @@ from lading.pipeline.environment import is_for_spark
 from lading.service.security.key_file import KEY_BYTES, KEY_FILE, KEY_VARIABLE, load_keys
 from lading.service.security.redaction import HIDDEN
 from lading.settings import environment, load_settings
-from lading.sql.syntax.spans import MASK, is_reference, is_secret
+from lading.sql.syntax.spans import MASK, is_reference, is_secret, passwords_in
 
 __all__ = [
     "KEY_FILE",
@@ -84,7 +85,7 @@ class Vault:
 
 def open_vault(home: Path, keys: str | None = None) -> Vault:
     """The vault of a home: keys from the environment, or else from its key file, which is made when it is not there."""
-    return Vault(load_keys(home, load_settings().service.secret_key if keys is None else keys))
+    return Vault(load_keys(home, load_settings(home=home).service.secret_key if keys is None else keys))
 
 
 def _key_id(key: bytes) -> str:
@@ -118,7 +119,7 @@ def open_secrets(vault: Vault, kept: str | None, *, job: str = "") -> dict[str, 
         msg = f"{what} cannot be read: the store has something else there"
         raise SecretError(msg, left=_LEFT, todo=f"{todo[0].upper()}{todo[1:]}.") from error
     opened = {str(name): str(value) for name, value in found.items()}
-    HIDDEN.learn(opened.values())
+    HIDDEN.learn([*opened.values(), *(part for value in opened.values() for part in _spelled(value))])
     return opened
 
 
@@ -142,7 +143,13 @@ def resolve_properties(
         for name, value in properties.items()
     }
     HIDDEN.learn(value for name, value in known.items() if is_secret(name))
+    HIDDEN.learn(part for value in known.values() for part in _spelled(value))
     return known
+
+
+def _spelled(url: str) -> list[str]:
+    """The passwords in a URL, as they are written there and as they are meant."""
+    return [spelling for part in passwords_in(url) for spelling in {part, unquote(part)}]
 
 
 def resolve_reference(

@@ -92,7 +92,7 @@ class QueryProcess:
             child, self._child = self._child, None
         if child is not None:
             with suppress(Exception):  # It did not start.
-                child.result(_START_S).kill("the service is ending")
+                child.result(_START_S).kill("the service is ending", level=logging.DEBUG)
 
     def _started(self, instead_of: Future[_Child] | None = None) -> Future[_Child]:
         with self._lock:
@@ -189,11 +189,11 @@ class _Child:
             elif kind == SPARK_ENDED:
                 self._why = "its Spark ended"
 
-    def kill(self, why: str) -> None:
+    def kill(self, why: str, *, level: int = logging.WARNING) -> None:
         """End it and its Java. Its number is not used again before it was waited for."""
         if not self._why:
             self._why = why
-            _log.warning("The query process is ended, and started when it is needed next: %s", why)
+            _log.log(level, "The query process is ended, and started when it is needed next: %s", why)
         self._end_group()
         self._process.wait(_GONE_S)
         with self._lock:

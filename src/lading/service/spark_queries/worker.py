@@ -21,6 +21,7 @@ from typing import Any
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
 
+from lading.pipeline.child_output import is_greeting
 from lading.pipeline.errors import cause_of
 from lading.pipeline.java import Java
 from lading.pipeline.private_memory import hide_memory
@@ -87,6 +88,16 @@ class Verdicts:
             return self._changed.wait_for(lambda: self.is_over, seconds)
 
 
+def hear(reading: int, verdicts: Verdicts) -> None:
+    """Java's errors, on their way to the log of the service, or to the terminal of a command."""
+    with os.fdopen(reading, errors="replace") as lines:
+        for line in lines:
+            verdicts.line(line)
+            if not is_greeting(line):
+                sys.stderr.write(line)
+                sys.stderr.flush()
+
+
 class QueryWorker:
     """Answers queries until there is nobody to answer, or nothing to answer with."""
 
@@ -116,7 +127,7 @@ class QueryWorker:
 
     def _start(self, told: dict[str, Any]) -> SparkSession:
         reading, writing = os.pipe()
-        hearing = threading.Thread(target=self._hear, args=(reading,), name="lading-java-errors", daemon=True)
+        hearing = threading.Thread(target=hear, args=(reading, self._verdicts), name="lading-java-errors", daemon=True)
         hearing.start()
         launch = {"shares_group": True, "stderr": writing}
         java, home, archives = Java(**told["java"]), Path(told["home"]), Path(told["archives"])
@@ -125,14 +136,6 @@ class QueryWorker:
         process: Any = spark.sparkContext._gateway.proc  # type: ignore[union-attr]  # noqa: SLF001
         threading.Thread(target=self._wait, args=(process, hearing), name="lading-java-wait", daemon=True).start()
         return spark
-
-    def _hear(self, reading: int) -> None:
-        """Java's errors, on their way to the log of the service."""
-        with os.fdopen(reading, errors="replace") as lines:
-            for line in lines:
-                self._verdicts.line(line)
-                sys.stderr.write(line)
-                sys.stderr.flush()
 
     def _wait(self, process: Any, hearing: threading.Thread) -> None:
         process.wait()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from lading.service.session import Session
@@ -13,10 +14,12 @@ def database_of(session: Session, name: QualifiedName) -> str:
     return name.within(session.database)
 
 
-def bound_names(session: Session, insert: InsertSelect, *, grows: bool = False) -> InsertSelect:
+def bound_names(
+    session: Session, insert: InsertSelect, *, grows: bool = False, known: Sequence[str] = ()
+) -> InsertSelect:
     """The same with the columns that it fills by name: those that others add to the table later are not among them.
 
-    A job that `grows` with its source names none: it takes those, too.
+    A job that `grows` with its source names none: it takes those, too. `known`: those of a table that is not made yet.
     """
     database = database_of(session, insert.table)
     insert = replace(insert, table=insert.table.bound(session.database))
@@ -24,5 +27,5 @@ def bound_names(session: Session, insert: InsertSelect, *, grows: bool = False) 
         insert = replace(insert, join=replace(insert.join, table=insert.join.table.bound(session.database)))
     if insert.columns or grows:
         return insert
-    target = session.lading.catalog.open_table(database, insert.table.name)
-    return replace(insert, columns=tuple(target.schema().names))
+    names = known or session.lading.catalog.open_table(database, insert.table.name).schema().names
+    return replace(insert, columns=tuple(names))

@@ -9,6 +9,7 @@ from lading.model.load import LoadSpec
 from lading.model.names import INTERNAL, is_external, split_key
 from lading.service.catalog.definitions import read_definition
 from lading.service.result import Result, done, table
+from lading.service.security.privileges import grant_statement
 from lading.service.session import Session
 from lading.sql.statements.catalogs import (
     AlterCatalog,
@@ -23,9 +24,12 @@ from lading.sql.statements.catalogs import (
 from lading.sql.syntax.masking import mask
 from lading.sql.syntax.render import render
 from lading.store.catalogs import no_catalog
+from lading.store.records import GrantEntry
 
 _COLUMNS = ("CatalogId", "CatalogName", "Type", "IsCurrent", "CreateTime", "LastUpdateTime", "Comment")
 """As Doris has them."""
+_STAY = "stay, and hold for another catalog of that name"
+_SHOWN = 10
 
 
 def execute_catalog_statement(session: Session, statement: CatalogStatement) -> Result:
@@ -34,18 +38,25 @@ def execute_catalog_statement(session: Session, statement: CatalogStatement) -> 
         case CreateCatalog():
             named = read_definition(statement.properties).hosts
             session.lading.endpoints.check_named(named, user=session.user, is_admin=session.is_admin)
+            is_new = all(entry.name != statement.name for entry in external.entries())
             external.create(statement)
+            if is_new:
+                return done(f"OK{_old_grants(session, statement.name, 'hold for it')}")
         case AlterCatalog():
             _refuse_internal(statement.name, "altered")
             if statement.new_name is not None:
                 _refuse_used(session, statement.name)
             external.alter(statement)
+            if statement.new_name is not None:
+                held = _old_grants(session, statement.new_name, "hold for it under its new name")
+                return done(f"OK{_old_grants(session, statement.name, _STAY)}{held}")
         case DropCatalog():
             _refuse_internal(statement.name, "dropped")
             if statement.if_exists and all(entry.name != statement.name for entry in external.entries()):
                 return done()
             _refuse_used(session, statement.name)
             external.drop(statement.name)
+            return done(f"OK{_old_grants(session, statement.name, _STAY)}")
         case ShowCatalogs():
             return _show(session)
         case ShowCreateCatalog():
@@ -94,6 +105,22 @@ def _require_seen(session: Session, name: str) -> None:
     session.lading.catalog.external.require(name)
 
 
+def _old_grants(session: Session, catalog: str, fate: str) -> str:
+    """Grants outlive what they name, as in MySQL. A catalog of the same name may be quite another lake."""
+    store = session.lading.store
+    grants = [grant_statement(entry) for entry in store.list_grants() if _is_on(entry, catalog)]
+    grants += [grant_statement(entry, is_role=True) for entry in store.list_role_grants() if _is_on(entry, catalog)]
+    if not grants:
+        return ""
+    more = f" and {len(grants) - _SHOWN} more" if len(grants) > _SHOWN else ""
+    listed = "; ".join(grants[:_SHOWN])
+    return f". Warning: grants on {catalog} {fate}: {listed}{more}. REVOKE those that shall not."
+
+
+def _is_on(entry: GrantEntry, catalog: str) -> bool:
+    return is_external(entry.database) and split_key(entry.database)[0] == catalog
+
+
 def _refuse_internal(name: str, verb: str) -> None:
     if name == INTERNAL:
         msg = f"The catalog {INTERNAL} cannot be {verb}: it is the one of the installation itself"
@@ -112,7 +139,10 @@ def _refuse_used(session: Session, catalog: str) -> None:
 
 
 def _touched(target: str, spec: LoadSpec | None) -> tuple[str, ...]:
-    return (target, spec.join.table) if spec is not None and spec.join is not None else (target,)
+    if spec is None:
+        return (target,)
+    joined = spec.join.table if spec.join is not None else ""
+    return tuple(name for name in (target, joined, spec.errors_table) if name)
 
 
 def _is_in(table_name: str, catalog: str) -> bool:

@@ -7,16 +7,19 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from lading.clock import Moment
 from lading.errors import ConfigError, LadingError
 from lading.ids import JobId
+from lading.jobs.record import JobState
 from lading.service.installation import Installation
 from lading.service.result import Result, table
+from lading.service.runtime.replaying import replays_since
 from lading.service.session import Session
 from lading.sql.statements.admin import CleanOrphans
 from lading.store.records import TableEntry
 from lading.tables.base import LakeTable
 from lading.tables.bills import StoredBills, quarantine_folder
-from lading.tables.orphans import Orphan, find_orphans, remove_orphans
+from lading.tables.orphans import Orphan, bills_written, find_orphans, remove_orphans, storage_now
 
 SAFE_AGE = timedelta(days=3)
 """Files of a batch that is being staged are younger than that."""
@@ -44,7 +47,7 @@ def execute_clean(session: Session, statement: CleanOrphans) -> Result:
     entries = session.lading.store.list_tables()
     if statement.table is not None:
         database = statement.table.within(session.database)
-        entries = [session.lading.catalog.entry(database, statement.table.name)]
+        entries = [session.lading.catalog.require_table(database, statement.table.name)]
     rows: list[tuple[object, ...]] = []
     for entry in entries:
         cleaned = clean_table(session.lading, entry, age=age, dry_run=statement.dry_run)
@@ -56,20 +59,19 @@ def execute_clean(session: Session, statement: CleanOrphans) -> Result:
 def clean_table(lading: Installation, entry: TableEntry, *, age: timedelta, dry_run: bool) -> Cleaned:
     """Remove the orphans of one table. What cannot be looked at is told and stays."""
     name = f"{entry.database}.{entry.name}"
-    older_than = lading.clock.now() - age
+    older_than = _steady_now(lading) - age
     try:
-        # A batch of this store that runs for longer than the limit has files that are older.
-        begun = [
-            stored.record.task.created_at
-            for stored in lading.store.list_jobs()
-            if stored.record.target == name and stored.record.task is not None
-        ]
-        older_than = min((older_than, *begun))
         lake = lading.catalog.open_table(entry.database, entry.name)
+        older_than = min((older_than, *_begun(lading, lake, name)))
         found = [*find_orphans(lake, older_than=older_than), *_bad_objects(lake, older_than)]
+        if found and not dry_run:
+            # The clock of this machine may be ahead of the one that the files have their times from. And a second look,
+            # with nothing between it and the deletion that takes time.
+            older_than = min(older_than, storage_now(lake.bills.storage) - age)
+            found = [*_bad_objects(lake, older_than), *find_orphans(lake, older_than=older_than)]
+            remove_orphans(lake, found)
         bad_rows = list(_bad_rows(lading, lake, older_than))
         if not dry_run:
-            remove_orphans(lake, found)
             for orphan in bad_rows:
                 (lading.home.path / orphan.path).unlink(missing_ok=True)
     except LadingError as error:
@@ -77,6 +79,34 @@ def clean_table(lading: Installation, entry: TableEntry, *, age: timedelta, dry_
     except OSError as error:
         return Cleaned(table=name, remark=f"a file could not be looked at: {error.strerror}")
     return Cleaned(table=name, found=(*found, *bad_rows))
+
+
+def _begun(lading: Installation, lake: LakeTable, name: str) -> Iterator[datetime]:
+    """When running batches and replays of this store began to write to a table, under whatever name: their files are
+    younger.
+
+    A batch begins after the commit before it, and the bill of that one has its time from where the files have theirs.
+    The clock of who runs the batch may be ahead.
+    """
+    replays = replays_since(lading.store)
+    running = dict[JobId, tuple[str, datetime]]()
+    for record in [stored.record for stored in lading.store.list_jobs()]:
+        if record.task is not None:
+            running[record.job_id] = record.target, record.task.created_at
+        elif record.state is JobState.PAUSED and record.job_id in replays:
+            running[record.job_id] = record.target, replays[record.job_id]
+    written = bills_written(lake.bills.storage) if running else {}
+    for job_id, (target, at) in running.items():
+        if job_id in written:
+            yield written[job_id]
+        if job_id in written or target == name:
+            yield at
+
+
+def _steady_now(lading: Installation) -> datetime:
+    """The time, also after somebody set the clock forwards: files would look older than they are."""
+    moment = Moment.of(lading.clock)
+    return moment.wall - max(lading.leases.opened.jump_to(moment), timedelta())
 
 
 def _bad_rows(lading: Installation, lake: LakeTable, older_than: datetime) -> Iterator[Orphan]:
@@ -98,11 +128,11 @@ def _bad_rows(lading: Installation, lake: LakeTable, older_than: datetime) -> It
 
 
 def _bad_objects(lake: LakeTable, older_than: datetime) -> Iterator[Orphan]:
-    """The same of executors that do not share the disk of the service: beside the table."""
+    """The same beside the table: of services that share a store, and of a cluster."""
     for job_id in sorted(lake.job_ids()):
         storage, prefix = lake.bills.storage, f"{quarantine_folder(job_id)}/"
         if next(iter(storage.keys(prefix)), None) is None:
-            continue  # On a disk there is no such folder.
+            continue  # There may be no such folder.
         # The objects first: what is committed meanwhile is named by a bill that is read after it.
         there = list(storage.list(prefix))
         named, oldest = _named(lake.bills, job_id)

@@ -10,7 +10,16 @@ from lading.errors import ConfigError, LadingError, TableError
 from lading.service.installation import Installation
 from lading.service.result import Result, done, table
 from lading.service.session import Session
-from lading.service.views.compaction import AUTO, OFF, PROPERTY, figures_of, mode_key, policy_of
+from lading.service.views.compaction import (
+    AUTO,
+    OFF,
+    PROPERTY,
+    figures_of,
+    loaded_tables,
+    mode_key,
+    name_of,
+    policy_of,
+)
 from lading.sql.statements.compaction import AlterTableSet, CompactTable, ShowCompaction
 from lading.sql.statements.parts import QualifiedName
 from lading.sql.statements.tables import CreateTable
@@ -50,7 +59,7 @@ _SHORT = "compaction"
 def execute_compact(session: Session, statement: CompactTable) -> Result:
     """ADMIN COMPACT TABLE: all small files now, whatever their age and however few, also when compaction is OFF."""
     entry = _entry(session, statement.table)
-    name = f"{entry.database}.{entry.name}"
+    name = name_of(entry)
     policy = _by_hand(policy_of(session.lading.settings.compaction))
     lake = session.lading.catalog.open_table(entry.database, entry.name)
     groups, why_not = plan_compaction(lake, policy, session.lading.clock.now())
@@ -76,14 +85,14 @@ def show_compaction(session: Session, statement: ShowCompaction) -> Result:
     """SHOW COMPACTION: a line for each table that the user may see, or for each partition of one."""
     if statement.table is not None:
         return table(_PARTITION_COLUMNS, _partition_rows(look_at(session.lading, _entry(session, statement.table))))
-    entries = [entry for entry in session.lading.store.list_tables() if session.sees_table(entry.database, entry.name)]
+    entries = [entry for entry in loaded_tables(session.lading) if session.sees_table(entry.database, entry.name)]
     rows: list[tuple[object, ...]] = []
     for entry in entries:
         try:
             rows.append(_table_row(look_at(session.lading, entry)))
         except LadingError as error:
             empty = (None,) * (len(_TABLE_COLUMNS) - 2)
-            rows.append((f"{entry.database}.{entry.name}", *empty, error.what))
+            rows.append((name_of(entry), *empty, error.what))
     return table(_TABLE_COLUMNS, rows)
 
 
@@ -155,5 +164,4 @@ def _mode(name: str, value: str) -> str:
 
 
 def _entry(session: Session, name: QualifiedName) -> TableEntry:
-    database = name.db if name.db is not None else session.database
-    return session.lading.catalog.entry(database, name.name)
+    return session.lading.catalog.require_table(name.within(session.database), name.name)

@@ -15,8 +15,12 @@ from lading.service.session import Session
 from lading.service.statements.loads import find_any
 from lading.service.views.build import redacted
 from lading.service.views.error_rows import read_error_rows
+from lading.service.views.services import service_of
+from lading.sources.files.aside import aside_of
 from lading.sources.registry import kind_of
+from lading.sql.expressions.vector_nodes import Refusal
 from lading.sql.statements.jobs import ShowLoad
+from lading.status.lag import LagUnit
 
 DEFAULT_ERRORS = 100
 
@@ -37,7 +41,7 @@ def explain_job(session: Session, record: JobRecord) -> Result:
     elif compiled.stage is not None and compiled.stage.state is not None:
         stages = _stages(compiled.stage.state)
     lines = [
-        ("path", f"general: Arrow in, Spark SQL, Arrow out, {stages}"),
+        *_path(compiled, stages),
         ("source", _source(record)),
         ("target", f"{record.target} at {target.location}"),
         ("limits", size),
@@ -45,13 +49,33 @@ def explain_job(session: Session, record: JobRecord) -> Result:
     ]
     if compiled.stage is not None:
         mapping = compiled.stage.mapping
-        lines += [(f"column {c.name}", f"{c.expression or 'NULL'} → {c.type}") for c in mapping.columns]
+        lines += [(f"column {c.name}", f"{c.expression or 'NULL'} → {c.nested or c.type}") for c in mapping.columns]
         lines.append(("where", mapping.where or "true"))
         lines.append(("source columns", ", ".join(compiled.stage.source.names)))
         lines += _joined(session, record, compiled) + _joined_streams(record, compiled) + _kept(record)
     else:
         lines.append(("source columns", "not known yet: there is no file"))
-    return table(("What", "How"), lines + _listeners(record))
+    return table(("What", "How"), lines + _aside(session, record) + _errors_table(record) + _listeners(record))
+
+
+def _aside(session: Session, record: JobRecord) -> list[tuple[str, str]]:
+    """Files that are not loaded by the word of an operator, or because they could not be read."""
+    if record.spec is None or kind_of(record.spec.source.kind).lag_unit is not LagUnit.FILES:
+        return []
+    bills = session.lading.bills(record, 1)
+    found = aside_of(bills[0].positions, session.lading.clock.now()) if bills else {}
+    return [(f"files {what}", redacted(", ".join(keys))) for what, keys in found.items()]
+
+
+def _path(compiled: Compiled, stages: str) -> list[tuple[str, str]]:
+    """How rows are mapped, and why Spark has to do it."""
+    general = ("path", f"general: Arrow in, Spark SQL, Arrow out, {stages}")
+    if compiled.stage is None:
+        return [general]
+    found = compiled.stage.vector
+    if isinstance(found, Refusal):
+        return [general, ("why", f"{found.part}: {found.why}")]
+    return [("path", "vector: read, map and write in one Arrow task")]
 
 
 def _stages(state: StateStage) -> str:
@@ -62,9 +86,8 @@ def _stages(state: StateStage) -> str:
 
 def _service(session: Session, record: JobRecord) -> list[tuple[str, str]]:
     """Which service runs it, when several share the store."""
-    entries = {entry.service_id: entry for entry in session.lading.store.list_services()}
-    holder = entries.get(session.lading.store.list_leases().get(record.job_id, ""))
-    return [("runs in", f"service {holder.service_id} on {holder.host}, pid {holder.pid}")] if holder else []
+    holder = service_of(session.lading, record.job_id)
+    return [("runs in", holder)] if holder else []
 
 
 def _source(record: JobRecord) -> str:
@@ -139,6 +162,11 @@ def _kept(record: JobRecord) -> list[tuple[str, str]]:
         what = f"session with gaps below {size:g} s" if spec.window.is_session else f"window of {size:g} s"
         lines.append(("kept", f"{parts} by {what} and key, until the watermark reaches the window's end"))
     return lines
+
+
+def _errors_table(record: JobRecord) -> list[tuple[str, str]]:
+    name = record.spec.errors_table if record.spec is not None else ""
+    return [("bad rows", f"to {name}, each once, after the commit that put them aside")] if name else []
 
 
 def _listeners(record: JobRecord) -> list[tuple[str, str]]:

@@ -8,21 +8,17 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeVar
 
 from lading.errors import JobNotFoundError, JobStateError
-from lading.ids import new_job_id
 from lading.jobs.dialects import DIALECTS, ROUTINE, STREAMING, Dialect
-from lading.jobs.events import Created, Event, PausedByUser, Resumed, Stopped
+from lading.jobs.events import Event, PausedByUser, Resumed, Stopped
 from lading.jobs.record import JobName, JobRecord, JobState
-from lading.jobs.transition import create_record
 from lading.model.bill import Head
-from lading.model.load import LoadSpec
 from lading.model.moves import PartitionMove
+from lading.model.names import INTERNAL, split_key
 from lading.model.positions import Positions, is_replaced
-from lading.service.catalog.joined import CatalogJoin
-from lading.service.compile.compiler import open_source, window_of
-from lading.service.compile.sourced import AnyJob, dialect_of, source_of, with_source
+from lading.service.compile.compiler import open_source
+from lading.service.compile.sourced import AnyJob, dialect_of, source_of
 from lading.service.edits.audit import apply, audit
 from lading.service.edits.begun import finish_begun, settled
-from lading.service.edits.create import create_open_job
 from lading.service.edits.edit import Edit, check_paused
 from lading.service.edits.lost_secrets import statement_to_alter
 from lading.service.edits.plan import plan_given_up, plan_moves, plan_new_source
@@ -32,17 +28,19 @@ from lading.service.edits.written import statement_of
 from lading.service.result import Result, done
 from lading.service.runtime.ended_jobs import tell_table
 from lading.service.runtime.kept_columns import accept_columns
-from lading.service.security.job_owner import keep_first_owner, keep_owner
+from lading.service.runtime.refused import drop_refused
+from lading.service.security.job_owner import keep_first_owner
 from lading.service.security.reach import job_rules
 from lading.service.session import Session
 from lading.service.statements.bound import bound_names, database_of
-from lading.service.statements.made_tables import create_for_job
-from lading.service.statements.reach import allow_hosts, check_listeners, check_source
-from lading.service.statements.room import check_room
+from lading.service.statements.creating import check_joined
+from lading.service.statements.errors_tables import bound_errors_table, check_errors_table
+from lading.service.statements.file_words import prepare_file
+from lading.service.statements.reach import check_listeners, check_source
 from lading.service.telemetry.recent import forget_lag
+from lading.sources.files.aside import take_file_word
 from lading.sources.kind import OpenSource
 from lading.sources.registry import check_load, is_stream, kind_of, stream_kind
-from lading.sql.properties.evolution import read_evolution
 from lading.sql.statements.alter import (
     AlteredRoutineLoad,
     alter_routine_load,
@@ -61,8 +59,6 @@ from lading.sql.statements.jobs import (
 from lading.sql.statements.load_specs import load_spec, load_with_secrets
 from lading.sql.statements.parts import QualifiedName
 from lading.sql.statements.users import Privilege
-from lading.sql.syntax.masking import without_secrets
-from lading.sql.syntax.render import render
 
 Verb = Literal["PAUSE", "RESUME", "STOP"]
 _T = TypeVar("_T", CreateJob, CreateRoutineLoad)
@@ -115,8 +111,11 @@ def listed(session: Session, dialect: Dialect, database: str = "", *, include_fi
 
 def address_of(record: JobRecord) -> tuple[Literal["JOB", "ROUTINE LOAD"], QualifiedName]:
     """How statements call a job."""
-    dialect = record.dialect
-    return dialect.form, QualifiedName(name=record.name, db=record.database if dialect.has_database else None)
+    if not record.dialect.has_database:
+        return record.dialect.form, QualifiedName(name=record.name)
+    catalog, database = split_key(record.database)
+    named = None if catalog == INTERNAL else catalog
+    return record.dialect.form, QualifiedName(name=record.name, db=database, catalog=named)
 
 
 def control_of(record: JobRecord, verb: Verb) -> ControlJob | ControlRoutineLoad:
@@ -125,64 +124,6 @@ def control_of(record: JobRecord, verb: Verb) -> ControlJob | ControlRoutineLoad
     if name.db is not None:
         return ControlRoutineLoad(verb=verb, name=name)
     return ControlJob(verb="DROP" if verb == "STOP" else verb, name=name.name)
-
-
-# Creating.
-
-
-def create(session: Session, statement: AnyJob) -> Result:
-    """CREATE JOB, CREATE ROUTINE LOAD. All is checked against table and source before the job exists."""
-    lading, dialect = session.lading, dialect_of(statement)
-    check_source(session, source_of(statement))
-    if isinstance(statement, CreateJob):
-        statement = create_for_job(session, statement)
-    check_listeners(session, statement.properties)
-    name = statement.name if isinstance(statement, CreateRoutineLoad) else QualifiedName(name=statement.name)
-    database = database_of(session, name)
-    if dialect.has_database:
-        lading.catalog.require_database(database)
-    check_load(statement)
-    check_room(session, dialect, name)
-    statement = _located(session, statement)
-    kept, spec = without_secrets(statement), load_spec(statement)
-    _check_joined(session, spec)
-    event = Created(
-        job_id=new_job_id(),
-        name=name.name,
-        database=database,
-        kind=dialect.kind,
-        definition=render(kept),
-        spec=spec,
-        target=spec.target,
-        properties=dict(kept.properties),
-        comment=statement.comment or "",
-        user=session.user,
-        window=window_of(spec),
-        at=lading.clock.now(),
-    )
-    record, _ = create_record(event)
-    # Dies after this: secrets of a job that does not exist, which nobody reads.
-    lading.keep_secrets(record.job_id, source_of(statement).properties, source_of(kept).properties)
-    allow_hosts(session, record.job_id, source_of(statement), statement.properties)
-    if spec.join is not None:
-        keep_owner(lading.store, record.job_id, session.identity)
-    create_open_job(session, record, statement)
-    warning = kind_of(spec.source.kind).start_warning(spec)
-    return done(
-        f"{dialect.form.lower()} {record.full_name} created" + (f"; warning: {warning}" if warning else ""),
-    )
-
-
-def _located(session: Session, statement: AnyJob) -> AnyJob:
-    """The statement with whole names: it means the same in every session and wherever the service is started."""
-    source = source_of(statement)
-    where, properties = kind_of(source.name).located(source.properties, statement.properties)
-    statement = with_source(replace(statement, properties=properties), replace(source, properties=where))
-    if isinstance(statement, CreateJob):
-        grows = read_evolution(statement.properties).is_on
-        return replace(statement, insert=bound_names(session, statement.insert, grows=grows))
-    place = statement.table_in.bound(session.database) if statement.table_in is not None else None
-    return replace(statement, name=statement.name.bound(session.database), table_in=place)
 
 
 # Controlling.
@@ -230,6 +171,7 @@ def _control_in_turn(session: Session, record: JobRecord, verb: Verb) -> None:
     if verb != "RESUME" and not is_stream(record.spec):
         forget_lag(lading.watches, record.job_id)  # Files are counted by the runner alone.
     if verb == "STOP":
+        drop_refused(lading.store, record.job_id)
         tell_table(lading.catalog, record)
 
 
@@ -252,7 +194,10 @@ def prepare_alter(session: Session, statement: AlterJob | AlterRoutineLoad) -> E
     name = statement.name if isinstance(statement.name, QualifiedName) else QualifiedName(name=statement.name)
     record = settled(session.lading, operable(session, dialect_of(statement), name))
     check_paused(record, session)
-    word, properties = take_state_word(statement.properties)
+    word, properties = take_state_word(bound_errors_table(session, statement.properties))
+    file, properties = take_file_word(properties)
+    if file is not None:
+        return prepare_file(session, record, statement, file, word)
     statement = replace(statement, properties=properties)
     # Keys that cannot be opened any more matter only where the old source is kept.
     if isinstance(statement, AlterJob):
@@ -277,6 +222,7 @@ def prepare_alter(session: Session, statement: AlterJob | AlterRoutineLoad) -> E
         reason=statement.comment or "",
         statement=replace(change.statement, properties=said),
     )
+    check_errors_table(session, load_spec(edit.new), load_spec(edit.old))
     return with_state_word(session, edit, word)
 
 
@@ -309,14 +255,8 @@ def _altered_job(session: Session, old: CreateJob, statement: AlterJob) -> Creat
     fixed = (kind.subject, *kind.start_properties)
     new = alter_streaming_job(old, statement, current_db=session.database, fixed=fixed)
     check_load(new)
-    _check_joined(session, load_spec(new))
+    check_joined(session, load_spec(new))
     return new
-
-
-def _check_joined(session: Session, spec: LoadSpec) -> None:
-    """Refuse a join with a table that is not there, also before the source has anything to learn its columns from."""
-    if spec.join is not None:
-        CatalogJoin(session.lading.catalog, spec.join.table, lambda: None).schema()
 
 
 def _changed_routine(

@@ -24,20 +24,20 @@ from lading.service.security.vault import resolve_properties
 from lading.service.session import Session
 from lading.service.statements.reach import check_source
 from lading.sources.fields import FieldNotes, FieldWatch, rest_fields, spark_name
+from lading.sources.files.column_fit import json_texts
+from lading.sources.files.heads import first_head
 from lading.sources.files.kind import files_spec_of
 from lading.sources.files.properties import read_file_source
 from lading.sources.files.reader import read_splits
 from lading.sources.files.schema import infer_schema
 from lading.sources.files.sniff import sniffed, text_type
 from lading.sources.files.source import FilesSource
-from lading.sources.files.spec import FilesSpec, Format, MissingColumns, compression_of
-from lading.sources.files.unpack import unpack
+from lading.sources.files.spec import FilesSpec, Format, MissingColumns
 from lading.sources.kind import OpenContext
 from lading.sources.records.spec import records_of
 from lading.sources.registry import FILES, STREAMS, kind_of
 from lading.sql.statements.parts import SourceFunction
 from lading.sql.statements.tables import ColumnDefinition, LookAt
-from lading.storage.store import open_store
 
 SAMPLE_ROWS = 10_000
 MOST_ROWS = 10_000
@@ -63,11 +63,14 @@ class Seen:
     """Properties that were found out, and not given."""
     bad: int = 0
     first_error: str = ""
+    missing: str = ""
+    """What is not there."""
 
     @property
     def message(self) -> str:
         found = ", ".join(f'"{name}" = {_shown(value)}' for name, value in self.settings.items())
-        parts = [f"read with {found}"] if found else []
+        parts = [self.missing] if self.missing else []
+        parts += [f"read with {found}"] if found else []
         parts += [f"{self.bad} bad rows, the first: {self.first_error}"] if self.bad else []
         return "; ".join(parts)
 
@@ -120,7 +123,11 @@ def look_at(session: Session, source: SourceFunction, most: int) -> Seen:
 def _look_at_files(session: Session, kind: str, given: Mapping[str, str], rules: AddressRules, most: int) -> Seen:
     seen = Seen()
     asked = read_file_source(kind, {"format": "csv", **given})
-    seen.settings = _sniff(files_spec_of(asked, FileIntake(), rules), given)
+    head = first_head(files_spec_of(asked, FileIntake(), rules))
+    if head is None:
+        seen.missing = f"no file matches {given['uri']}"
+        return seen
+    seen.settings = sniffed(*head, given)
     asked = read_file_source(kind, {**given, **seen.settings})
     spec = replace(files_spec_of(asked, FileIntake(), rules), missing_columns=MissingColumns.NULL)
     if spec.format is Format.JSON and not spec.json.jsonpaths:
@@ -137,19 +144,6 @@ def _look_at_files(session: Session, kind: str, given: Mapping[str, str], rules:
     splits = source.plan(source.open("").partitions, Limits(files=64))
     _take(seen, read_splits(known, splits), most, is_typed=not known.format.is_text)
     return seen
-
-
-def _sniff(spec: FilesSpec, given: Mapping[str, str]) -> dict[str, str]:
-    place = open_store(spec.place.root, spec.s3)
-    first = FilesSource(spec, store=place).first_file()
-    if first is None:
-        return {}
-    file = place.open(first.key, if_match=first.etag, size=first.size)
-    try:
-        head = unpack(file, compression_of(first.key, spec), place.uri_of(first.key))(_HEAD_BYTES)
-    finally:
-        file.close()
-    return sniffed(first.key, head, given)
 
 
 def _look_at_stream(session: Session, kind: str, given: Mapping[str, str], rules: AddressRules, most: int) -> Seen:
@@ -181,6 +175,8 @@ def _look_at_stream(session: Session, kind: str, given: Mapping[str, str], rules
         splits = opened.driver.plan(positions.partitions, Limits(rows=most, seconds=_READ_S))
         seen = Seen()
         _take(seen, opened.read(splits), most, is_typed=False)
+        # What a registry promises, and not what the first records happen to have.
+        seen.types = opened.registered() or seen.types
     finally:
         opened.close()
     return seen
@@ -192,7 +188,9 @@ def _take(seen: Seen, items: Iterable[Any], most: int, *, is_typed: bool) -> Non
         names = [name for name in batch.schema.names if name not in _HIDDEN]
         if is_typed:
             kinds |= {name: spark_name(batch.schema.field(name).type) for name in names}
-        rows = batch.select([*names, ERROR]).to_pylist()
+        rows = pa.RecordBatch.from_arrays(
+            [_loaded(batch.column(name)) for name in (*names, ERROR)], names=[*names, ERROR]
+        ).to_pylist()
         for row in rows:
             error = row.pop(ERROR)
             if error is not None:
@@ -209,6 +207,11 @@ def _take(seen: Seen, items: Iterable[Any], most: int, *, is_typed: bool) -> Non
         texts = [row.get(name) for row in seen.rows]
         kind = kinds.get(name) or told.get(name) or text_type([None if each is None else str(each) for each in texts])
         seen.types[name] = "bigint" if kind == WHOLE else kind
+
+
+def _loaded(column: pa.Array) -> pa.Array:
+    """Nested values are shown as the texts that columns of the told type would get."""
+    return json_texts(column) if pa.types.is_nested(column.type) else column
 
 
 def _batches(items: Iterable[Any], most: int) -> Iterator[pa.RecordBatch]:

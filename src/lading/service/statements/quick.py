@@ -10,6 +10,7 @@ from lading.service.result import Result, done, table
 from lading.service.session import Session
 from lading.sql.statements.jobs import Statement
 from lading.sql.statements.tables import CreateDatabase, DropDatabase, ShowDatabases, ShowTables, UseDatabase
+from lading.store.catalogs import no_catalog
 
 
 def execute(session: Session, statement: Statement) -> Result:
@@ -26,7 +27,10 @@ def execute(session: Session, statement: Statement) -> Result:
             catalog.require_database(_named(session, statement))
             session.database = _named(session, statement)
         case ShowDatabases():
-            keys = catalog.databases(statement.catalog or split_key(session.database)[0])
+            named = statement.catalog or split_key(session.database)[0]
+            if not session.sees_catalog(named):
+                raise no_catalog(named)
+            keys = catalog.databases(named)
             return table(("Database",), [(split_key(key)[1],) for key in keys if session.sees_database(key)])
         case ShowTables():
             database = _named(session, statement)

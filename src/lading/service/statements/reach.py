@@ -10,7 +10,9 @@ from collections.abc import Mapping
 from lading.errors import DeniedError
 from lading.ids import JobId
 from lading.model.load import SourceSpec
+from lading.model.names import ALL
 from lading.model.pairs import single_sources
+from lading.service.catalog.definitions import warehouses_of
 from lading.service.compile.sourced import source_of
 from lading.service.edits.edit import Edit
 from lading.service.security.endpoints import job_subject, table_subject
@@ -74,10 +76,16 @@ def check_table(session: Session, statement: CreateTable) -> None:
 
 def _check_places(session: Session, rights: Rights, uri: str) -> None:
     """The service can read every table; users of its identity cannot read more than they may SELECT."""
-    tables = (
+    tables = [
         KnownTable(database=entry.database, name=entry.name, location=entry.location)
         for entry in session.lading.store.list_tables()
-    )
+    ]
+    # Which tables of another catalog are there is not known without asking it: who may not read all, reads none so.
+    tables += [
+        KnownTable(database=f"{entry.name}.{ALL}", name="", location=place)
+        for entry in session.lading.catalog.external.entries()
+        for place in warehouses_of(entry.properties)
+    ]
     if all(rights.allow(Privilege.SELECT, table.database, table.name) for table in tables_touched(uri, tables)):
         return
     # Not by its name: the user may not know that it is there.

@@ -51,6 +51,7 @@ def _without_schema(text: str) -> str:
             raise NotSupportedError(msg, todo=f"There is: {SCHEMA}.{ROUTINE_TABLE}.")
         found.set("this", exp.to_identifier(ROUTINE_TABLE))
         found.set("db", None)
+        found.set("catalog", None)
     return tree.sql(dialect="sqlite")
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from lading.jobs.record import JobRecord
 from lading.jobs.tasks import TaskRecord
 from lading.jobs.views import render_event_time
 from lading.model.bill import Bill
+from lading.model.errors_copied import ErrorsCopied
 from lading.model.tally import Tally
 from lading.service.security.redaction import redact
+from lading.service.views.health import health_of
+from lading.service.views.problems import problem_of
 from lading.service.views.records import (
     AuditView,
     BatchView,
@@ -28,7 +32,15 @@ from lading.status.windows import count_open_windows
 from lading.store.records import AuditEntry, BillEntry
 
 
-def show_job(record: JobRecord, totals: Tally, rates: Rates, lag: Lag | None) -> JobView:
+def show_job(
+    record: JobRecord,
+    totals: Tally,
+    rates: Rates,
+    lag: Lag | None,
+    *,
+    left_out: Mapping[str, int] | None = None,
+    service: str = "",
+) -> JobView:
     """A job as lists show it."""
     reason = record.reason
     return JobView(
@@ -39,6 +51,8 @@ def show_job(record: JobRecord, totals: Tally, rates: Rates, lag: Lag | None) ->
         database=record.database,
         target=record.target,
         state=record.state.value,
+        health=health_of(record, lag=lag, rates=rates, left_out=left_out),
+        problem=problem_of(record),
         reason=ReasonView(
             code=reason.code.name, message=redacted(reason.message), needs_attention=reason.needs_attention
         )
@@ -58,6 +72,7 @@ def show_job(record: JobRecord, totals: Tally, rates: Rates, lag: Lag | None) ->
         state_bytes=record.kept.size_bytes if record.kept is not None else None,
         state_due=render_event_time(record.kept.next_us) if record.kept is not None else None,
         listening=record.listening,
+        errors_copied=_errors_copied(record),
         rows_per_s=rates.rows_per_s,
         bytes_per_s=rates.bytes_per_s,
         last_commit_at=record.last_success_at,
@@ -75,7 +90,14 @@ def show_job(record: JobRecord, totals: Tally, rates: Rates, lag: Lag | None) ->
         current_offset=redacted(record.current_offset),
         end_offset=redacted(record.end_offset),
         seq=record.last_seen.seq if record.last_seen else None,
+        service=service,
     )
+
+
+def _errors_copied(record: JobRecord) -> ErrorsCopied | None:
+    """None: the job has no errors table, or another one by now."""
+    name, known = record.spec.errors_table if record.spec is not None else "", record.errors_copied
+    return known if name and known is not None and known.table == name else None
 
 
 def show_detail(

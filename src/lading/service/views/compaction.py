@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from lading.model.names import is_external, split_table
 from lading.service.installation import Installation
 from lading.settings import CompactionSettings
 from lading.store.records import TableEntry
@@ -29,6 +30,18 @@ def policy_of(settings: CompactionSettings) -> CompactionPolicy:
     )
 
 
+def loaded_tables(lading: Installation) -> list[TableEntry]:
+    """The tables of the installation, and those of other catalogs that jobs load into."""
+    targets = {stored.record.target for stored in lading.store.list_jobs()}
+    others = [split_table(target) for target in sorted(targets) if is_external(split_table(target)[0])]
+    return [*lading.store.list_tables(), *(lading.catalog.entry(*place) for place in others)]
+
+
+def name_of(entry: TableEntry) -> str:
+    """The whole name of a table."""
+    return f"{entry.database}.{entry.name}"
+
+
 def mode_key(database: str, name: str) -> str:
     """Where the store keeps what ALTER TABLE said."""
     return f"compaction/{database}.{name}"
@@ -47,5 +60,6 @@ def mode_of(lading: Installation, entry: TableEntry) -> str:
 def figures_of(lading: Installation, entry: TableEntry, table: LakeTable, live: LiveFiles) -> TableFigures:
     """From what the table was just asked."""
     notes = read_notes(table.bills.storage, newest=_NOTES)
-    name, mode = f"{entry.database}.{entry.name}", mode_of(lading, entry)
-    return count_files(name, mode, live, notes, policy_of(lading.settings.compaction), lading.clock.now())
+    return count_files(
+        name_of(entry), mode_of(lading, entry), live, notes, policy_of(lading.settings.compaction), lading.clock.now()
+    )

@@ -2,40 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import chain
+from collections.abc import Iterator, Sequence
 
-from lading.errors import HeadLostError
+from lading.errors import HeadLostError, TableNotFoundError
+from lading.ids import JobId
 from lading.jobs.record import JobRecord
 from lading.model.bill import Bill
-from lading.pipeline.quarantine import read_quarantine, read_quarantine_object
 from lading.service.installation import Installation
+from lading.service.runtime.bad_rows import bad_rows_at
+from lading.service.runtime.refused import read_refused
 from lading.service.views.build import redacted
 from lading.service.views.records import ErrorRow
 from lading.storage.store import ObjectStore
-from lading.tables.bills import quarantine_folder
 
 
 def read_error_rows(lading: Installation, record: JobRecord) -> Iterator[ErrorRow]:
-    """Bad rows, those of the newest bill first."""
-    folder = lading.home.quarantine(record.job_id)
-    job_id = record.job_id
+    """Bad rows: those of a batch that was refused, then those of commits, of the newest bill first."""
+    yield from _refused_rows(lading, record)
     for bill, objects in _bills_with_errors(lading, record):
-        # A bill lies beside the table, where others may write; only what this job quarantined is opened.
-        ours = [path for path in bill.quarantine if _is_inside(path, folder)]
-        beside = [path for path in bill.quarantine if _is_inside(path, f"{objects.uri}/{quarantine_folder(job_id)}")]
-        for path in set(bill.quarantine) - set(ours) - set(beside):
-            reason = "the quarantine file is not in this home"
-            yield ErrorRow(seq=bill.seq, file=redacted(path), row=0, reason=reason, raw="")
-        keys = [path.removeprefix(f"{objects.uri}/") for path in beside]
-        for row in chain(read_quarantine(ours), *(read_quarantine_object(objects, key) for key in keys)):
-            yield ErrorRow(
-                seq=bill.seq,
-                file=redacted(str(row.get("file", ""))),
-                row=int(str(row.get("row", 0))),
-                reason=redacted(str(row.get("reason", ""))),
-                raw=redacted(str(row.get("raw", ""))),
-            )
+        yield from _rows(lading, record.job_id, bill.seq, bill.quarantine, objects)
+
+
+def _refused_rows(lading: Installation, record: JobRecord) -> Iterator[ErrorRow]:
+    """All bad rows of the batch that was refused last, as long as nothing was committed since."""
+    refused = read_refused(lading.store, record.job_id)
+    if refused is None:
+        return
+    try:
+        table = lading.open_target(record)
+    except TableNotFoundError:
+        return  # There is nothing that they could be loaded into.
+    head = table.read_head_unchecked(record.job_id)
+    if head is not None and head.bill_name == refused.head:
+        yield from _rows(lading, record.job_id, None, refused.places, table.bills.storage)
+
+
+def _rows(
+    lading: Installation, job_id: JobId, seq: int | None, places: Sequence[str], objects: ObjectStore
+) -> Iterator[ErrorRow]:
+    for row in bad_rows_at(places, job_id, lading.home.quarantine(job_id), objects):
+        yield ErrorRow(
+            seq=seq,
+            file=redacted(str(row.get("file", ""))),
+            row=int(str(row.get("row", 0))),
+            reason=redacted(str(row.get("reason", ""))),
+            raw=redacted(str(row.get("raw", ""))),
+        )
 
 
 def _bills_with_errors(lading: Installation, record: JobRecord) -> Iterator[tuple[Bill, ObjectStore]]:
@@ -49,7 +61,3 @@ def _bills_with_errors(lading: Installation, record: JobRecord) -> Iterator[tupl
                 except HeadLostError:
                     return  # Older bills than the retention keeps are gone, with their quarantine.
         before = entries[-1].seq
-
-
-def _is_inside(path: str, folder: str) -> bool:
-    return path.startswith(f"{folder.rstrip('/')}/") and ".." not in path.split("/")

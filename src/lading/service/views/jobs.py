@@ -1,16 +1,18 @@
 """Read-only views over store and tables, shared by HTTP, console and metrics.
 
-A list of jobs costs two reads of the store, however many jobs there are: one for the records, one for the totals. Only
-what is asked of one job may touch its table.
+A list of jobs costs a few reads of the store, however many jobs there are: for the records, the totals and the services
+that run them. Only what is asked of one job may touch its table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import timedelta
 from itertools import islice
 
 from lading.errors import JobNotFoundError, LadingError
+from lading.ids import JobId
 from lading.jobs.record import JobRecord, JobState, parse_job_name
 from lading.model.codec import encode
 from lading.model.tally import Tally
@@ -27,19 +29,24 @@ from lading.service.views.build import (
     without_secrets_deep,
 )
 from lading.service.views.error_rows import read_error_rows
+from lading.service.views.health import health_of
 from lading.service.views.records import (
     AuditView,
     BatchView,
     BillView,
     ErrorRow,
     GapView,
+    HappenedView,
+    HealthView,
     JobDetail,
     JobView,
     JsonRecord,
     Series,
 )
+from lading.service.views.services import services_of
+from lading.service.views.timeline import timeline_of
 from lading.status.lag import Lag, LagUnit
-from lading.status.rates import Beat, Rates, measure_rates, plot
+from lading.status.rates import Beat, Rates, fixed_span, measure_rates, plot
 from lading.tables.compaction.figures import TableFigures
 
 MaySee = Callable[[JobRecord], bool]
@@ -76,14 +83,14 @@ class JobViews:
         store = self._lading.store
         overlay = self._lading.unrecorded.overlay
         records = [overlay(stored.record) for stored in store.list_jobs(include_final=include_final)]
-        totals = store.read_totals()
+        totals, services = store.read_totals(), services_of(self._lading)
         fills = MOST_FILLS
         shown = []
         for record in filter(may_see, records):
             known = totals.get(record.job_id) or record.totals or Tally()
             if fills and self._fill(record):
                 fills -= 1
-            shown.append(self._show(record, known))
+            shown.append(self._show(record, known, services))
         return shown
 
     def record(self, name: str, may_see: MaySee = see_all) -> JobRecord:
@@ -103,7 +110,7 @@ class JobViews:
         self._fill(record)
         newest = self._lading.store.list_bills(record.job_id, limit=1)
         totals = newest[0].totals if newest else record.totals or Tally()
-        job = self._show(record, totals)
+        job = self._show(record, totals, services_of(self._lading))
         try:
             bills = self._lading.bills(record, 1)
         except LadingError as error:
@@ -162,6 +169,20 @@ class JobViews:
         record = self.record(name, may_see)
         return [show_audit(entry) for entry in self._lading.store.list_audit(job_id=record.job_id, limit=limit)]
 
+    def timeline(
+        self, name: str, *, minutes: int = 60, limit: int = 500, may_see: MaySee = see_all
+    ) -> list[HappenedView]:
+        """What happened in the last minutes, newest first; of very many commits and changes the newest are told."""
+        record = self.record(name, may_see)
+        start = self._lading.clock.now() - timedelta(minutes=minutes)
+        bills = [bill for bill in self.bills(name, limit=limit, may_see=may_see) if bill.billed_at >= start]
+        batches = [each for each in self.batches(name, limit=limit, may_see=may_see) if each.created_at >= start]
+        audit = [entry for entry in self.audit(name, limit=limit, may_see=may_see) if entry.at >= start]
+        job = self._show(record, record.totals or Tally(), {})
+        if job.paused_at is not None and job.paused_at < start:
+            job = replace(job, paused_at=None)
+        return timeline_of(job, bills, batches, audit)
+
     def definition(self, name: str, may_see: MaySee = see_all) -> str:
         """The statement that makes the job, without its secrets."""
         return redacted(self.record(name, may_see).definition)
@@ -169,10 +190,9 @@ class JobViews:
     def series(self, name: str, *, minutes: int = 60, may_see: MaySee = see_all) -> Series:
         """Points for plots, from the index of bills."""
         record = self.record(name, may_see)
-        end = self._lading.clock.now()
-        start = end - timedelta(minutes=minutes)
-        beats, is_cut = self._beats_since(record, start.timestamp())
         points = min(MOST_POINTS, max(1, minutes * 6))
+        start, end = fixed_span(self._lading.clock.now(), timedelta(minutes=minutes), points)
+        beats, is_cut = self._beats_since(record, start.timestamp())
         return Series(
             start=start,
             end=end,
@@ -184,8 +204,20 @@ class JobViews:
 
     # Inside.
 
-    def _show(self, record: JobRecord, totals: Tally) -> JobView:
-        return show_job(record, totals, self._rates(record), self.lag(record))
+    def _show(self, record: JobRecord, totals: Tally, services: Mapping[JobId, str]) -> JobView:
+        return show_job(
+            record,
+            totals,
+            self._rates(record),
+            self.lag(record),
+            left_out=self._lookout.left_out(record.job_id),
+            service=services.get(record.job_id, ""),
+        )
+
+    def health(self, record: JobRecord) -> HealthView:
+        """How a job is doing, as lists of jobs say it."""
+        left_out = self._lookout.left_out(record.job_id)
+        return health_of(record, lag=self.lag(record), rates=self._rates(record), left_out=left_out)
 
     def rates(self, record: JobRecord) -> Rates:
         """How fast a job loads, over the last minutes. A job that does not run has no rate."""

@@ -35,6 +35,7 @@ from lading.service.telemetry.lag_cache import Ask, LagWatch
 from lading.service.telemetry.recent import lookout_of
 from lading.service.views.jobs import JobViews
 from lading.service.views.load_facts import facts_of
+from lading.service.views.services import services_of
 from lading.sources.registry import stream_kind
 from lading.sources.streams import StreamSight
 from lading.sql.syntax.masking import mask
@@ -80,9 +81,13 @@ class LoadViews:
             positions = seen[record.job_id].positions
             if not record.is_final and positions.partitions:
                 asks[record.job_id] = partial(ask_stream, self._lading, record, positions)
-        sights = self.watch.look(asks)
+        sights, services = self.watch.look(asks), services_of(self._lading)
         return {
-            record.job_id: self._facts(record, seen[record.job_id], sights.get(record.job_id)) for record in records
+            record.job_id: replace(
+                self._facts(record, seen[record.job_id], sights.get(record.job_id)),
+                service=services.get(record.job_id, ""),
+            )
+            for record in records
         }
 
     def positions(self, record: JobRecord) -> Positions:
@@ -96,8 +101,9 @@ class LoadViews:
         if load is not None:
             with suppress(LadingError):
                 facts = facts_of(record, load, seen.positions, sight, urls)
-        rates = JobViews(self._lading, lookout=lookout_of(self._lading)).rates(record)
-        facts = replace(facts, rows_per_s=rates.rows_per_s, bytes_per_s=rates.bytes_per_s)
+        recent = JobViews(self._lading, lookout=lookout_of(self._lading))
+        rates, health = recent.rates(record), recent.health(record).state.value
+        facts = replace(facts, rows_per_s=rates.rows_per_s, bytes_per_s=rates.bytes_per_s, health=health)
         if seen.positions.partitions or not record.current_offset:
             return facts
         return replace(facts, progress=json.loads(record.current_offset))
@@ -183,9 +189,11 @@ def job_rows(session: Session) -> tuple[list[dict[str, str]], list[dict[str, str
         str(record.job_id): lag.behind for record in records if (lag := recent.lag(record)) and lag.behind is not None
     }
     totals = {str(job_id): tally for job_id, tally in lading.store.read_totals().items()}
+    healths = {str(record.job_id): recent.health(record).state.value for record in records}
     seen = {record.job_id for record in records}
     tasks = [task for task in lading.store.list_tasks() if task.job_id in seen]
-    return render_jobs(records, totals, lags=lags), render_tasks(tasks)
+    shown = render_jobs(records, totals, lags=lags, services=services_of(lading), healths=healths)
+    return shown, render_tasks(tasks)
 
 
 def create_text(statement: AnyJob, positions: Positions) -> str:

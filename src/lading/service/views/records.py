@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import Enum
 from typing import Any
 
+from lading.model.errors_copied import ErrorsCopied
 from lading.model.notices import ListeningSummary
 from lading.model.tally import RowCounts, Tally
 from lading.status.lag import LagUnit
@@ -47,6 +49,57 @@ class ReasonView:
     needs_attention: bool
 
 
+class Health(Enum):
+    """How a job is doing, the gravest first."""
+
+    NEEDS_REVIEW = "needs review"
+    """It waits for a person to decide."""
+    FAILING = "failing"
+    """Its last batches failed; it is tried again."""
+    LATE_FILES = "late files"
+    """It runs, and there are files that it will not load."""
+    CATCHING_UP = "catching up"
+    """It is more than a minute behind its source."""
+    PAUSED = "paused"
+    """By a user."""
+    HEALTHY = "healthy"
+    ENDED = "ended"
+
+    @property
+    def rank(self) -> int:
+        """0 is what to look at first."""
+        return list(Health).index(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HealthView:
+    """How a job is doing, and since when somebody should look."""
+
+    state: Health
+    tries: int = 0
+    """What failed in a row."""
+    note: str = ""
+    next_try_at: datetime | None = None
+    """When a job that is paused is tried again without a person; None: at once, or not at all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProblemView:
+    """What is wrong with a job, as a task for a person."""
+
+    sentence: str
+    value: str = ""
+    """The value that cannot be loaded, as the source has it."""
+    file: str = ""
+    """Where the first bad row is."""
+    row: int | None = None
+    detail: str
+    """All that is known."""
+    has_bad_rows: bool = False
+    allow: Mapping[str, str] = field(default_factory=dict)
+    """Properties that would let such rows pass; empty when rows are not what is wrong."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountsView:
     """Batches in the life of a job, by their end."""
@@ -71,6 +124,9 @@ class JobView:
     database: str
     target: str
     state: str
+    health: HealthView
+    problem: ProblemView | None
+    """None: nothing is wrong."""
     reason: ReasonView | None
     comment: str
     definer: str
@@ -92,6 +148,8 @@ class JobView:
     """When the next of its open windows is due, in event time; None: no window is open."""
     listening: ListeningSummary | None
     """Partitions that are done or not, and whether listeners can be told; None: the job has no listeners."""
+    errors_copied: ErrorsCopied | None
+    """How far its bad rows are in its errors table; None: it has none, or has not been run since."""
     rows_per_s: float
     """Over the last minutes."""
     bytes_per_s: float
@@ -108,6 +166,8 @@ class JobView:
     end_offset: str
     seq: int | None
     """The newest commit; None before the first."""
+    service: str
+    """The service that runs it, when several share the store; empty when there is one, or none has it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +224,8 @@ class BatchView:
 class ErrorRow:
     """A bad row, as it stands in the quarantine."""
 
-    seq: int
+    seq: int | None
+    """Of the commit that left it out. None: its batch was refused."""
     file: str
     row: int
     reason: str
@@ -193,6 +254,24 @@ class AuditView:
     subject: str
     statement: str
     facts: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HappenedView:
+    """Something that happened to a job, or several commits with nothing between them."""
+
+    at: datetime
+    """When it happened; of several, the last."""
+    since: datetime
+    kind: str
+    """`commit`, `failure`, `pause`, `resume` or `edit`."""
+    what: str
+    """The kind of the commit, the error, or the statement."""
+    user: str = ""
+    first_seq: int | None = None
+    last_seq: int | None = None
+    rows: int | None = None
+    bad_rows: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -123,10 +123,10 @@ def _committed_since(missing: list[StagedFile], lineage: list[Bill], version: in
 
 
 def _totals(lineage: list[Bill]) -> list[str]:
-    running: Tally = lineage[0].totals - lineage[0].tally
+    running: Tally = lineage[0].totals - lineage[0].added
     found = []
     for bill in lineage:
-        running += bill.tally
+        running += bill.added
         if running != bill.totals:
             found.append(f"PROGRESS-MISMATCH: the totals of seq {bill.seq} are not the sum of the bills before it")
             running = bill.totals

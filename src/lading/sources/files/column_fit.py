@@ -6,9 +6,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from lading.model.json_text import render_json
 from lading.sources.files.arrays import strings
 from lading.sources.files.errors import file_unreadable
-from lading.sources.files.json_reference import render_json
 from lading.sources.records.value_text import tree_of
 
 _FAILS = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError)
@@ -40,8 +40,13 @@ def _cast(array: pa.Array, kind: pa.DataType) -> pa.Array:
     if array.type == kind:
         return array
     if pa.types.is_nested(array.type) and pa.types.is_string(kind):
-        return strings([None if value is None else render_json(tree_of(value)) for value in array.to_pylist()])
+        return json_texts(array)
     return array.cast(kind)
+
+
+def json_texts(array: pa.Array) -> pa.Array:
+    """Nested values as they are loaded into a column of texts."""
+    return strings([None if value is None else render_json(tree_of(value)) for value in array.to_pylist()])
 
 
 def _cast_each(array: pa.Array, kind: pa.DataType) -> tuple[pa.Array, dict[int, Any]]:

@@ -118,11 +118,12 @@ def _parquet(source: Any, part: FilePart, shaper: RowShaper) -> Iterator[Piece]:
         wanted = [name for name in shaper.schema.names if name in names]
         first = 1
         for number in range(reader.metadata.num_row_groups):
-            group = reader.metadata.row_group(number)
+            group, following = reader.metadata.row_group(number), first + reader.metadata.row_group(number).num_rows
             if part.begin <= _group_start(group) < part.end:
                 for batch in reader.iter_batches(MAX_ROWS, row_groups=[number], columns=wanted, use_threads=False):
                     yield names, first, batch
                     first += batch.num_rows
+            first = following
 
 
 def _group_start(group: Any) -> int:

@@ -10,7 +10,7 @@ import pyarrow.csv as pacsv
 
 from lading.model.row_formats import CsvOptions
 from lading.sources.files.blocks import BOM
-from lading.sources.files.csv_reference import NULL, count_mismatch
+from lading.sources.files.csv_reference import FILES_SAY, NULL, count_mismatch
 from lading.sources.files.rows import BadRow
 
 _SPARE = [bytes([code]) for code in range(1, 32) if code not in b"\t\n\r"]
@@ -34,7 +34,11 @@ class FastBlock:
 class FastCsv:
     """Parses blocks that start and end where records do."""
 
-    def __init__(self, options: CsvOptions, file_columns: Sequence[str], wanted: Sequence[str]) -> None:
+    def __init__(
+        self, options: CsvOptions, file_columns: Sequence[str], wanted: Sequence[str], says: str = FILES_SAY
+    ) -> None:
+        self._options = options
+        self._says = says
         self._enclose = options.enclose.encode()
         self._escape = options.escape.encode()
         self._separator = options.column_separator.encode()
@@ -100,7 +104,8 @@ class FastCsv:
         def skip(row: pacsv.InvalidRow) -> str:
             raw = row.text.encode()
             raw = raw if separator == self._separator else raw.replace(separator, self._separator)
-            bad.append(BadRow(row.number, raw, count_mismatch(row.actual_columns, row.expected_columns)))
+            why = count_mismatch(row.actual_columns, row.expected_columns, raw, self._options, self._says)
+            bad.append(BadRow(row.number, raw, why))
             return "skip"
 
         has_quotes = bool(self._enclose) and self._enclose in text

@@ -11,6 +11,7 @@ from lading.sources.files.arrays import strings
 from lading.sources.files.blocks import SLOW_BYTES, Lines, line_blocks, quarters
 from lading.sources.files.csv_fast import FastBlock, FastCsv
 from lading.sources.files.csv_reference import NOT_CLOSED, NOT_UTF8, CsvText, Record, count_mismatch
+from lading.sources.files.errors import lines_in_field
 from lading.sources.files.rows import BadRow, RowShaper
 from lading.sources.files.unpack import Read
 
@@ -18,11 +19,23 @@ _PIECE_BYTES = 16 * 1024
 
 
 class CsvReader:
-    """Reads one file, or a part of one, from where its records start."""
+    """Reads one file, or a part of one, from where its records start.
+
+    Parts of a file are cut at lines. That is right as long as each record is one line: the part in which the first
+    longer one begins starts where a record does, so that its reader sees it, and refuses (`lines_in_field`).
+    """
 
     def __init__(
-        self, options: CsvOptions, lines: Lines, shaper: RowShaper, file_columns: Sequence[str], *, fast: bool = True
+        self,
+        options: CsvOptions,
+        lines: Lines,
+        shaper: RowShaper,
+        file_columns: Sequence[str],
+        *,
+        fast: bool = True,
+        is_part: bool = False,
     ) -> None:
+        self._is_part = is_part
         wanted = [name for name in shaper.schema.names if name in file_columns]
         self._lines = lines
         self._shaper = shaper
@@ -66,6 +79,7 @@ class CsvReader:
             end = len(text) if at_end else self._lines.last_end(text)
             parsed = self._parse_lines(text[:end])
             if parsed:
+                self._check_lines(text[:end], parsed)
                 yield from self._emit_fast(parsed)
                 rest = text[end:]
             else:
@@ -80,14 +94,24 @@ class CsvReader:
             end = len(piece) if at_end and is_last else self._lines.last_end(piece)
             parsed = self._parse_lines(piece[:end])
             if parsed:
+                self._check_lines(piece[:end], parsed)
                 yield from self._emit_fast(parsed)
             else:
                 records, end = self._text.records(piece, self._lines, at_end=at_end and is_last)
+                if self._is_part and any(not each.is_closed or self._lines.delimiter in each.raw for each in records):
+                    raise lines_in_field(self._lines.uri)
                 yield from self._emit_slow(records)
             if not end and is_last:
                 break
             at, size = at + end, _PIECE_BYTES if end else size * 4
         return text[at:]
+
+    def _check_lines(self, block: bytes, parsed: FastBlock) -> None:
+        if not self._is_part or self._enclose not in block:
+            return
+        lines = [line for line in block.split(self._lines.delimiter) if self._text.trimmed(line)]
+        if parsed.rows != len(lines):
+            raise lines_in_field(self._lines.uri)
 
     def _parse_lines(self, block: bytes) -> FastBlock | None:
         # A block longer than the longest record could hold one that the slow way would not allow.
@@ -129,6 +153,9 @@ class CsvReader:
         if bad:
             yield self._shaper.bad(bad)
 
+    def _mismatch(self, record: Record, actual: int) -> str:
+        return count_mismatch(actual, self._expected, record.raw, self._text.options)
+
     def _take(self, record: Record) -> list[str | None] | str:
         """The values of a record, or why there are none."""
         if not record.is_closed:
@@ -138,4 +165,4 @@ class CsvReader:
         except UnicodeDecodeError:
             return NOT_UTF8
         values = self._text.fields(line)
-        return values if len(values) == self._expected else count_mismatch(len(values), self._expected)
+        return values if len(values) == self._expected else self._mismatch(record, len(values))

@@ -21,9 +21,22 @@ NOT_UTF8 = "Not UTF-8"
 NOT_CLOSED = "Enclosed field is not closed"
 
 
-def count_mismatch(actual: int, expected: int) -> str:
-    """Why a row with another number of fields is bad."""
-    return f"Column count mismatch: {actual} fields, {expected} expected"
+FILES_SAY = '"column_separator" = "{}"'
+"""How the properties of files say which separator there is."""
+RECORDS_SAY = 'COLUMNS TERMINATED BY "{}"'
+_LIKELY = {",": ",", ";": ";", "|": "|", "\t": "\\t"}
+
+
+def count_mismatch(actual: int, expected: int, raw: bytes, options: CsvOptions, says: str = FILES_SAY) -> str:
+    """Why a row with another number of fields is bad, and which option is probably missing."""
+    why = f"Column count mismatch: {actual} fields, {expected} expected"
+    for separator, written in _LIKELY.items():
+        is_other = separator != options.column_separator and actual == 1 < expected
+        if is_other and raw.count(separator.encode()) >= expected - 1:
+            return f"{why}; is {says.format(written)} missing?"
+    if b'"' in raw and not options.enclose and actual > expected:
+        return f'{why}; is "enclose" = "\\"" missing?'
+    return why
 
 
 @dataclass(frozen=True, slots=True)

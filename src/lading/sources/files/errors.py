@@ -1,7 +1,8 @@
 """What can be wrong with a file or a listing, said so that a person knows what to do.
 
     StageError     listed, and deleted or replaced before it was read
-    SourceError    cut off, of another format, or not what the job expects
+    StorageError   the disk or the store did not give it
+    SourceError    FileUnreadable: cut off, of another format, or not what the job expects, until somebody changes it
     ListingError   PlaceMissing: the folder is not there; UnsortedListing: the next listing is sorted here
 
 What pyarrow, the disk and the store say is put into the words of jobs here, and nowhere else.
@@ -14,9 +15,18 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 
-from lading.errors import ListingError, SourceError, StageError, StorageError
+from lading.errors import (
+    FILE_FOUND,
+    LINES_FOUND,
+    LINES_IN_FIELDS,
+    ListingError,
+    SourceError,
+    StageError,
+    StorageError,
+)
 from lading.storage.errors import CHANGED, GONE, cause_of, fault_of
 
+_NO_THREAD = "Failed to launch worker thread"
 _NOTHING = "Nothing of this batch was committed; the position is unchanged."
 
 
@@ -35,10 +45,34 @@ def file_changed(uri: str, was: str, now: str) -> StageError:
 
 
 def file_unreadable(uri: str, why: str) -> SourceError:
-    """The file cannot be read to its end."""
-    msg = f"File {uri} cannot be read: {why}"
-    todo = 'Replace the file and RESUME, or move the job past it with its key as offset {"fileName": …}.'
-    return SourceError(msg, left=_NOTHING, todo=todo, file=uri)
+    """The file cannot be read to its end, for what is in it: trying again does not help."""
+    msg = f"File {uri}{FILE_FOUND}{why}"
+    todo = "Replace the file and RESUME, or leave it out with SKIP FILE 'name' FOR JOB j."
+    return SourceError(msg, code="FileUnreadable", left=_NOTHING, todo=todo, file=uri)
+
+
+def file_readable(uri: str) -> StageError:
+    """It was to be put aside, and nothing is wrong with it."""
+    msg = f"File {uri} could not be read before, and can be read now"
+    return StageError(msg, left=_NOTHING, todo="It is loaded like any other.", file=uri)
+
+
+def file_unknown(uri: str, why: object) -> SourceError:
+    """The libraries here cannot read such files; others may. That is not the fault of the file."""
+    msg = f"File {uri} cannot be read by the libraries of this machine: {why}"
+    return SourceError(msg, left=_NOTHING, todo="Write it in another way, then RESUME the job.", file=uri)
+
+
+def no_thread(uri: str) -> StageError:
+    """The machine gives a worker no thread more; nothing is wrong with the file."""
+    msg = f"File {uri} could not be read now: its worker has too little memory, or too many threads, to begin another"
+    return StageError(msg, left=_NOTHING, todo="It is tried again; give workers more memory.", file=uri)
+
+
+def lines_in_field(uri: str) -> StageError:
+    """The file was planned in parts, and a record begins in one that may end in the next."""
+    msg = f"File {uri} {LINES_FOUND}"
+    return StageError(msg, code=LINES_IN_FIELDS, left=_NOTHING, todo="It is read by one task from now on.", file=uri)
 
 
 def file_not_fetched(uri: str, why: object) -> StorageError:
@@ -78,7 +112,13 @@ def translating(uri: str) -> Iterator[None]:
         yield
     except StorageError as error:
         raise _file_failed(uri, error) from error
+    except pa.ArrowMemoryError:
+        raise  # Nothing is wrong with the file: the batch is cut.
     except (pa.ArrowException, OSError, EOFError) as error:
+        if _NO_THREAD in str(error):
+            raise no_thread(uri) from error
+        if isinstance(error, pa.ArrowNotImplementedError):
+            raise file_unknown(uri, error) from error
         raise file_unreadable(uri, " ".join(str(error).split())) from error
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from json.encoder import encode_basestring
 from typing import Any
 
+from lading.model.json_text import Digits, render_json
 from lading.model.row_formats import JsonOptions
 from lading.model.rows import REST
 from lading.sources.files.jsonpath import MISSING, follow, parse_jsonpath
@@ -25,12 +25,6 @@ NO_ROOT = "json_root leads nowhere in this document"
 NO_PATH = "No json path matches this document"
 
 Value = str | None
-
-
-class Digits(str):
-    """The letters of a number, to tell it from a string."""
-
-    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,19 +118,6 @@ class JsonText:
 def rest_of(value: dict[str, Any], known: Collection[str]) -> dict[str, Any] | None:
     """The fields of an object that nobody asked for, but for nulls; None when there are none."""
     return {name: item for name, item in value.items() if name not in known and item is not None} or None
-
-
-def render_json(value: Any) -> str:
-    """Compact JSON text in which numbers keep their letters."""
-    if isinstance(value, Digits):
-        return str(value)
-    if isinstance(value, str):
-        return encode_basestring(value)
-    if isinstance(value, dict):
-        return "{" + ",".join(f"{encode_basestring(key)}:{render_json(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ",".join(render_json(item) for item in value) + "]"
-    return {None: "null", True: "true", False: "false"}[value]
 
 
 def _refuse(constant: str) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,17 +21,29 @@ from lading.model.load import FileIntake, LoadSpec
 from lading.model.moves import Direction, PartitionMove, plain_way
 from lading.model.positions import PartitionState, Positions
 from lading.model.row_formats import CsvOptions
-from lading.model.rows import REST
+from lading.model.rows import LOADED_AT, OF_BATCH, OF_ROW, REST
 from lading.model.s3_access import S3Access
 from lading.net.addresses import EVERY_PRIVATE, AddressRules
 from lading.sources.fields import FieldWatch, carrier
+from lading.sources.files.aside import repeats_nothing
+from lading.sources.files.heads import probable_separator
+from lading.sources.files.inside import InsideOfFiles
 from lading.sources.files.offsets import warn_outside, whole_name
 from lading.sources.files.payload import parse_payload
 from lading.sources.files.place import parse_uri
-from lading.sources.files.properties import FileProperties, S3Properties, is_s3_uri, read_file_source
+from lading.sources.files.properties import (
+    FILE_NAMES,
+    S3_TAKEN,
+    FileProperties,
+    S3Properties,
+    implied_quotes,
+    is_s3_uri,
+    read_file_source,
+)
 from lading.sources.files.source import FilesSource, parse_offset
 from lading.sources.files.spec import (
     MAX_RECORD_BYTES,
+    TOLD,
     Compression,
     FilesSpec,
     Format,
@@ -47,6 +60,17 @@ from lading.status.lag import LagUnit
 from lading.storage.aws import has_keys
 
 _ALSO_LOAD = "s3.also_load"
+_OF_BATCH = pa.schema([(LOADED_AT, pa.timestamp("us", tz="UTC")), (OF_BATCH, pa.int64())])
+"""What the batch tells of all its rows."""
+
+
+_NAMED = re.compile(re.escape(_ALSO_LOAD) + r"""["']\s*=\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')""")
+
+
+def _named(definition: str) -> str:
+    """Which files a definition names; all of it where that cannot be told."""
+    found = _NAMED.findall(definition)
+    return found[0] if len(found) == 1 else definition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,13 +78,27 @@ class FilesKind:
     """See `SourceKind`. S3(…) and FILE(…) differ in what a uri without a scheme means."""
 
     name: str
-    metadata = pa.schema([])
+    metadata = pa.schema([*TOLD, *_OF_BATCH])
     libraries = ("boto3",)
     cluster_property = ""
     consumer_property = ""
     subject = "uri"
     start_properties: Collection[str] = ()
     keeps_offset = True
+    is_ordered = False
+    """Files are loaded wherever their names sort."""
+
+    def names_again(self, old: str, new: str) -> bool:
+        """Files that are named are loaded wherever they sort and however old they are."""
+        return _ALSO_LOAD in new and _named(new) != _named(old)
+
+    def repeats_nothing(self, was: PartitionState, now: PartitionState) -> bool:
+        """So it is with SKIP FILE, and with LOAD FILE of what was put aside."""
+        return repeats_nothing(was, now)
+
+    @property
+    def property_names(self) -> Collection[str]:
+        return FILE_NAMES if self.name == "FILE" else S3_TAKEN
 
     @property
     def lag_unit(self) -> LagUnit:
@@ -97,18 +135,26 @@ class FilesKind:
 
         spec = _spec(load, context)
         known = infer_schema(spec, clock=context.clock) if context.reads_rows else None
+        told = [name for name in context.metadata if known is None or not _has_column(known, name)]
+        beside = [field for field in _OF_BATCH if field.name in told]
+        if known is not None:
+            known = replace(known, tells=tuple(name for name in TOLD.names if name in told))
         source = FilesSource(known or spec, parallel=context.parallel or cores_here, clock=context.clock)
-        schema = (
-            None
-            if known is None
-            else without_hidden(output_schema(known), keeps_rest=bool(load.evolution.rescued_column))
-        )
+        if OF_ROW in told and spec.format is not Format.PARQUET:
+            source.read_uncut()  # Who begins in the middle of such a file cannot know how many rows are before it.
+        schema = None
+        if known is not None:
+            own = without_hidden(output_schema(known), keeps_rest=bool(load.evolution.rescued_column))
+            schema = pa.schema([*own, *beside])
+        expected = pa.schema([*_texts(context.columns), *(self.metadata.field(name) for name in told)])
         return OpenSource(
             driver=source,
             read=partial(read_splits, known or spec),
             schema=schema,
-            expected=_texts(context.columns) if spec.format.is_text and context.reads_rows else None,
-            knows=f"The files have: {', '.join(schema.names) if schema is not None else ''}.",
+            told=tuple(told),
+            of_batch=tuple(field.name for field in beside),
+            expected=expected if spec.format.is_text and context.reads_rows else None,
+            knows=_knows(known, schema),
             start=_offset_text(load.intake.offset),
             resolve=lambda moves: {name: _key(at, spec.place) for name, at in moves.items()},
             show_range=_files_of,
@@ -116,19 +162,23 @@ class FilesKind:
             is_once=spec.ingestion.value == "once",
             survey=lambda positions: told_survey(source.partition, source.survey(positions), spec.settle_s),
             look_everywhere=source.look_everywhere,
+            read_uncut=source.read_uncut,
             can_learn_columns=lambda: source.first_file() is not None,
+            inside=InsideOfFiles(known or spec),
         )
 
     def located(
         self, source: Mapping[str, str], properties: Mapping[str, str]
     ) -> tuple[Mapping[str, str], Mapping[str, str]]:
         """A relative path means one seen from here, now. Positions, and files that are asked for, are whole names: a
-        part of one would sort before or behind them all.
+        part of one would sort before or behind them all. Quotes around fields of CSV files are written down, so that
+        the definition says how its files are read.
         """
         where, located = dict(source), dict(properties)
         uri = source.get("uri", "")
         if self.is_local(source) and "://" not in uri and not uri.startswith("/"):
             where["uri"] = f"{Path.cwd()}/{uri.removeprefix('./')}"
+        where |= implied_quotes(source)
         if offset := properties.get("offset"):
             key = parse_offset(offset)
             if (whole := whole_name(key, parse_uri(where["uri"]))) != key:
@@ -172,6 +222,25 @@ class FilesKind:
         )
 
 
+def _has_column(spec: FilesSpec, name: str) -> bool:
+    """Whether the files themselves have a column of this name: then that is meant."""
+    names = [*(spec.schema.names if spec.schema is not None else ()), *spec.path_partition_keys]
+    return name in names
+
+
+def _knows(spec: FilesSpec | None, schema: pa.Schema | None) -> str:
+    """What a statement that asks for other columns should know of the files."""
+    if spec is None or schema is None:
+        return "The files have: ."
+    told = f"The files have: {', '.join(schema.names)}; rows also tell {', '.join([*TOLD.names, *_OF_BATCH.names])}."
+    if not spec.format.is_csv or len(schema.names) != 1:
+        return told
+    found = probable_separator(spec)
+    return (
+        f'{told} Their fields seem to be separated by {found!r}: add "column_separator" = "{found}".' if found else told
+    )
+
+
 def cores_here() -> int:
     """How many cores this machine has."""
     return os.cpu_count() or 2
@@ -188,7 +257,7 @@ def _spec(load: LoadSpec, context: OpenContext) -> FilesSpec:
     if spec.format is Format.JSON and not spec.json.jsonpaths:
         # The keys that the job asks for: a document may have others, and lack some of these.
         names = [name for name in context.columns if name not in spec.path_partition_keys]
-        spec = replace(spec, schema=_texts(names))
+        spec = replace(spec, schema=_texts(names) if names else None)
     if context.watch is not None and context.reads_rows:
         spec = replace(
             spec,
@@ -260,6 +329,7 @@ def files_spec_of(
         late_window=intake.late_window or 0,
         also_load=frozenset(intake.also_load),
         settle_s=settle_s if intake.settle_s is None else intake.settle_s,
+        skips_unreadable=intake.on_error == "SKIP",
         max_record_bytes=files.max_record_bytes or MAX_RECORD_BYTES,
         schema=_schema(files.csv) if form.is_csv else None,
     )

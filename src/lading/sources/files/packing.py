@@ -30,8 +30,10 @@ class SplitSizing:
     """What opening one more file costs, in bytes that could be read meanwhile."""
 
 
-def pack_files(files: Sequence[ObjectInfo], spec: FilesSpec, sizing: SplitSizing) -> list[tuple[FilePart, ...]]:
-    """Groups of files and parts of files, in the order of their keys, of even weight.
+def pack_files(
+    files: Sequence[ObjectInfo], spec: FilesSpec, sizing: SplitSizing, *, cuts: bool = True
+) -> list[tuple[FilePart, ...]]:
+    """Groups of files and parts of files, in the order of their keys, of even weight; `cuts`: parts are allowed.
 
     The files stand in a row, each as long as it weighs, and the row is divided evenly. Where a border falls close to
     the edge of a file it moves there; elsewhere it cuts the file, or, if that cannot be, the whole file goes where most
@@ -43,7 +45,7 @@ def pack_files(files: Sequence[ObjectInfo], spec: FilesSpec, sizing: SplitSizing
     before = 0
     for file in files:
         weight = file.size + sizing.open_cost_bytes
-        for part in _cut(file, spec, _borders(file.size, before, weight, aim)):
+        for part in _cut(file, spec, _borders(file.size, before, weight, aim) if cuts else ()):
             middle = before + weight * (part.begin + part.end) // (2 * file.size) if file.size else before
             groups.setdefault(middle // aim, []).append(part)
         before += weight
@@ -71,14 +73,15 @@ def end_of(part: FilePart) -> str:
 
 
 def is_cuttable(key: str, spec: FilesSpec) -> bool:
-    """Whether rows of a file can be found from its middle."""
+    """Whether rows of a file can be found from its middle. In enclosed csv they can unless a field has lines; the task
+    that reads where the first of these begins finds out (`CsvReader`)."""
     if not spec.format.is_text:
         return True
     if compression_of(key, spec) is not Compression.PLAIN:
         return False
     if spec.format is Format.JSON:
         return spec.json.read_by_line
-    return not spec.csv.enclose and not _has_border(spec.csv.line_delimiter)
+    return not _has_border(spec.csv.line_delimiter)
 
 
 def _cut(file: ObjectInfo, spec: FilesSpec, borders: Sequence[int]) -> list[FilePart]:

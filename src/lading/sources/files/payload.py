@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +34,19 @@ class Payload:
     parts: tuple[FilePart, ...]
     finished: bool = False
     marks: Mapping[str, str] = field(default_factory=dict)
+    unread: Mapping[str, str] = field(default_factory=dict)
+    """Marks that are to be kept as well when the file cannot be read, and is put aside."""
 
 
 def render_payload(payload: Payload) -> str:
     """One JSON object. `files` is a list of [key, size, etag, begin, end]."""
     files = [[part.key, part.size, part.etag, part.begin, part.end] for part in payload.parts]
-    body = {"files": files, "finished": payload.finished, "marks": dict(payload.marks)}
+    body = {
+        "files": files,
+        "finished": payload.finished,
+        "marks": dict(payload.marks),
+        "unread": dict(payload.unread),
+    }
     return json.dumps(body, separators=(",", ":"))
 
 
@@ -47,4 +54,17 @@ def parse_payload(text: str) -> Payload:
     """The opposite of `render_payload`."""
     body = json.loads(text)
     parts = tuple(FilePart(*item) for item in body["files"])
-    return Payload(parts=parts, finished=body["finished"], marks=body["marks"])
+    return Payload(parts=parts, finished=body["finished"], marks=body["marks"], unread=body["unread"])
+
+
+def pieces_of(part: FilePart, passed: Sequence[int]) -> Iterator[tuple[FilePart, bool]]:
+    """A part around the rows that start at these bytes, each with whether it is such a row; those elsewhere are others'
+    business."""
+    begin = part.begin
+    for at in sorted(byte for byte in passed if part.begin <= byte < part.end):
+        if begin < at:
+            yield replace(part, begin=begin, end=at), False
+        yield replace(part, begin=at, end=at + 1), True
+        begin = at + 1
+    if begin < part.end or begin == part.begin:
+        yield replace(part, begin=begin), False

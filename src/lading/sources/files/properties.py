@@ -110,6 +110,8 @@ FILE_NAMES = _COMMON_NAMES
 """Properties of FILE(…) for files on a disk."""
 S3_NAMES = _COMMON_NAMES | {rule.name for rule in _ACCESS_RULES} | set(_IGNORED)
 """Properties of S3(…), and of FILE(…) whose uri is one of S3."""
+S3_TAKEN = S3_NAMES.difference(_IGNORED, ("resource",))
+"""Those that do something."""
 
 
 def read_file_source(function: str, properties: Mapping[str, str]) -> S3Properties | FileProperties:
@@ -117,6 +119,21 @@ def read_file_source(function: str, properties: Mapping[str, str]) -> S3Properti
     if function == "S3" or is_s3_uri(properties.get("uri", "")):
         return read_s3_properties(properties, function)
     return read_file_properties(properties)
+
+
+def implied_quotes(properties: Mapping[str, str]) -> dict[str, str]:
+    """`enclose` for CSV files of a new job that does not say it: double quotes, unless they mean something else.
+
+    A field counts as enclosed only where it begins with a quote, so that files without quotes are read as before.
+    `"enclose" = ""` turns it off.
+    """
+    form = properties.get("format", "").strip().lower()
+    others = ("column_separator", "line_delimiter", "escape")
+    has_meaning = any('"' in properties.get(name, "") for name in others)
+    trims = properties.get("trim_double_quotes", "").strip().lower() == "true"
+    if "enclose" in properties or not form.startswith("csv") or has_meaning or trims:
+        return {}
+    return {"enclose": '"'}
 
 
 def is_s3_uri(uri: str) -> bool:
@@ -180,7 +197,9 @@ def _uri(properties: Mapping[str, str], form: re.Pattern[str], example: str) -> 
 def _files(properties: Mapping[str, str]) -> FileOptions:
     if "format" not in properties:
         msg = "format is a required property"
-        raise refuse(msg, property="format", todo=f"Say one of {', '.join(FORMATS)}.")
+        raise refuse(
+            msg, property="format", todo=f"Say one of {', '.join(FORMATS)}; DESCRIBE FROM FILE(…) finds out which."
+        )
     files = FileOptions(
         **read_fields(_FILE_RULES, properties), csv=read_csv_options(properties), json=read_json_options(properties)
     )

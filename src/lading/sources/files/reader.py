@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from urllib.parse import unquote
 
 import pyarrow as pa
 
-from lading.errors import ConfigError
+from lading.errors import FILE_UNREADABLE, ConfigError, SourceError
 from lading.model.batch import Split
 from lading.model.rows import SplitEnd
 from lading.sources.fields import FieldNotes
-from lading.sources.files.errors import file_unreadable, translating
+from lading.sources.files.errors import file_readable, file_unreadable, lines_in_field, translating
 from lading.sources.files.json_reader import JsonReader
-from lading.sources.files.payload import FilePart, parse_payload
-from lading.sources.files.rows import RowShaper
-from lading.sources.files.spec import FilesSpec, Format
-from lading.sources.files.text_files import csv_batches, open_text
+from lading.sources.files.payload import FilePart, parse_payload, pieces_of
+from lading.sources.files.rows import BadRow, RowShaper
+from lading.sources.files.spec import TOLD, FilesSpec, Format
+from lading.sources.files.text_files import csv_batches, is_one_line, open_text
+from lading.sources.files.watched import WatchedFile, judging
 from lading.sources.hidden import HIDDEN
+from lading.sources.records.passed import MAX_PASSED_BYTES
 from lading.storage.store import ByteFile, ReadStore, open_store
 
 _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
+_Found = Iterator[pa.RecordBatch]
 
 
 def output_schema(spec: FilesSpec) -> pa.Schema:
     """What batches look like: source columns, columns of the path, hidden columns."""
     paths = [pa.field(name, pa.string()) for name in spec.path_partition_keys]
-    return pa.schema([*_schema(spec), *paths, *HIDDEN])
+    return pa.schema([*_schema(spec), *paths, *(TOLD.field(name) for name in spec.tells), *HIDDEN])
 
 
 def read_splits(spec: FilesSpec, splits: Sequence[Split]) -> Iterator[pa.RecordBatch | SplitEnd]:
@@ -47,7 +52,12 @@ def read_split(spec: FilesSpec, split: Split, *, store: ReadStore | None = None)
     count = _Count()
     count.notes = FieldNotes(spec.watch) if spec.watch is not None else None
     for part in payload.parts:
-        yield from _read_part(spec, part, place, count)
+        if split.is_checked:
+            yield from _checked_file(spec, part, place, count)
+        elif split.poison and not split.poison_at:
+            yield from _passed_file(spec, part, place, split.poison, count)
+        else:
+            yield from _read_pieces(spec, part, place, split, count)
     yield SplitEnd(
         end=split.start if split.end is None else split.end,
         finished=payload.finished,
@@ -55,7 +65,7 @@ def read_split(spec: FilesSpec, split: Split, *, store: ReadStore | None = None)
         source_files=sum(1 for part in payload.parts if part.begin == 0),
         source_bytes=sum(part.end - part.begin for part in payload.parts),
         received_bytes=count.received,
-        marks=payload.marks,
+        marks={**payload.marks, **(payload.unread if count.is_put_aside else {})},
         fields=count.notes.drain() if count.notes is not None else {},
     )
 
@@ -63,23 +73,89 @@ def read_split(spec: FilesSpec, split: Split, *, store: ReadStore | None = None)
 class _Count:
     """What a split has given so far."""
 
-    __slots__ = ("notes", "received", "rows")
+    __slots__ = ("is_put_aside", "notes", "received", "rows")
 
     def __init__(self) -> None:
         self.rows = 0
         self.received = 0
+        self.is_put_aside = False
         self.notes: FieldNotes | None = None
 
 
-def _read_part(spec: FilesSpec, part: FilePart, store: ReadStore, count: _Count) -> Iterator[pa.RecordBatch]:
+def _passed_file(
+    spec: FilesSpec, part: FilePart, store: ReadStore, reason: str, count: _Count
+) -> Iterator[pa.RecordBatch]:
+    """A file that is not looked at: one bad row stands for it, in the first of its parts."""
+    if part.begin == 0:
+        shaper = _shaper(spec, part, store, 0)
+        count.rows += 1
+        yield shaper.bad([BadRow(0, b"", reason)])
+
+
+def _checked_file(spec: FilesSpec, part: FilePart, store: ReadStore, count: _Count) -> Iterator[pa.RecordBatch]:
+    """A file that could not be read, looked at once more, all of it in the first of its parts. When what is in it is
+    bad again, one bad row stands for it. Rows before that are not loaded: nobody sees half of a file."""
+    if part.begin:
+        return
+    whole, seen = replace(part, end=part.size), _Count()
+    seen.notes = FieldNotes(spec.watch) if spec.watch is not None else None
+    try:
+        for _ in _read_part(spec, whole, store, _shaper(spec, whole, store, 0), seen, _batches):
+            pass
+    except SourceError as error:
+        if error.code != FILE_UNREADABLE:
+            raise
+        values = dict.fromkeys(spec.path_partition_keys)
+        shaper = RowShaper(_schema(spec), part.key, values, tells=spec.tells, uri=store.uri_of(part.key))
+        count.rows, count.is_put_aside = count.rows + 1, True
+        yield shaper.bad([BadRow(0, b"", f"The file was put aside: {error.what}")])
+    else:
+        raise file_readable(store.uri_of(part.key))
+
+
+def _read_pieces(
+    spec: FilesSpec, part: FilePart, store: ReadStore, split: Split, count: _Count
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a part, without a look at those that are passed over. They are numbered as if it were one piece."""
+    before = count.rows
+    for piece, is_passed in pieces_of(part, split.poison_at):
+        shaper = _shaper(spec, part, store, count.rows - before)
+        read = partial(_passed_row, split.poison) if is_passed else _batches
+        for batch in _read_part(spec, piece, store, shaper, count, read):
+            count.rows += batch.num_rows
+            yield batch
+
+
+def _passed_row(
+    reason: str, spec: FilesSpec, part: FilePart, file: ByteFile, shaper: RowShaper, uri: str, count: _Count
+) -> Iterator[pa.RecordBatch]:
+    """The row that starts a part. It is kept for people; what killed workers may be its length."""
+    text = open_text(file, part, spec, uri)
+    raw = text.stream.read(MAX_PASSED_BYTES + 1)
+    kept = raw.removesuffix(text.lines.delimiter) if len(raw) <= MAX_PASSED_BYTES else b""
+    if spec.format.is_csv and not is_one_line(text, raw, kept, spec):
+        raise lines_in_field(uri)
+    count.received += text.stream.received
+    yield shaper.bad([BadRow(1, kept, reason)])
+
+
+def _shaper(spec: FilesSpec, part: FilePart, store: ReadStore, rows_before: int) -> RowShaper:
     uri = store.uri_of(part.key)
-    shaper = RowShaper(_schema(spec), part.name, path_values(part.key, spec.path_partition_keys, uri))
+    values = path_values(part.key, spec.path_partition_keys, uri)
+    # The rows of Parquet files are numbered through the whole file, also in its later parts.
+    name = part.key if spec.format is Format.PARQUET else part.name
+    return RowShaper(_schema(spec), name, values, rows_before=rows_before, tells=spec.tells, uri=uri)
+
+
+def _read_part(
+    spec: FilesSpec, part: FilePart, store: ReadStore, shaper: RowShaper, count: _Count, read: Callable[..., _Found]
+) -> _Found:
+    uri = store.uri_of(part.key)
     with translating(uri):
-        file = store.open(part.key, if_match=part.etag, size=part.size, random=not spec.format.is_text)
+        file = WatchedFile(store.open(part.key, if_match=part.etag, size=part.size, random=not spec.format.is_text))
         try:
-            for batch in _batches(spec, part, file, shaper, uri, count):
-                count.rows += batch.num_rows
-                yield batch
+            with judging(file, uri):
+                yield from read(spec, part, file, shaper, uri, count)
             file.check()
         finally:
             file.close()

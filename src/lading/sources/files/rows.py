@@ -8,7 +8,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lading.model.rows import OF_FILE
 from lading.sources.files.arrays import repeated, texts, whole_numbers
+from lading.sources.files.spec import TOLD
 from lading.sources.hidden import HIDDEN
 
 MAX_ROWS = 64 * 1024
@@ -27,17 +29,32 @@ class BadRow:
 class RowShaper:
     """Puts the hidden columns and those of the path beside what a file gave."""
 
-    def __init__(self, schema: pa.Schema, file: str, path_values: dict[str, str | None]) -> None:
+    def __init__(
+        self,
+        schema: pa.Schema,
+        file: str,
+        path_values: dict[str, str | None],
+        *,
+        rows_before: int = 0,
+        tells: Sequence[str] = (),
+        uri: str = "",
+    ) -> None:
+        """`rows_before`: rows of the file that others have read; the first one here is numbered after them. `tells`:
+        what is asked of `_file`, which is the `uri`, and `_row`."""
         self._file = file
         self._path_values = path_values
+        self._before = rows_before
+        self._tells, self._uri = tells, uri
         self.schema = schema
         path_fields = [pa.field(name, pa.string()) for name in path_values]
-        self.whole = pa.schema([*schema, *path_fields, *HIDDEN])
+        self.whole = pa.schema([*schema, *path_fields, *(TOLD.field(name) for name in tells), *HIDDEN])
         self._numbers = whole_numbers(())
 
     def widened(self, schema: pa.Schema) -> RowShaper:
         """The same for other columns of the file."""
-        return RowShaper(schema, self._file, self._path_values)
+        return RowShaper(
+            schema, self._file, self._path_values, rows_before=self._before, tells=self._tells, uri=self._uri
+        )
 
     def good(self, columns: Sequence[pa.Array], first: int, *, without: Sequence[int] = ()) -> Iterator[pa.RecordBatch]:
         """Rows that are numbered from `first`, leaving out the numbers of bad ones between them."""
@@ -73,5 +90,8 @@ class RowShaper:
 
     def _batch(self, columns: Sequence[pa.Array], numbers: pa.Array, raw: pa.Array, error: pa.Array) -> pa.RecordBatch:
         count = len(numbers)
-        beside = [repeated(value, count) for value in (*self._path_values.values(), self._file)]
-        return pa.RecordBatch.from_arrays([*columns, *beside, numbers, raw, error], schema=self.whole)
+        numbers = pc.add(numbers, whole_numbers([self._before])[0]) if self._before else numbers
+        paths = [repeated(value, count) for value in self._path_values.values()]
+        told = [repeated(self._uri, count) if name == OF_FILE else numbers for name in self._tells]
+        hidden = [repeated(self._file, count), numbers, raw, error]
+        return pa.RecordBatch.from_arrays([*columns, *paths, *told, *hidden], schema=self.whole)

@@ -9,6 +9,7 @@ from itertools import islice
 import pyarrow as pa
 
 from lading.clock import Clock
+from lading.errors import FILE_UNREADABLE, SourceError
 from lading.sources.files.blocks import line_blocks
 from lading.sources.files.csv_reference import CsvText
 from lading.sources.files.errors import file_unreadable, translating
@@ -19,10 +20,13 @@ from lading.sources.files.payload import FilePart
 from lading.sources.files.source import FilesSource
 from lading.sources.files.spec import FilesSpec, Format
 from lading.sources.files.text_files import OpenText, open_text
+from lading.sources.files.watched import WatchedFile, judging
 from lading.storage.store import ByteFile, ObjectInfo, ReadStore, open_store
 
 _SAMPLE_BYTES = 1024 * 1024
 _SAMPLE_DOCUMENTS = 1000
+MOST_LOOKED_AT = 100
+"""Files that cannot be read, before the first one that can."""
 
 
 def infer_schema(spec: FilesSpec, *, store: ReadStore | None = None, clock: Clock | None = None) -> FilesSpec | None:
@@ -33,14 +37,26 @@ def infer_schema(spec: FilesSpec, *, store: ReadStore | None = None, clock: Cloc
     if spec.schema is not None:
         return spec
     place = store or open_store(spec.place.root, spec.s3)
-    first = FilesSource(spec, store=place, clock=clock).first_file()
-    if first is None:
-        return None
+    failed: SourceError | None = None
+    for file in FilesSource(spec, store=place, clock=clock).first_files(MOST_LOOKED_AT if spec.skips_unreadable else 1):
+        try:
+            return _with_columns_of(spec, place, file)
+        except SourceError as error:
+            if error.code != FILE_UNREADABLE:
+                raise
+            failed = failed or error
+    if failed is not None:
+        raise failed
+    return None
+
+
+def _with_columns_of(spec: FilesSpec, place: ReadStore, first: ObjectInfo) -> FilesSpec:
     uri = place.uri_of(first.key)
     with translating(uri):
-        file = place.open(first.key, if_match=first.etag, size=first.size, random=not spec.format.is_text)
+        file = WatchedFile(place.open(first.key, if_match=first.etag, size=first.size, random=not spec.format.is_text))
         try:
-            found = _columns(spec, file, first, uri)
+            with judging(file, uri):
+                found = _columns(spec, file, first, uri)
         finally:
             file.close()
     kept = [field for field in found if field.name not in spec.path_partition_keys]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TypeVar
 
 from lading.clock import Clock, SystemClock
@@ -18,7 +19,7 @@ from lading.sources.files.packing import SplitSizing, end_of, pack_files
 from lading.sources.files.payload import FilePart, Payload, render_payload
 from lading.sources.files.settling import Settling
 from lading.sources.files.spec import FilesSpec, Ingestion, LateFiles
-from lading.sources.files.window import FileStatus, Window, read_window, render_window
+from lading.sources.files.window import FileStatus, Window, read_window, render_aside, render_window, with_unread
 from lading.storage.homes import Homes, file_of_home
 from lading.storage.store import ObjectInfo, ReadStore, open_store
 
@@ -56,6 +57,8 @@ class Survey:
     lost_files: int | None = 0
     """Files that the job would not know to be loaded, beyond those that were; at least so many, because files that were
     deleted meanwhile hide as many others. None: the job started at a key, and nobody counted what was below."""
+    unread: FileCount = FileCount()
+    """Files that could not be read and were put aside."""
     unsettled: FileCount = FileCount()
     """Files that were modified a moment ago and may still be written."""
     settles_in_s: float = 0.0
@@ -109,6 +112,7 @@ class FilesSource:
         self._glob = compile_glob(spec.place.pattern)
         self._store = store or open_store(spec.place.root, spec.s3)
         self._sizing = sizing or SplitSizing()
+        self._cuts = True
         self._parallel = parallel
         self._clock = clock or SystemClock()
         self._is_local = spec.place.scheme == "file"
@@ -120,6 +124,10 @@ class FilesSource:
         self._look_due_s = float("-inf")
         self.place = spec.place
         self.partition = spec.place.root + self._glob.literal_prefix
+
+    def read_uncut(self) -> None:
+        """Have each file read by one task from now on."""
+        self._cuts = False
 
     def open(self, start: str) -> Positions:
         """Positions for `""` or `{"fileName": key}`. Lists once, so that a wrong key or bucket shows now."""
@@ -149,10 +157,14 @@ class FilesSource:
         if not found.late and not found.fresh and not finished:
             return ()
         taken = [*found.late, *found.fresh]
-        marks = render_window(window.adding(taken, at_most=self._spec.remembered_keys, pinned=self._spec.also_load))
-        splits = self._splits(state.at, found, limits, finished=finished, marks=marks)
+        after = window.adding(taken, at_most=self._spec.remembered_keys, pinned=self._spec.also_load)
+        beside, marks = render_aside(after, window), render_window(after)
+        # The only file of a batch may turn out to be one that cannot be read.
+        unread = render_aside(with_unread(after, taken[0].key), window) if len(taken) == 1 else {}
+        first = Payload(parts=(), marks=beside, unread=unread)
+        splits = self._splits(state.at, found, limits, finished=finished, marks=marks, first=first)
         if found.has_more and (not is_once or self._look_took_s >= QUICK_S):
-            merged = {**state.marks, **marks}
+            merged = {**state.marks, **beside, **marks}
             self._look = _Look(at=splits[-1].end or state.at, marks=merged, last=found.last)
         return splits
 
@@ -170,15 +182,15 @@ class FilesSource:
 
     def _survey(self, state: PartitionState) -> Survey:
         window = self._window_of(state)
-        counts = {name: FileCount() for name in ("pending", "late", "changed", "unsettled")}
+        counts = {name: FileCount() for name in ("pending", "late", "changed", "unread", "unsettled")}
         forgotten, settles_in_s = 0, 0.0
         is_missing = window.is_untouched and self._is_missing()
         for file in () if is_missing else self._matching(BEGINNING, may_be_missing=window.is_untouched):
             status = window.status_of(file, state.at)
             name = "pending"
-            if status is FileStatus.CHANGED:
-                name = "changed"
-            elif status is FileStatus.KNOWN:
+            if status in (FileStatus.CHANGED, FileStatus.UNREAD):
+                name = status.value
+            elif status in (FileStatus.KNOWN, FileStatus.SKIPPED):
                 continue
             elif not self._is_wanted(file, status):
                 forgotten += status is FileStatus.FORGOTTEN
@@ -192,10 +204,14 @@ class FilesSource:
 
     def first_file(self) -> ObjectInfo | None:
         """The first file there is that nobody writes any more, to infer a schema from."""
+        return next(iter(self.first_files(1)), None)
 
-        def first() -> ObjectInfo | None:
+    def first_files(self, most: int) -> list[ObjectInfo]:
+        """The first of those."""
+
+        def first() -> list[ObjectInfo]:
             files = self._matching(BEGINNING, may_be_missing=True)
-            return next((file for file in files if not self._settling.remaining_s(file)), None)
+            return list(islice((file for file in files if not self._settling.remaining_s(file)), most))
 
         return self._sorted(first)
 
@@ -211,10 +227,10 @@ class FilesSource:
 
     def _is_wanted(self, file: ObjectInfo, status: FileStatus) -> bool:
         """Whether a file is to be loaded, once it has settled."""
-        if status in (FileStatus.KNOWN, FileStatus.CHANGED):
+        if status in (FileStatus.KNOWN, FileStatus.CHANGED, FileStatus.UNREAD, FileStatus.SKIPPED):
             return False
         is_late = status is FileStatus.LATE and self._loads_late
-        return status is FileStatus.FRESH or is_late or file.key in self._spec.also_load
+        return status in (FileStatus.FRESH, FileStatus.ASKED) or is_late or file.key in self._spec.also_load
 
     def _next_files(self, state: PartitionState, window: Window, limits: Limits) -> tuple[str, _Found]:
         """Where the listing began, and what it gave. Measures looks at everything."""
@@ -233,7 +249,7 @@ class FilesSource:
 
     def _start(self, state: PartitionState, window: Window) -> str:
         """After which key to list."""
-        asked = [key for key in self._spec.also_load if key not in window.keys]
+        asked = [*window.asked, *(key for key in self._spec.also_load if key not in window.keys)]
         look = self._look
         if look is not None and (look.at, look.marks) == (state.at, state.marks):
             start = look.last
@@ -248,7 +264,8 @@ class FilesSource:
         late, fresh, size, last, has_unsettled = list[ObjectInfo](), list[ObjectInfo](), 0, start, False
         for file in self._matching(start, may_be_missing=window.is_untouched):
             # Known keys are most of what there is: whether such a file has changed is for a survey.
-            if file.key not in window.keys and self._is_wanted(file, window.status_of(file, at)):
+            is_known = file.key in window.keys and file.key not in window.unread
+            if not is_known and self._is_wanted(file, window.status_of(file, at)):
                 if self._settling.remaining_s(file):
                     if not self._loads_late:
                         # Order is kept: what sorts after a file that is still written would make that file late.
@@ -302,13 +319,14 @@ class FilesSource:
                 yield file
 
     def _splits(
-        self, at: str, found: _Found, limits: Limits, *, finished: bool, marks: Mapping[str, str]
+        self, at: str, found: _Found, limits: Limits, *, finished: bool, marks: Mapping[str, str], first: Payload
     ) -> tuple[Split, ...]:
+        """`first` has what the first of them tells."""
         # Late files do not move the position: their splits go from it to itself, and only the window tells of them.
         sizing = self._sizing
         if self._parallel is not None and (found.late or found.fresh):
             sizing = replace(sizing, parallel=max(2, self._parallel()))
-        late, fresh = (pack_files(files, self._spec, sizing) for files in (found.late, found.fresh))
+        late, fresh = (pack_files(files, self._spec, sizing, cuts=self._cuts) for files in (found.late, found.fresh))
         groups: list[tuple[str, tuple[FilePart, ...]]] = [(at, group) for group in late]
         groups += [(end_of(group[-1]), group) for group in fresh]
         if not groups:
@@ -318,7 +336,10 @@ class FilesSource:
         splits = []
         for number, (end, parts) in enumerate(groups):
             is_last = number == len(groups) - 1
-            payload = Payload(parts=parts, finished=finished and is_last, marks=marks if is_last else {})
+            said = first if number == 0 else Payload(parts=())
+            payload = replace(
+                said, parts=parts, finished=finished and is_last, marks={**said.marks, **(marks if is_last else {})}
+            )
             splits.append(
                 Split(
                     number=number,
@@ -328,6 +349,7 @@ class FilesSource:
                     limits=limits,
                     payload=render_payload(payload),
                     least=least,
+                    is_record=bool(least),
                 )
             )
         return tuple(splits)

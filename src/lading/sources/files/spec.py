@@ -8,9 +8,12 @@ from enum import Enum
 import pyarrow as pa
 
 from lading.model.row_formats import CsvOptions, JsonOptions
+from lading.model.rows import OF_FILE, OF_ROW
 from lading.model.s3_access import S3Access
 from lading.sources.fields import FieldWatch
 
+TOLD = pa.schema([(OF_FILE, pa.string()), (OF_ROW, pa.int64())])
+"""What the reader of a file can tell of a row beside its content."""
 MAX_RECORD_BYTES = 16 * 1024 * 1024
 
 
@@ -113,10 +116,14 @@ class FilesSpec:
     """Keys that are loaded wherever they sort and however old they are, once."""
     settle_s: float = 0.0
     """Files on a disk that were modified within so many seconds may still be written, and wait."""
+    skips_unreadable: bool = False
+    """Files that cannot be read are put aside: the columns are those of the first one that can."""
     max_record_bytes: int = MAX_RECORD_BYTES
     """A longer row or document stops the load: more likely the delimiter is wrong. Bounds memory."""
     watch: FieldWatch | None = None
     """What is done about fields that the job does not know. None: nobody looks at them."""
+    tells: tuple[str, ...] = ()
+    """What rows tell beside their content: `_file`, `_row`."""
     schema: pa.Schema | None = None
     """Source columns, without those of the path. Text formats have strings only. None: not yet known."""
 

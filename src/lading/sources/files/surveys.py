@@ -6,7 +6,7 @@ from lading.jobs.batches import NOT_LOADED
 from lading.sources.files.source import FileCount, Survey
 from lading.sources.kind import SourceSurvey
 
-LATE, FORGOTTEN, CHANGED = "late", "forgotten", "changed"
+LATE, FORGOTTEN, CHANGED, UNREAD = "late", "forgotten", "changed", "unread"
 
 
 def told_survey(partition: str, survey: Survey, settle_s: float) -> SourceSurvey:
@@ -15,7 +15,12 @@ def told_survey(partition: str, survey: Survey, settle_s: float) -> SourceSurvey
     return SourceSurvey(
         pending={partition: pending.files},
         behind=f"{pending.files:,} files behind ({pending.size_bytes:,} bytes)",
-        left_out={LATE: survey.late.files, FORGOTTEN: survey.lost_files or 0, CHANGED: survey.changed.files},
+        left_out={
+            LATE: survey.late.files,
+            FORGOTTEN: survey.lost_files or 0,
+            CHANGED: survey.changed.files,
+            UNREAD: survey.unread.files,
+        },
         remark="; ".join(filter(None, (_left_out(survey), _waiting(survey, settle_s)))),
         settles_in_s=survey.settles_in_s,
     )
@@ -37,6 +42,12 @@ def _left_out(survey: Survey) -> str:
         remarks.append(
             f"{_counted(survey.changed.files)} that changed after being loaded (a file with another name is loaded): "
             f"{_named(survey.changed)}"
+        )
+    if survey.unread.files:
+        they = "it" if survey.unread.files == 1 else "they"
+        remarks.append(
+            f"{_counted(survey.unread.files)} put aside because {they} could not be read (SHOW LOAD ERRORS says why; "
+            f"what is replaced is loaded): {_named(survey.unread)}"
         )
     return NOT_LOADED + "; ".join(remarks) if remarks else ""
 

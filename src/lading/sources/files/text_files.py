@@ -69,6 +69,8 @@ class OpenText:
     lines: Lines
     header: tuple[str, ...]
     """Names from the file itself; empty where it has none."""
+    is_part: bool = False
+    """Other tasks read the rest of the file."""
 
 
 def open_text(file: ByteFile, part: FilePart, spec: FilesSpec, uri: str) -> OpenText:
@@ -84,7 +86,7 @@ def open_text(file: ByteFile, part: FilePart, spec: FilesSpec, uri: str) -> Open
     header = _header(stream, lines, spec, uri) if spec.format.is_csv else ()
     if not part.is_whole:
         stream = TextStream(_part(file, part, stream, lines))
-    return OpenText(stream, lines, header)
+    return OpenText(stream, lines, header, is_part=not part.is_whole)
 
 
 def csv_batches(
@@ -96,7 +98,7 @@ def csv_batches(
     columns = text.header or tuple(shaper.schema.names)
     if text.header and spec.missing_columns is MissingColumns.ERROR:
         check_columns(shaper.schema.names, text.header, uri)
-    return CsvReader(spec.csv, text.lines, shaper, columns).batches(text.stream.read)
+    return CsvReader(spec.csv, text.lines, shaper, columns, is_part=text.is_part).batches(text.stream.read)
 
 
 def _watched_csv(text: OpenText, spec: FilesSpec, shaper: RowShaper, notes: FieldNotes) -> Iterator[pa.RecordBatch]:
@@ -107,8 +109,22 @@ def _watched_csv(text: OpenText, spec: FilesSpec, shaper: RowShaper, notes: Fiel
         notes.see(name, "string")
     extras = extras if notes.watch.rescues else []
     wide = shaper.widened(pa.schema([pa.field(name, pa.string()) for name in (*known, *extras)]))
-    for batch in CsvReader(spec.csv, text.lines, wide, text.header or known).batches(text.stream.read):
+    reader = CsvReader(spec.csv, text.lines, wide, text.header or known, is_part=text.is_part)
+    for batch in reader.batches(text.stream.read):
         yield folded(batch, shaper.whole, extras)
+
+
+def is_one_line(text: OpenText, head: bytes, row: bytes, spec: FilesSpec) -> bool:
+    """Whether a row that is passed over surely ends with its line, of which `head` was read; `row` is all of it, or
+    empty where it is long: then no quote may be in it."""
+    enclose = spec.csv.enclose.encode()
+    if not enclose:
+        return True
+    has_quotes = enclose in head
+    while chunk := text.stream.read(_HEAD_BYTES):
+        has_quotes = has_quotes or enclose in chunk
+    records, _ = CsvText(spec.csv).records(row, text.lines, at_end=True)
+    return not has_quotes or (bool(row) and all(record.is_closed for record in records))
 
 
 def check_columns(expected: list[str], found: tuple[str, ...], uri: str) -> None:

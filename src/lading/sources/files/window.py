@@ -12,12 +12,16 @@ When more keys are to be remembered than may be, those that were modified first 
 all that is forgotten sorts before all that is remembered, and the floor rises to it. Elsewhere the horizon rises to the
 time of the last file that was forgotten. A file that may have been loaded is never loaded by itself: it is counted.
 After an operator moved the position, and where a job starts at a key, the floor is that position.
+
+Beside them stand files of which nothing was loaded: those that could not be read (`unread`), which are loaded once they
+were changed, those that an operator named to be left out (`skipped`), and those that one asked for again (`asked`).
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import struct
 import zlib
 from collections.abc import Collection, Iterable, Mapping
@@ -25,10 +29,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
 
-from lading.model.positions import BEGINNING, PartitionState
+from lading.model.positions import BEGINNING, LASTING, PartitionState
 from lading.storage.store import ObjectInfo
 
 _FLOOR, _PASSED, _KEYS, _SEEN, _HORIZON = "late.floor", "late.passed", "late.keys", "late.seen", "late.horizon"
+_UNREAD, _ASKED, _SKIPPED = "late.unread", "late.asked", f"{LASTING}skipped"
+MOST_UNREAD = 1000
+"""Files that could not be read and are remembered as such; of older ones only that they were passed is known."""
 _BETWEEN = "\0"
 """No key of S3 or of a file system holds it."""
 _DIGEST = 3
@@ -45,6 +52,10 @@ class FileStatus(Enum):
     FRESH = "fresh"
     FORGOTTEN = "forgotten"
     LATE = "late"
+    UNREAD = "unread"
+    """It could not be read, and is as it was then."""
+    SKIPPED = "skipped"
+    ASKED = "asked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +77,9 @@ class Window:
     passed: int | None = 0
     """How many loaded files are forgotten; None: the job did not start at the beginning."""
     keys: Mapping[str, Remembered] = field(default_factory=dict)
+    unread: tuple[str, ...] = ()
+    asked: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()
 
     @property
     def is_untouched(self) -> bool:
@@ -74,9 +88,16 @@ class Window:
 
     def status_of(self, file: ObjectInfo, at: str) -> FileStatus:
         """What a listed file is to a job whose position is `at`."""
+        if file.key in self.skipped:
+            return FileStatus.SKIPPED
+        if file.key in self.asked:
+            return FileStatus.ASKED
         remembered = self.keys.get(file.key)
+        is_same = remembered is not None and remembered.digest in (_NO_DIGEST, digest_of(file.etag))
+        if file.key in self.unread:
+            # Nothing of it was loaded, so that what it is now cannot be loaded twice.
+            return FileStatus.UNREAD if is_same or remembered is None else FileStatus.LATE
         if remembered is not None:
-            is_same = remembered.digest in (_NO_DIGEST, digest_of(file.etag))
             return FileStatus.KNOWN if is_same else FileStatus.CHANGED
         if file.key > at:
             return FileStatus.FRESH
@@ -90,7 +111,12 @@ class Window:
         known = {**self.keys, **new}
         spare = sorted((seen.modified_s, key) for key, seen in known.items() if key not in pinned)
         dropped = spare[: max(0, len(known) - at_most)]
-        kept = replace(self, keys={key: known[key] for key in known.keys() - {key for _, key in dropped}})
+        kept = replace(
+            self,
+            keys={key: known[key] for key in known.keys() - {key for _, key in dropped}},
+            unread=tuple(key for key in self.unread if key not in new),
+            asked=tuple(key for key in self.asked if key not in new),
+        )
         return _forgetting(kept, dropped) if dropped else kept
 
 
@@ -118,12 +144,15 @@ def digest_of(etag: str) -> bytes:
 def read_window(state: PartitionState, now: datetime) -> Window:
     """The window as the bill keeps it. `now` stands for the times of files that an older version remembered."""
     marks = state.marks
+    unread, asked, skipped = (tuple(json.loads(marks.get(mark) or "[]")) for mark in (_UNREAD, _ASKED, _SKIPPED))
+    aside = Window(unread=unread, asked=asked, skipped=skipped)
     if _KEYS not in marks:
-        return Window(floor=state.at, passed=0 if state.at == BEGINNING else None)
+        return replace(aside, floor=state.at, passed=0 if state.at == BEGINNING else None)
     text = _unpack(marks[_KEYS]).decode()
     names = text.split(_BETWEEN) if text else []
     passed, horizon = marks[_PASSED], marks.get(_HORIZON, "")
-    return Window(
+    return replace(
+        aside,
         floor=marks[_FLOOR],
         horizon_s=int(horizon) if horizon else None,
         passed=int(passed) if passed else None,
@@ -152,6 +181,26 @@ def render_window(window: Window) -> dict[str, str]:
         _KEYS: _pack(_BETWEEN.join(names).encode()),
         _SEEN: _pack(times + b"".join(each.digest for each in seen)),
     }
+
+
+_ASIDE = {"unread": _UNREAD, "asked": _ASKED, "skipped": _SKIPPED}
+
+
+def render_aside(window: Window, before: Window) -> dict[str, str]:
+    """What stands beside the window, as marks: only what was changed."""
+    changed = {name: getattr(window, name) for name in _ASIDE if getattr(window, name) != getattr(before, name)}
+    return {_ASIDE[name]: json.dumps(keys, ensure_ascii=False) if keys else "" for name, keys in changed.items()}
+
+
+def without_window(state: PartitionState) -> dict[str, str]:
+    """The other marks of a position."""
+    own = (_FLOOR, _PASSED, _KEYS, _SEEN, _HORIZON, *_ASIDE.values())
+    return {mark: said for mark, said in state.marks.items() if mark not in own}
+
+
+def with_unread(window: Window, key: str) -> Window:
+    """The window when a file that was just taken could not be read."""
+    return replace(window, unread=(*(each for each in window.unread if each != key), key)[-MOST_UNREAD:])
 
 
 def _pack(content: bytes) -> str:

@@ -14,13 +14,13 @@ from lading.model.moves import Direction, PartitionMove, direction_of, given_up,
 from lading.model.positions import BEGINNING, PartitionState, Positions
 from lading.sources.discovery import is_discovering
 from lading.sources.kafka.alter import KAFKA_STARTS, alter, begin_again
-from lading.sources.kafka.properties import KafkaProperties, read_kafka_properties
+from lading.sources.kafka.properties import KAFKA_TAKEN, KafkaProperties, read_kafka_properties
 from lading.sources.kafka.settings import settings_for_admins
 from lading.sources.kafka.spec import METADATA, KafkaSpec
 from lading.sources.kafka.words import by_number, progress, words
 from lading.sources.kind import OpenContext, OpenSource
 from lading.sources.open_streams import StreamDefaults, StreamParts, StreamSource, check_records, opened_stream
-from lading.sources.records.spec import REGISTRY, record_format
+from lading.sources.records.spec import REGISTRY, record_format, registry_access
 from lading.sources.starts import OFFSET_BEGINNING, PARTITION_END, kafka_start, start_time_or_none
 from lading.sources.streams import StreamSight
 from lading.sql.statements.alter import AlteredSource
@@ -44,6 +44,7 @@ class KafkaKind(StreamDefaults):
     lag_unit = LagUnit.RECORDS
     metadata: pa.Schema = METADATA
     subject = "kafka_topic"
+    property_names = KAFKA_TAKEN
     start_properties = KAFKA_STARTS
     used_with_keys = ("aws.region", "aws.role_arn", "property.security.protocol", "property.sasl.mechanism")
     libraries = ("confluent-kafka", "fastavro", "protobuf")
@@ -68,6 +69,7 @@ class KafkaKind(StreamDefaults):
         from lading.sources.kafka.acknowledger import KafkaAcknowledger
         from lading.sources.kafka.reader import output_schema, read_splits
         from lading.sources.kafka.starts import render_start
+        from lading.sources.records.parser import parse_record, stands_alone
 
         asked, zone = read_kafka_properties(load.source.properties), load.session.time_zone
         check_records(load, self.metadata, has_registry=True, url=asked.registry_url)
@@ -96,12 +98,14 @@ class KafkaKind(StreamDefaults):
         parts = StreamParts(
             source=made,
             read=partial(read_splits, spec),
+            parse=partial(parse_record, spec.format) if stands_alone(spec.format, spec.metadata_schema) else None,
             schema=output_schema(spec),
             start=start_of(default, own),
             resolve=resolve,
             finished=[str(number) for number in finished],
             acknowledge=acknowledger.follow,
             close=close,
+            registered=partial(_registered, spec, asked),
         )
         return opened_stream(self, load, parts)
 
@@ -184,6 +188,15 @@ def _spec(load: LoadSpec, asked: KafkaProperties, context: OpenContext) -> Kafka
         metadata=context.metadata,
         addresses=context.addresses,
     )
+
+
+def _registered(spec: KafkaSpec, asked: KafkaProperties) -> dict[str, str] | None:
+    access = registry_access(asked.client)
+    if access is None:
+        return None
+    from lading.sources.records.registered import registered_columns
+
+    return registered_columns(spec.format.kind, access, spec.topic)
 
 
 def place_of(start: str, zone: str) -> str:

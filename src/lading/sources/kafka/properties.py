@@ -47,6 +47,9 @@ _REGION = re.compile(r"[a-z0-9-]{1,63}")
 KAFKA_NAMES = frozenset((*_PLAIN, *_AWS, f"{_PREFIX}{_DEFAULT}", _ON_DATA_LOSS, _DISCOVERY))
 """Every property of KAFKA(…), but for those of `kafka_settings`, which begin with `property.`."""
 
+KAFKA_TAKEN = KAFKA_NAMES.difference(_TABLE_NAMES) | RECORD_NAMES
+"""Those that are not refused whatever they say."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KafkaProperties:

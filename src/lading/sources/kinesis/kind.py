@@ -16,13 +16,14 @@ from lading.model.positions import PartitionState, Positions, passed_partitions
 from lading.sources.discovery import is_discovering
 from lading.sources.kind import OpenContext, OpenSource
 from lading.sources.kinesis.alter import KINESIS_STARTS, alter, begin_again
-from lading.sources.kinesis.properties import KinesisProperties, read_kinesis_properties
+from lading.sources.kinesis.properties import KINESIS_NAMES, KinesisProperties, read_kinesis_properties
 from lading.sources.kinesis.spec import META, Credentials, KinesisSpec, Kpl
 from lading.sources.kinesis.words import NUMBER, is_horizon, progress, words
 from lading.sources.open_streams import StreamDefaults, StreamParts, StreamSource, check_records, opened_stream
 from lading.sources.records.spec import record_format
 from lading.sources.starts import SHARD_END, TRIM_HORIZON, kinesis_start, start_time_or_none
 from lading.sources.streams import StreamSight
+from lading.sql.properties.records import RECORD_NAMES
 from lading.sql.statements.alter import AlteredSource
 from lading.status.lag import LagUnit
 from lading.storage.aws import has_keys, sts_endpoint_of
@@ -45,6 +46,7 @@ class KinesisKind(StreamDefaults):
     libraries = ("boto3",)
     metadata: pa.Schema = META
     subject = "kinesis_stream"
+    property_names = KINESIS_NAMES | RECORD_NAMES
     start_properties = KINESIS_STARTS
     used_with_keys = ("aws.region", "aws.role_arn")
 
@@ -61,6 +63,7 @@ class KinesisKind(StreamDefaults):
     def open(self, load: LoadSpec, context: OpenContext) -> OpenSource:
         from lading.sources.kinesis.reader import output_schema, read_splits
         from lading.sources.kinesis.starts import render_start
+        from lading.sources.records.parser import parse_record, stands_alone
 
         asked, zone = read_kinesis_properties(load.source.properties), load.session.time_zone
         check_records(load, self.metadata)
@@ -80,6 +83,7 @@ class KinesisKind(StreamDefaults):
         parts = StreamParts(
             source=made,
             read=partial(read_splits, spec),
+            parse=partial(parse_record, spec.format) if stands_alone(spec.format, spec.meta_schema) else None,
             schema=output_schema(spec),
             start=render_start(default, own),
             resolve=resolve,

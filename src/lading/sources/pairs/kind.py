@@ -15,6 +15,7 @@ from lading.model.load import LoadSpec, SourceSpec
 from lading.model.moves import Direction, PartitionMove, plain_way
 from lading.model.pairs import SIDES, of_side, on_side, side_of, single_sources
 from lading.model.positions import PartitionState, Positions
+from lading.model.rows import LOADED_AT, OF_BATCH
 from lading.sources.kind import OpenContext, OpenSource, SourceKind
 from lading.sources.pairs.reader import SideReader, read_pair
 from lading.sources.pairs.source import PairSource, close_all, positions_of_side, texts_together
@@ -31,6 +32,13 @@ class PairKind:
     cluster_property = ""
     consumer_property = ""
     keeps_offset = False
+    is_ordered = False
+
+    def names_again(self, old: str, new: str) -> bool:
+        return any(kind.names_again(old, new) for kind in self.sides.values())
+
+    def repeats_nothing(self, was: PartitionState, now: PartitionState) -> bool:
+        return False
 
     @property
     def sides(self) -> dict[str, SourceKind]:
@@ -47,6 +55,10 @@ class PairKind:
     @property
     def subject(self) -> str:
         return on_side(SIDES[0], self.left.subject)
+
+    @property
+    def property_names(self) -> Collection[str]:
+        return [on_side(side, name) for side, kind in self.sides.items() for name in kind.property_names]
 
     @property
     def start_properties(self) -> Collection[str]:
@@ -184,6 +196,9 @@ def _context_of(side: str, kind: SourceKind, load: LoadSpec, context: OpenContex
     asked = [name.removeprefix(prefix) for name in context.columns if name.startswith(prefix)]
     told = {name.lower(): name for name in kind.metadata.names}
     metadata = tuple(dict.fromkeys(told[name.lower()] for name in asked if name.lower() in told))
+    if waiting := [name for name in metadata if name in (LOADED_AT, OF_BATCH)]:
+        msg = f"{prefix}{waiting[0]} cannot be used in a join of two streams: its rows wait for those of later batches"
+        raise SqlError(msg, todo="Leave it out.")
     return replace(
         context,
         columns=tuple(name for name in asked if name.lower() not in told),
@@ -222,9 +237,15 @@ def _opened(load: LoadSpec, sides: Mapping[str, OpenSource]) -> OpenSource:
         behind=source.behind,
         survey=source.survey if all(each.survey is not None for each in sides.values()) else None,
         look_everywhere=source.look_everywhere,
+        read_uncut=partial(_read_uncut, sides),
         is_provisional=schema is not None and any(each.schema is None for each in sides.values()),
         can_learn_columns=source.can_learn_columns,
         pin=source.pin if all(each.pin is not None for each in sides.values()) else None,
         acknowledge=source.acknowledge,
         close=source.close,
     )
+
+
+def _read_uncut(sides: Mapping[str, OpenSource]) -> None:
+    for each in sides.values():
+        each.read_uncut()

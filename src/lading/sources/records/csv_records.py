@@ -14,7 +14,7 @@ from lading.model.row_formats import CsvOptions
 from lading.sources.files.arrays import strings, whole_numbers
 from lading.sources.files.blocks import Lines
 from lading.sources.files.csv_fast import FastBlock, FastCsv
-from lading.sources.files.csv_reference import NOT_CLOSED, NOT_UTF8, CsvText, count_mismatch
+from lading.sources.files.csv_reference import NOT_CLOSED, NOT_UTF8, RECORDS_SAY, CsvText, count_mismatch
 from lading.sources.records.parsed import Flaw, Taken, runs
 
 _RUN_BYTES = 1024 * 1024
@@ -38,7 +38,7 @@ class CsvRecords:
         self._text = CsvText(options)
         self._bounds = Lines(options.line_delimiter.encode(), max_record=max_record, uri="")
         # Lines are found before they go the fast way, so there they can end in whatever is quickest.
-        self._fast = FastCsv(replace(options, line_delimiter="\n"), names, names) if fast else None
+        self._fast = FastCsv(replace(options, line_delimiter="\n"), names, names, RECORDS_SAY) if fast else None
         self._expected = len(names)
 
     def take(self, values: Sequence[bytes]) -> Iterator[Taken]:
@@ -103,13 +103,16 @@ class CsvRecords:
         columns = [strings(column) for column in zip(*taken, strict=True)]
         return Taken(records=records, rows=len(taken), columns=columns, owners=lines.owners, flaws=flaws)
 
+    def _mismatch(self, line: bytes, actual: int) -> str:
+        return count_mismatch(actual, self._expected, line, self._text.options, RECORDS_SAY)
+
     def _values(self, line: bytes) -> list[str | None] | str:
         """The values of a line, or why there are none."""
         try:
             values = self._text.fields(line.decode())
         except UnicodeDecodeError:
             return NOT_UTF8
-        return values if len(values) == self._expected else count_mismatch(len(values), self._expected)
+        return values if len(values) == self._expected else self._mismatch(line, len(values))
 
 
 def _quick(parsed: FastBlock, lines: _Lines, records: int) -> Taken:

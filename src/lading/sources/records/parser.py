@@ -15,12 +15,11 @@ from lading.sources.files.rows import MAX_ROWS
 from lading.sources.hidden import HIDDEN
 from lading.sources.records.columns import column_of, sparse
 from lading.sources.records.parsed import Decoder, Flaw, Taken
+from lading.sources.records.passed import MAX_PASSED_BYTES
 from lading.sources.records.spec import RecordFormat, RecordKind
 
 _JOINED_ROWS = 16 * 1024
 """Small batches are put together up to this: each one costs its readers something."""
-MAX_PASSED_BYTES = 64 * 1024
-"""A longer record that is passed over is kept by its position alone."""
 
 
 @dataclass(slots=True)
@@ -127,6 +126,17 @@ class RecordParser:
             error = sparse(count, {place: flaw.reason.encode() for place, flaw in flaws.items()}, pa.string())
             columns = [column.slice(at, count) for column in taken.columns]
             yield pa.RecordBatch.from_arrays([*columns, *near, raw, error], schema=self.schema)
+
+
+def parse_record(format: RecordFormat, record: bytes) -> Iterator[pa.RecordBatch]:
+    """The rows of one record alone."""
+    yield from RecordParser(format, pa.schema([])).parse(RecordBlock([record], "", [0], {}))
+
+
+def stands_alone(format: RecordFormat, meta: pa.Schema) -> bool:
+    """Whether a record that could not be taken apart is one row, of which the stream tells nothing beside it."""
+    is_row = format.kind is RecordKind.CSV or (format.kind is RecordKind.JSON and not format.json.strip_outer_array)
+    return is_row and not len(meta) and format.watch is None
 
 
 def _joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:

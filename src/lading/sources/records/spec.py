@@ -69,6 +69,13 @@ def records_of(load: LoadSpec) -> SelectedRecords:
     return SelectedRecords(options=load.records)
 
 
+def registry_access(settings: Mapping[str, str]) -> RegistryAccess | None:
+    """The registry that the settings of a client name; None: they name none."""
+    own = {name.removeprefix(REGISTRY): value for name, value in settings.items() if name.startswith(REGISTRY)}
+    url = own.pop("url", "")
+    return RegistryAccess(url=url, settings=own) if url else None
+
+
 def record_format(
     load: LoadSpec,
     columns: tuple[str, ...],
@@ -80,8 +87,7 @@ def record_format(
     options, registry = records.options, None
     kind = RecordKind(options.format)
     if kind.needs_registry and settings is not None:
-        own = {name.removeprefix(REGISTRY): value for name, value in settings.items() if name.startswith(REGISTRY)}
-        registry = RegistryAccess(url=own.pop("url"), settings=own)
+        registry = registry_access(settings)
     names = records.columns or columns
     return RecordFormat(
         kind=kind,

@@ -15,7 +15,7 @@ from types import NoneType
 from typing import Any
 from uuid import UUID
 
-from lading.sources.files.json_reference import Digits, render_json
+from lading.model.json_text import Digits, render_json
 
 Scalar = str | int | float | None
 _MAX_DIGITS = 10_000

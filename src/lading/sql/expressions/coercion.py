@@ -31,6 +31,7 @@ from lading.sql.expressions.implicit_casts import (
     literal_number_type,
     read_as,
 )
+from lading.sql.expressions.paths import is_bound, json_part, part_type
 from lading.sql.expressions.type_names import parse_type
 from lading.sql.expressions.value_types import (
     BOOLEAN,
@@ -165,8 +166,8 @@ class _Coercion:
         if isinstance(node, exp.Extract):
             self._time(node.expression)
             return INTEGER
-        if isinstance(node, exp.Bracket):
-            return TEXT if self.type_of(node.this).kind is Kind.TEXTS else OTHER
+        if isinstance(node, exp.Bracket | exp.Dot):
+            return self._part(node)
         return self._whole(node)
 
     def _cast(self, node: exp.Cast) -> ValueType:
@@ -175,6 +176,17 @@ class _Coercion:
         if wanted.kind is Kind.INTEGER and self.type_of(node.this).kind is Kind.TEXT and not self._context.strict_cast:
             self._replace(node.this, for_integer_cast(node.this.copy()), OTHER)
         return wanted
+
+    def _part(self, node: exp.Bracket | exp.Dot) -> ValueType:
+        """A step of a path."""
+        whole = self.type_of(node.this)
+        step = node.expressions[0] if isinstance(node, exp.Bracket) else node.expression
+        if isinstance(node, exp.Dot) and isinstance(step, exp.Func):
+            return OTHER
+        if whole.kind is not Kind.TEXT:
+            return part_type(whole, step)
+        self._replace(node, json_part(node.this, step), TEXT)
+        return TEXT
 
     def _whole(self, node: exp.Expr) -> ValueType:
         if isinstance(node, _ON_INTEGERS):
@@ -199,7 +211,7 @@ class _Coercion:
 
     def _column(self, node: exp.Column) -> ValueType:
         name = node.name.lower()
-        if _is_bound(node):
+        if is_bound(node):
             return OTHER
         is_bare = isinstance(node.this, exp.Identifier) and not node.this.args.get("quoted") and not node.table
         if is_bare and name in _WITHOUT_BRACKETS:
@@ -381,13 +393,3 @@ def _widest(types: Sequence[ValueType]) -> ValueType:
     for kind in types[1:]:
         found = computed(found, kind) if found.is_number and kind.is_number else found if found.is_number else kind
     return found
-
-
-def _is_bound(node: exp.Column) -> bool:
-    """Whether this is the x of a lambda around it, which is no column."""
-    around = node.find_ancestor(exp.Lambda)
-    while around is not None:
-        if node.name in (argument.name for argument in around.expressions):
-            return True
-        around = around.find_ancestor(exp.Lambda)
-    return False

@@ -43,6 +43,8 @@ class LadingDoris(Doris):
         FUNCTION_PARSERS: ClassVar[dict[str, object]] = {  # type: ignore[assignment]  # narrower than theirs
             name: parser for name, parser in DorisParser.FUNCTION_PARSERS.items() if name in _SYNTAX
         }
+        # `array(a, b)[1]` is a part of an array. With these it would be an array of 1.
+        ARRAY_CONSTRUCTORS: ClassVar[dict[str, object]] = {}  # type: ignore[assignment]  # narrower than theirs
         NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, object]] = {  # type: ignore[assignment]  # narrower than theirs
             "CASE": DorisParser.NO_PAREN_FUNCTION_PARSERS["CASE"],
         }

@@ -16,8 +16,8 @@ from lading.sql.expressions.value_types import BOOLEAN, Kind, ValueType, number_
 IMPLICIT = "implicit"
 """Key in the meta of a cast that nobody wrote: the name of the type, for the reason of a bad row."""
 _GUARD, _SPARK = "guard", "spark"
-_JAVA_NUMBER = "[0-9.][dDfF]|[xX]"
-_TIME_ONLY = "^[^-]*:"
+JAVA_NUMBER = "[0-9.][dDfF]|[xX]"
+TIME_ONLY = "^[^-]*:"
 _NUMBER = re.compile(r"[+-]?(?=\.?\d)\d*\.?\d*")
 
 
@@ -27,12 +27,12 @@ def read_as(node: exp.Expr, wanted: ValueType, source: ValueType) -> exp.Expr:
         return _cast(node, wanted.spark_name)  # A date as a datetime, a truth as a number: that always works.
     is_text = source.kind is Kind.TEXT
     if is_text and wanted.kind is Kind.DOUBLE:
-        made = _cast(_guarded(node, _JAVA_NUMBER), wanted.spark_name)
+        made = _cast(_guarded(node, JAVA_NUMBER), wanted.spark_name)
     elif is_text and wanted.kind is Kind.MOMENT:
-        made = _cast(_guarded(node, _TIME_ONLY), wanted.spark_name)
+        made = _cast(_guarded(node, TIME_ONLY), wanted.spark_name)
     elif is_text and wanted.kind is Kind.DATETIME:
         # Through a moment: a text that says its zone is another time of day in UTC.
-        moment = _cast(_guarded(node, _TIME_ONLY), "timestamp")
+        moment = _cast(_guarded(node, TIME_ONLY), "timestamp")
         moment.meta[_GUARD] = True
         made = _cast(moment, wanted.spark_name)
     else:

@@ -21,6 +21,7 @@ from lading.sql.expressions.dialect import (
 )
 from lading.sql.expressions.functions import DIFFERENT, RENAMED, REWRITTEN, call
 from lading.sql.expressions.implicit_casts import IMPLICIT, has_columns, is_guard, is_spark_cast
+from lading.sql.expressions.paths import is_bound, with_paths
 from lading.sql.expressions.sides import sided_columns
 from lading.sql.expressions.spark_functions import (
     AGGREGATE_FUNCTIONS,
@@ -60,7 +61,6 @@ class Origin:
     tree: exp.Expr
     span: Span
     strict_cast: bool
-    source_alias: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,9 +127,8 @@ def translate_expression(
         msg = f"{written.text} has an alias"
         raise NotSupportedError(msg, place=written.span, hint="no alias here")
     check_rowwise(tree, written.span)
-    if sides:
-        tree = sided_columns(tree, sides, written.span)
-    origin = Origin(tree=tree, span=written.span, strict_cast=strict_cast, source_alias=source_alias)
+    tree = sided_columns(tree, sides, written.span) if sides else with_paths(tree, source_alias)
+    origin = Origin(tree=tree, span=written.span, strict_cast=strict_cast)
     made = spark_tree(tree, origin)
     done = _in_order(made)
     columns = dict.fromkeys(node.name for node in done if isinstance(node, exp.Column))
@@ -150,7 +149,7 @@ def part_expression(whole: SparkExpression, part: exp.Expr) -> SparkExpression:
 def column_expression(name: str) -> SparkExpression:
     """A column of the source as it is, whatever it is called."""
     tree = exp.Column(this=exp.Identifier(this=name, quoted=True))
-    origin = Origin(tree=tree, span=Span(name, 0, len(name)), strict_cast=False, source_alias=None)
+    origin = Origin(tree=tree, span=Span(name, 0, len(name)), strict_cast=False)
     text = "`" + name.replace("`", "``") + "`"
     return SparkExpression(text=text, columns=(name,), functions=(), origin=origin)
 
@@ -158,7 +157,7 @@ def column_expression(name: str) -> SparkExpression:
 def spark_tree(tree: exp.Expr, origin: Origin) -> exp.Expr:
     """A tree of Doris in Spark's words; the origin says where it is and how its casts are meant."""
     try:
-        return _Translator(origin.span, origin.strict_cast, origin.source_alias).run(tree)
+        return _Translator(origin.span, strict_cast=origin.strict_cast).run(tree)
     except RecursionError as error:
         raise too_deep(origin.span) from error
 
@@ -171,10 +170,9 @@ def _loose(text: str) -> Expression:
 class _Translator:
     """One walk over one tree."""
 
-    def __init__(self, span: Span, strict_cast: bool, source_alias: str | None) -> None:
+    def __init__(self, span: Span, *, strict_cast: bool) -> None:
         self._span = span
         self._strict_cast = strict_cast
-        self._alias = source_alias.lower() if source_alias is not None else None
 
     def run(self, tree: exp.Expr) -> exp.Expr:
         """Translate from the leaves up, without recursion: a condition may have a thousand parts."""
@@ -218,22 +216,12 @@ class _Translator:
         return made
 
     def _column(self, node: exp.Column) -> exp.Expr:
-        name = node.name
         if not isinstance(node.this, exp.Identifier):
             msg = "A star cannot be used in an expression"
             raise NotSupportedError(msg, place=place_of(node, self._span), hint="not possible here")
-        if not node.table:
-            return self._bare_column(node)
-        if self._alias is not None and node.table.lower() == self._alias and not node.db:
-            return exp.Column(this=exp.Identifier(this=name, quoted=True))
-        msg = f"{node.sql(dialect='doris')} is not a column of the source"
-        todo = "Write only its name."
-        raise NotSupportedError(msg, place=place_of(node, self._span), hint="unknown column", todo=todo)
-
-    def _bare_column(self, node: exp.Column) -> exp.Expr:
         if _stands_for_unit(node):
             return self._unit(node)
-        if _is_bound(node):
+        if is_bound(node):
             return exp.Identifier(this=node.name, quoted=True)
         if node.name.lower() in _WITHOUT_BRACKETS and not node.this.args.get("quoted"):
             return call(node.name)
@@ -276,16 +264,6 @@ def _stands_for_unit(node: exp.Column) -> bool:
     """Whether this is the HOUR of TIMESTAMPDIFF(HOUR, a, b), which is no column."""
     parent = node.parent
     return isinstance(parent, exp.Anonymous) and has_unit(parent) and parent.expressions[0] is node
-
-
-def _is_bound(node: exp.Column) -> bool:
-    """Whether this is the x of a lambda around it, which is no column."""
-    around = node.find_ancestor(exp.Lambda)
-    while around is not None:
-        if node.name in (argument.name for argument in around.expressions):
-            return True
-        around = around.find_ancestor(exp.Lambda)
-    return False
 
 
 def _in_order(tree: exp.Expr) -> list[exp.Expr]:

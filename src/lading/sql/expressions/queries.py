@@ -107,6 +107,8 @@ def read_query(query: Query) -> TableQuery:
     for node in tree.walk():
         if what := what or _problem(node):
             place, todo = place_of(node, span, shift=0), "A query only reads tables."
+            if isinstance(node, exp.Table):
+                todo += ' To look at files: SELECT * FROM FILE("uri" = "…") LIMIT 10.'
             raise NotSupportedError(what, place=place, hint="not possible here", todo=todo)
         if isinstance(node, exp.Identifier) and not _WORD.fullmatch(node.name):
             node.set("quoted", True)
@@ -123,7 +125,8 @@ def _problem(node: exp.Expr) -> str:
     if isinstance(node, exp.Table):
         written = {name for name, part in node.args.items() if part}
         is_named = isinstance(node.this, exp.Identifier) and written <= TABLE_PARTS
-        return "" if is_named else f"{node.sql(dialect='doris')} is not a table of a database"
+        is_plain = is_named and "." not in node.name
+        return "" if is_plain else f"{node.sql(dialect='doris')} is not a table of a database"
     if isinstance(node, exp.DataType) and node.this is exp.DataType.Type.USERDEFINED:
         return f"{node.sql(dialect='doris')} is not a type"
     if isinstance(node, exp.CTE) and not node.alias:

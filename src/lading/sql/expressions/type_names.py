@@ -7,12 +7,13 @@ nearest type that tables can keep. A DECIMAL without digits is refused: Doris an
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from lading.errors import NotSupportedError, SqlError
+from lading.model.nested_types import quoted_field
 from lading.sql.syntax.cursor import Cursor
 from lading.sql.syntax.spans import Span
+from lading.suggest import did_you_mean
 
 _PLAIN = {
     "BOOLEAN": "boolean", "BOOL": "boolean",
@@ -32,9 +33,8 @@ _PLAIN = {
 }  # fmt: skip
 _DECIMALS = ("DECIMAL", "DECIMALV2", "DECIMALV3", "DEC", "NUMERIC")
 _LETTERS = ("CHAR", "VARCHAR", "CHARACTER")
+_KNOWN = (*_PLAIN, *_DECIMALS, *_LETTERS, "ARRAY", "MAP", "STRUCT")
 _WITH_FRACTION = ("DATETIME", "DATETIMEV2", "TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ")
-_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-"""The name of a field that needs no quotes."""
 _MOST_DIGITS = 38
 _MOST_FRACTION = 6
 
@@ -74,7 +74,8 @@ def read_type(cursor: Cursor) -> TypeName:
         return TypeName(name=_nested(cursor, word))
     if word not in _PLAIN:
         msg = f"mismatched input '{span.slice}': no column can have this type"
-        raise SqlError(msg, place=span, hint="unknown type", todo=f"Known are: {', '.join(sorted(_PLAIN))}, …")
+        known = did_you_mean(word, _KNOWN).strip() or f"Known are: {', '.join(sorted(_PLAIN))}, …"
+        raise SqlError(msg, place=span, hint="unknown type", todo=known)
     if word == "DOUBLE":
         cursor.accept("PRECISION")
     if word in _WITH_FRACTION:
@@ -131,9 +132,9 @@ def _nested(cursor: Cursor, word: str) -> str:
     if word == "STRUCT":
         inner = _fields(cursor)
     else:
-        parts = [read_type(cursor).name]
+        parts = [_inner(cursor)]
         while cursor.accept_symbol(","):
-            parts.append(read_type(cursor).name)
+            parts.append(_inner(cursor))
         if len(parts) != (2 if word == "MAP" else 1):
             cursor.fail("," if word == "MAP" else ">")
         inner = ",".join(parts)
@@ -142,11 +143,28 @@ def _nested(cursor: Cursor, word: str) -> str:
 
 
 def _fields(cursor: Cursor) -> str:
-    fields: list[str] = []
+    fields, taken = list[str](), set[str]()
     while True:
+        span = cursor.token.span
         name = cursor.identifier("the name of a field")
+        if name.lower() in taken:
+            msg = f"Field {name} is there twice"
+            raise SqlError(msg, place=span, hint="named before")
+        taken.add(name.lower())
         cursor.accept_symbol(":")
-        shown = name if _WORD.fullmatch(name) else "`" + name.replace("`", "``") + "`"
-        fields.append(f"{shown}:{read_type(cursor).name}")
+        fields.append(f"{quoted_field(name)}:{_inner(cursor)}")
         if not cursor.accept_symbol(","):
             return ",".join(fields)
+
+
+def _inner(cursor: Cursor) -> str:
+    """A type inside another. Nobody looks at lengths there."""
+    span = cursor.token.span
+    found = read_type(cursor)
+    if found.max_length is not None:
+        msg = "A text inside of another type cannot have a length"
+        raise NotSupportedError(msg, place=span, hint="no length here", todo="Write STRING.")
+    if found.name == "binary":
+        msg = "BINARY cannot be inside of another type: what is nested is JSON on its way, which has no bytes"
+        raise NotSupportedError(msg, place=span, hint="no bytes here", todo="Write STRING.")
+    return found.name

@@ -41,6 +41,8 @@ class ValueType:
     precision: int = 0
     """Digits of a decimal, or of an integer that is written out."""
     scale: int = 0
+    nested: str = ""
+    """What Spark calls a type that is made of others, of which it is known."""
 
     @property
     def whole(self) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 from lading.errors import SqlError
 from lading.model.file_offset import file_name_or_none
 from lading.model.load import DedupSpec, EvolutionSpec, ListeningSpec, WatermarkSpec
+from lading.sql.properties.errors_table import ERRORS_PROPERTY_NAMES, read_errors_table
 from lading.sql.properties.evolution import EVOLUTION_PROPERTY_NAMES, read_evolution
 from lading.sql.properties.listeners import LISTENER_PROPERTY_NAMES, PREFIX, read_listening
 from lading.sql.properties.state import STATE_PROPERTY_NAMES, read_dedup, read_watermark
@@ -63,12 +64,16 @@ class StreamingJobProperties:
     """Files that are loaded wherever they sort, once."""
     settle_s: int | None = None
     """For so many seconds a file on a disk must not have been modified. None: as the installation has it."""
+    on_file_error: str = "PAUSE"
+    """What becomes of a file that cannot be read."""
     on_poison_record: str = "PAUSE"
     """What becomes of a record that ends every worker that reads it."""
     watermark: WatermarkSpec | None = None
     dedup: DedupSpec | None = None
     listening: ListeningSpec | None = None
     evolution: EvolutionSpec = field(default_factory=EvolutionSpec)
+    errors_table: str = ""
+    """The table that gets the bad rows. Empty: none does."""
     session: SessionVariables = field(default_factory=SessionVariables)
     kept: Mapping[str, str] = field(default_factory=dict)
     """Properties that begin with two underscores."""
@@ -125,6 +130,7 @@ _RULES = (
     Rule(name="s3.late_window", field="late_window", read=whole(lambda n: n >= 1, "should >= 1")),
     Rule(name="s3.also_load", field="also_load", read=_file_names),
     Rule(name="on_poison_record", field="on_poison_record", read=word("PAUSE", "QUARANTINE")),
+    Rule(name="file.on_error", field="on_file_error", read=word("PAUSE", "SKIP")),
     Rule(name="file.settle_seconds", field="settle_s", read=whole(lambda n: n >= 0, "should >= 0")),
 )
 
@@ -145,6 +151,7 @@ _SESSION_RULES = (
 JOB_PROPERTY_NAMES = STATE_PROPERTY_NAMES.union(
     LISTENER_PROPERTY_NAMES,
     EVOLUTION_PROPERTY_NAMES,
+    ERRORS_PROPERTY_NAMES,
     (rule.name for rule in _RULES),
     (_SESSION + rule.name for rule in _SESSION_RULES),
 )
@@ -185,7 +192,7 @@ def check_of_pair(properties: Mapping[str, str], are_streams: Sequence[bool]) ->
 def read_job_properties(properties: Mapping[str, str]) -> StreamingJobProperties:
     """The properties of a streaming job."""
     known = STATE_PROPERTY_NAMES.union(
-        LISTENER_PROPERTY_NAMES, EVOLUTION_PROPERTY_NAMES, (rule.name for rule in _RULES)
+        LISTENER_PROPERTY_NAMES, EVOLUTION_PROPERTY_NAMES, ERRORS_PROPERTY_NAMES, (rule.name for rule in _RULES)
     )
     for name in properties:
         if name == "compute_group":
@@ -202,6 +209,7 @@ def read_job_properties(properties: Mapping[str, str]) -> StreamingJobProperties
         dedup=read_dedup(properties, watermark),
         listening=read_listening(properties, watermark),
         evolution=read_evolution(properties),
+        errors_table=read_errors_table(properties),
         session=_session(properties),
         kept=kept,
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from lading.errors import NotSupportedError, SqlError
 from lading.model.load import DedupSpec, EvolutionSpec, ListeningSpec, WatermarkSpec
 from lading.model.row_formats import CsvOptions, JsonOptions
+from lading.sql.properties.errors_table import ERRORS_PROPERTY_NAMES, read_errors_table
 from lading.sql.properties.evolution import EVOLUTION_PROPERTY_NAMES, read_evolution
 from lading.sql.properties.listeners import LISTENER_PROPERTY_NAMES, PREFIX, read_listening
 from lading.sql.properties.row_formats import (
@@ -63,6 +64,8 @@ class RoutineLoadProperties:
     dedup: DedupSpec | None = None
     listening: ListeningSpec | None = None
     evolution: EvolutionSpec = field(default_factory=EvolutionSpec)
+    errors_table: str = ""
+    """The table that gets the bad rows. Empty: none does."""
 
 
 REGISTRY_FORMATS = ("avro", "protobuf")
@@ -150,6 +153,7 @@ _RULES = (
 ROUTINE_PROPERTY_NAMES = STATE_PROPERTY_NAMES.union(
     LISTENER_PROPERTY_NAMES,
     EVOLUTION_PROPERTY_NAMES,
+    ERRORS_PROPERTY_NAMES,
     (rule.name for rule in (*_RULES, *ENCLOSE_RULES, *RECORD_JSON_RULES)),
 )
 """Every property that a routine load can have, but for those of listeners."""
@@ -177,6 +181,7 @@ def read_routine_properties(
         dedup=read_dedup(properties, watermark),
         listening=read_listening(properties, watermark),
         evolution=read_evolution(properties),
+        errors_table=read_errors_table(properties),
     )
     _check_update_mode(record)
     return record

@@ -105,6 +105,13 @@ def read_record_csv_options(properties: Mapping[str, str], column_separator: str
     return CsvOptions(**found)
 
 
+def implied_record_quotes(properties: Mapping[str, str], column_separator: str | None) -> dict[str, str]:
+    """`enclose` for CSV records of a new job that does not say it: double quotes, unless they mean something else."""
+    form = properties.get("format", "csv").strip().lower()
+    has_meaning = '"' in (column_separator or "") + properties.get("escape", "")
+    return {} if "enclose" in properties or form != "csv" or has_meaning else {"enclose": '"'}
+
+
 def read_record_json_options(properties: Mapping[str, str]) -> JsonOptions:
     """The JSON options of a record."""
     return JsonOptions(**read_fields(RECORD_JSON_RULES, properties))

@@ -39,7 +39,7 @@ def refuse(message: str, *, todo: str = "Correct the property.", **facts: Any) -
 def known_names(name: str, known: Iterable[str]) -> str:
     """What to do about a property of another name."""
     names = sorted(known)
-    return f"{did_you_mean(name, names)}Known are: {', '.join(names)}."
+    return did_you_mean(name, names).strip() or f"Known are: {', '.join(names)}."
 
 
 def read_fields(rules: Sequence[Rule], properties: Mapping[str, str]) -> dict[str, Any]:

@@ -75,7 +75,7 @@ def _check_insert(old: InsertSelect, new: InsertSelect, current_db: str | None, 
 
 
 def _full(name: QualifiedName, current_db: str | None) -> QualifiedName:
-    return name if name.db is not None or current_db is None else name.bound(current_db)
+    return name if current_db is None else name.bound(current_db)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -107,7 +107,7 @@ def _streaming_job(statement: CreateJob) -> StreamingJobDefinition:
     else:
         columns = tuple(_selected(item, strict, insert.source_alias, sides) for item in insert.items)
     stars = sum(column.is_star for column in columns)
-    if insert.columns and not stars and len(insert.columns) != len(columns):
+    if insert.columns and not stars and not insert.by_name and len(insert.columns) != len(columns):
         msg = (
             f"insert into cols should be corresponding to the query output: {len(insert.columns)} columns are named "
             f"and {len(columns)} are selected"

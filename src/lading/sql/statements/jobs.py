@@ -133,6 +133,13 @@ class ExplainAlter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainCreate:
+    """EXPLAIN CREATE JOB …, EXPLAIN CREATE ROUTINE LOAD …: what would become of the first rows."""
+
+    create: CreateJob | CreateRoutineLoad
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UndoAlter:
     """UNDO ALTER JOB name, UNDO ALTER ROUTINE LOAD FOR name"""
 
@@ -160,6 +167,24 @@ class AcceptRollback:
     """False: what the rollback took away is loaded again."""
     comment: str | None = None
     """Why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayErrors:
+    """REPLAY ERRORS FOR job [AFTER n]"""
+
+    name: QualifiedName
+    after: int | None = None
+    """What commits up to this seq put into quarantine is given up."""
+    comment: str | None = None
+    """Why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainReplay:
+    """EXPLAIN REPLAY ERRORS FOR job [AFTER n]: what waits in quarantine."""
+
+    replay: ReplayErrors
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,9 +237,12 @@ Statement = (
     | ShowCreateRoutineLoad
     | ExplainRoutineLoad
     | ExplainAlter
+    | ExplainCreate
     | UndoAlter
     | ShowRollback
     | AcceptRollback
+    | ReplayErrors
+    | ExplainReplay
     | CreateTable
     | AlterTable
     | LookAt

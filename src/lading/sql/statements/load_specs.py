@@ -86,6 +86,7 @@ def _job_load(statement: CreateJob) -> LoadSpec:
             where=insert.where.text if insert.where else None,
             is_select=True,
             source_alias=insert.source_alias,
+            by_name=insert.by_name,
         ),
         limits=LoadLimits(
             interval_s=properties.max_interval_s,
@@ -111,6 +112,7 @@ def _job_load(statement: CreateJob) -> LoadSpec:
         stream_join=stream_join_spec(insert, properties.watermark, properties.dedup),
         on_poison_record=properties.on_poison_record,
         evolution=properties.evolution,
+        errors_table=properties.errors_table,
     )
 
 
@@ -123,6 +125,7 @@ def intake_of(properties: StreamingJobProperties) -> FileIntake:
         late_window=properties.late_window,
         also_load=properties.also_load,
         settle_s=properties.settle_s,
+        on_error=properties.on_file_error,
     )
 
 
@@ -166,6 +169,7 @@ def _stream_load(statement: CreateRoutineLoad) -> LoadSpec:
         listening=properties.listening,
         on_poison_record=properties.on_poison_record,
         evolution=properties.evolution,
+        errors_table=properties.errors_table,
     )
 
 

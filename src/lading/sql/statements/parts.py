@@ -138,6 +138,8 @@ class InsertSelect:
     table: QualifiedName
     columns: tuple[str, ...] = ()
     """Columns of the target in the order of the SELECT. Empty: all of them, in the table's order."""
+    by_name: bool = False
+    """BY NAME: each item fills the column of its name, and `columns` are those that may be filled."""
     items: tuple[SelectItem, ...]
     source: SourceFunction
     source_alias: str | None = None

@@ -89,12 +89,12 @@ class Cursor:
                 return word
         raise self.mismatch(*words)
 
-    def fail(self, *expected: str) -> NoReturn:
+    def fail(self, *expected: str, todo: str | None = None) -> NoReturn:
         """Say that something else was expected here."""
-        raise self.mismatch(*expected)
+        raise self.mismatch(*expected, todo=todo)
 
-    def mismatch(self, *expected: str) -> SqlError:
-        """The error for a token that does not fit here."""
+    def mismatch(self, *expected: str, todo: str | None = None) -> SqlError:
+        """The error for a token that does not fit here; `todo` where more can be said than what was meant."""
         wanted = (
             "a statement"
             if len(expected) > _MANY
@@ -103,12 +103,13 @@ class Cursor:
         if self.token.kind is Kind.END:
             end = self.previous.span.end
             msg = f"mismatched input '<EOF>': the statement ends too early, expected {wanted}"
-            return SqlError(msg, place=Span(self.text, end, end), hint=f"expected {wanted}", expected=expected)
+            place, advice = Span(self.text, end, end), todo or "Correct the statement."
+            return SqlError(msg, place=place, hint=f"expected {wanted}", todo=advice, expected=expected)
         span = self.token.span
         msg = f"mismatched input '{span.slice}', expected {wanted}"
         near = did_you_mean(self.token.value, expected) if self.token.kind is Kind.WORD else ""
-        todo = near.strip() or "Correct the statement."
-        return SqlError(msg, place=span, hint=f"expected {wanted}", todo=todo, expected=expected)
+        advice = near.strip() or todo or "Correct the statement."
+        return SqlError(msg, place=span, hint=f"expected {wanted}", todo=advice, expected=expected)
 
     def identifier(self, what: str) -> str:
         """Take a name, quoted or not."""
@@ -141,6 +142,10 @@ class Cursor:
         if len(parts) > 3:
             msg = f"labelParts in load should be [[catalog.]db.]label: the name of a {what} has at most three parts"
             raise SqlError(msg, place=span, hint="too many parts")
+        if "." in parts[-1]:
+            noun = what.removeprefix("the name of a ")
+            msg = f"'{parts[-1]}' cannot be the name of a {noun}: it has a dot in it"
+            raise SqlError(msg, place=span, hint="a dot in a name", todo="Quote each part of the name on its own.")
         catalog, db, name = [None] * (3 - len(parts)) + [*parts]
         return QualifiedName(name=name or "", db=db, catalog=catalog, span=span)
 

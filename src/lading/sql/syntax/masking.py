@@ -13,6 +13,7 @@ from lading.sql.statements.jobs import (
     CreateJob,
     CreateRoutineLoad,
     ExplainAlter,
+    ExplainCreate,
     Query,
     Statement,
 )
@@ -75,6 +76,8 @@ def _changed(statement: AnyStatement, change: Change) -> AnyStatement:
             return replace(statement, properties=change(statement.properties), source=given)
         case ExplainAlter():
             return replace(statement, alter=_changed(statement.alter, change))
+        case ExplainCreate():
+            return replace(statement, create=_changed(statement.create, change))
         case CreateTable():
             of = _source(statement.schema_of, change) if statement.schema_of is not None else None
             return replace(statement, properties=change(statement.properties), schema_of=of)

@@ -27,22 +27,27 @@ from lading.sql.syntax.parse_catalog import (
 )
 from lading.sql.syntax.parse_edit import (
     parse_accept_rollback,
+    parse_alter_job_or_accept,
+    parse_alter_routine_load_or_accept,
     parse_explain_alter,
+    parse_explain_create,
+    parse_explain_replay,
     parse_explain_routine_load,
+    parse_file_word,
+    parse_replay_errors,
     parse_show_rollback,
     parse_undo_alter,
 )
 from lading.sql.syntax.parse_job import (
-    parse_alter_job,
     parse_control_job,
     parse_create_job,
     parse_explain_job,
     parse_query,
     parse_show_create_job,
+    parse_show_jobs,
     parse_show_load,
 )
 from lading.sql.syntax.parse_routine import (
-    parse_alter_routine_load,
     parse_control_all,
     parse_control_routine_load,
     parse_create_routine_load,
@@ -91,8 +96,8 @@ _FORMS: tuple[tuple[str, Callable[[Cursor], Statement]], ...] = (
     ("CREATE USER", parse_create_user),
     ("CREATE ROLE", parse_create_role),
     ("CREATE TOKEN", parse_create_token),
-    ("ALTER JOB", parse_alter_job),
-    ("ALTER ROUTINE LOAD", parse_alter_routine_load),
+    ("ALTER JOB", parse_alter_job_or_accept),
+    ("ALTER ROUTINE LOAD", parse_alter_routine_load_or_accept),
     ("ALTER CATALOG", parse_alter_catalog),
     ("ALTER USER", parse_alter_user),
     ("PAUSE JOB", parse_control_job),
@@ -115,6 +120,7 @@ _FORMS: tuple[tuple[str, Callable[[Cursor], Statement]], ...] = (
     ("SHOW ALL ROUTINE LOAD", parse_show_routine_load),
     ("SHOW CREATE ROUTINE LOAD", parse_show_create_routine_load),
     ("SHOW ALL CREATE ROUTINE LOAD", parse_show_create_routine_load),
+    ("SHOW JOBS", parse_show_jobs),
     ("SHOW CREATE JOB", parse_show_create_job),
     ("SHOW LOAD", parse_show_load),
     ("SHOW DATABASES", parse_show_databases),
@@ -134,8 +140,16 @@ _FORMS: tuple[tuple[str, Callable[[Cursor], Statement]], ...] = (
     ("SHOW SERVICES", parse_show_services),
     ("EXPLAIN JOB", parse_explain_job),
     ("EXPLAIN ROUTINE LOAD", parse_explain_routine_load),
+    ("EXPLAIN CREATE JOB", parse_explain_create),
+    ("EXPLAIN CREATE ROUTINE LOAD", parse_explain_create),
     ("EXPLAIN ALTER JOB", parse_explain_alter),
     ("EXPLAIN ALTER ROUTINE LOAD", parse_explain_alter),
+    ("EXPLAIN SKIP FILE", parse_explain_alter),
+    ("EXPLAIN LOAD FILE", parse_explain_alter),
+    ("SKIP FILE", parse_file_word),
+    ("LOAD FILE", parse_file_word),
+    ("REPLAY ERRORS", parse_replay_errors),
+    ("EXPLAIN REPLAY ERRORS", parse_explain_replay),
     ("SHOW ROLLBACK", parse_show_rollback),
     ("ACCEPT ROLLBACK", parse_accept_rollback),
     ("UNDO ALTER JOB", parse_undo_alter),
@@ -148,6 +162,8 @@ _FORMS: tuple[tuple[str, Callable[[Cursor], Statement]], ...] = (
     ("SELECT", parse_query),
     ("WITH", parse_query),
 )
+FORMS = tuple(words for words, _ in _FORMS)
+"""The first words of all statements."""
 
 
 Check = Callable[[str], None]
@@ -198,6 +214,25 @@ def _parsed(cursor: Cursor, parser: Callable[[Cursor], Statement]) -> Statement:
         raise too_deep(first) from error
 
 
+_BY_JOBS = "Rows come by jobs: CREATE JOB … ON STREAMING DO INSERT …, or CREATE ROUTINE LOAD …; see docs/sql.md."
+_BY_ENGINES = "Lading only adds rows. Change them with an engine of yours, beside the jobs: see docs/engines.md."
+_NOT_HERE = {
+    "INSERT": _BY_JOBS,
+    "LOAD": _BY_JOBS,
+    "COPY": _BY_JOBS,
+    "UPDATE": _BY_ENGINES,
+    "DELETE": _BY_ENGINES,
+    "MERGE": _BY_ENGINES,
+    "TRUNCATE": _BY_ENGINES,
+    "HELP": "help is a word of the shell: run lading sql without a statement. docs/sql.md has all of them.",
+    "SHOW COLUMNS": "DESCRIBE db.table shows the columns of a table; DESCRIBE FROM FILE(…) those of files.",
+    "SHOW FIELDS": "DESCRIBE db.table shows the columns of a table; DESCRIBE FROM FILE(…) those of files.",
+    "SHOW CREATE TABLE": "DESCRIBE db.table shows its columns; SHOW CREATE is for jobs, routine loads and catalogs.",
+    "EXPLAIN SELECT": "EXPLAIN is for loads: EXPLAIN JOB name, EXPLAIN CREATE JOB …, EXPLAIN ALTER JOB ….",
+}
+"""Statements that people look for, and that are not there."""
+
+
 def _unknown_form(cursor: Cursor) -> SqlError:
     """Say which word could have come where the text leaves every known form."""
     forms = [words.split() for words, _ in _FORMS]
@@ -206,4 +241,5 @@ def _unknown_form(cursor: Cursor) -> SqlError:
         forms, known = following, known + 1
     for _ in range(known):
         cursor.take()
-    return cursor.mismatch(*dict.fromkeys(form[known] for form in forms if len(form) > known))
+    todo = _NOT_HERE.get(" ".join([*forms[0][:known], cursor.token.upper]))
+    return cursor.mismatch(*dict.fromkeys(form[known] for form in forms if len(form) > known), todo=todo)

@@ -4,10 +4,26 @@ from __future__ import annotations
 
 from typing import Literal
 
-from lading.sql.statements.jobs import AcceptRollback, ExplainAlter, ExplainRoutineLoad, ShowRollback, UndoAlter
+from lading.sql.statements.jobs import (
+    AcceptRollback,
+    AlterJob,
+    AlterRoutineLoad,
+    ExplainAlter,
+    ExplainCreate,
+    ExplainReplay,
+    ExplainRoutineLoad,
+    ReplayErrors,
+    ShowRollback,
+    UndoAlter,
+)
+from lading.sql.statements.parts import QualifiedName
 from lading.sql.syntax.cursor import Cursor
-from lading.sql.syntax.parse_job import parse_alter_job
-from lading.sql.syntax.parse_routine import parse_alter_routine_load
+from lading.sql.syntax.parse_job import parse_alter_job, parse_altered_job, parse_create_job
+from lading.sql.syntax.parse_routine import (
+    parse_alter_routine_load,
+    parse_altered_routine_load,
+    parse_create_routine_load,
+)
 
 _JOB = "the name of a job"
 
@@ -19,11 +35,31 @@ def parse_explain_routine_load(cursor: Cursor) -> ExplainRoutineLoad:
     return ExplainRoutineLoad(name=cursor.qualified_label(_JOB))
 
 
+def parse_file_word(cursor: Cursor) -> AlterJob:
+    """SKIP FILE 'name' FOR JOB job, LOAD FILE 'name' FOR JOB job; [COMMENT '…']: short for ALTER JOB PROPERTIES"""
+    word = cursor.choose("SKIP", "LOAD")
+    cursor.expect("FILE")
+    name = cursor.string("the name of a file in quotes")
+    cursor.expect("FOR", "JOB")
+    return AlterJob(
+        name=cursor.label("the name of a job"), properties={f"file.{word.lower()}": name}, comment=_comment(cursor)
+    )
+
+
 def parse_explain_alter(cursor: Cursor) -> ExplainAlter:
-    """EXPLAIN ALTER JOB …, EXPLAIN ALTER ROUTINE LOAD …"""
+    """EXPLAIN ALTER JOB …, EXPLAIN ALTER ROUTINE LOAD …, EXPLAIN SKIP FILE …, EXPLAIN LOAD FILE …"""
     cursor.expect("EXPLAIN")
+    if not cursor.sees("ALTER"):
+        return ExplainAlter(alter=parse_file_word(cursor))
     read = parse_alter_job if cursor.sees("ALTER", "JOB") else parse_alter_routine_load
     return ExplainAlter(alter=read(cursor))
+
+
+def parse_explain_create(cursor: Cursor) -> ExplainCreate:
+    """EXPLAIN CREATE JOB …, EXPLAIN CREATE ROUTINE LOAD …"""
+    cursor.expect("EXPLAIN")
+    read = parse_create_job if cursor.sees("CREATE", "JOB") else parse_create_routine_load
+    return ExplainCreate(create=read(cursor))
 
 
 def parse_undo_alter(cursor: Cursor) -> UndoAlter:
@@ -44,7 +80,42 @@ def parse_accept_rollback(cursor: Cursor) -> AcceptRollback:
     """ACCEPT ROLLBACK OF JOB name, or OF ROUTINE LOAD FOR [db.]job; KEEP POSITION or LOAD AGAIN; [COMMENT '…']"""
     cursor.expect("ACCEPT", "ROLLBACK", "OF")
     kind = _kind(cursor)
+    return _accepted(cursor, kind, cursor.qualified_label(_JOB))
+
+
+def parse_replay_errors(cursor: Cursor) -> ReplayErrors:
+    """REPLAY ERRORS FOR [db.]job [AFTER n] [COMMENT '…']"""
+    cursor.expect("REPLAY", "ERRORS", "FOR")
     name = cursor.qualified_label(_JOB)
+    after = cursor.number("the seq of a commit") if cursor.accept("AFTER") else None
+    return ReplayErrors(name=name, after=after, comment=_comment(cursor))
+
+
+def parse_explain_replay(cursor: Cursor) -> ExplainReplay:
+    """EXPLAIN REPLAY ERRORS FOR …"""
+    cursor.expect("EXPLAIN")
+    return ExplainReplay(replay=parse_replay_errors(cursor))
+
+
+def parse_alter_job_or_accept(cursor: Cursor) -> AlterJob | AcceptRollback:
+    """ALTER JOB name …, or ALTER JOB name ACCEPT ROLLBACK and the choice"""
+    cursor.expect("ALTER", "JOB")
+    name = cursor.label("the name of a job")
+    if cursor.accept("ACCEPT", "ROLLBACK"):
+        return _accepted(cursor, "JOB", QualifiedName(name=name))
+    return parse_altered_job(cursor, name)
+
+
+def parse_alter_routine_load_or_accept(cursor: Cursor) -> AlterRoutineLoad | AcceptRollback:
+    """ALTER ROUTINE LOAD FOR [db.]job …, or … ACCEPT ROLLBACK and the choice"""
+    cursor.expect("ALTER", "ROUTINE", "LOAD", "FOR")
+    name = cursor.qualified_label(_JOB)
+    if cursor.accept("ACCEPT", "ROLLBACK"):
+        return _accepted(cursor, "ROUTINE LOAD", name)
+    return parse_altered_routine_load(cursor, name)
+
+
+def _accepted(cursor: Cursor, kind: Literal["JOB", "ROUTINE LOAD"], name: QualifiedName) -> AcceptRollback:
     keeps_position = cursor.accept("KEEP", "POSITION")
     if not keeps_position:
         cursor.expect("LOAD", "AGAIN")

@@ -14,6 +14,7 @@ from lading.sql.syntax.names import check_job_name
 from lading.sql.syntax.parse_select import parse_insert, parse_source
 from lading.sql.syntax.parse_table import parse_create_table
 from lading.sql.syntax.spans import Span
+from lading.sql.syntax.tokens import Kind
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -23,6 +24,12 @@ else:
     parse_query_tree = deferred("lading.sql.expressions.dialect", "parse_query_tree")
 
 
+_NO_SCHEDULE = (
+    "Write ON STREAMING: a job loads what comes, all the time. To load what is there and end, "
+    "run it with `lading run`, at the times of your own scheduler."
+)
+
+
 def parse_create_job(cursor: Cursor) -> CreateJob:
     """CREATE JOB name [PROPERTIES (…)] ON STREAMING [COMMENT '…'] DO INSERT …"""
     cursor.expect("CREATE", "JOB")
@@ -30,7 +37,9 @@ def parse_create_job(cursor: Cursor) -> CreateJob:
     if not (cursor.sees("PROPERTIES") or cursor.sees("ON")):
         cursor.fail("PROPERTIES", "ON")
     properties = cursor.properties() if cursor.accept("PROPERTIES") else {}
-    cursor.expect("ON", "STREAMING")
+    cursor.expect("ON")
+    if not cursor.accept("STREAMING"):
+        cursor.fail("STREAMING", todo=_NO_SCHEDULE)
     comment = cursor.string("a comment in quotes") if cursor.accept("COMMENT") else None
     _refuse_cdc(cursor)
     cursor.expect("DO")
@@ -54,7 +63,11 @@ def _check_made(made: CreateTable, insert: InsertSelect, span: Span) -> None:
 def parse_alter_job(cursor: Cursor) -> AlterJob:
     """ALTER JOB name [PROPERTIES (…)] [COMMENT '…'] [INSERT …]"""
     cursor.expect("ALTER", "JOB")
-    name = cursor.label("the name of a job")
+    return parse_altered_job(cursor, cursor.label("the name of a job"))
+
+
+def parse_altered_job(cursor: Cursor, name: str) -> AlterJob:
+    """What stands behind the name."""
     if not any(cursor.sees(word) for word in ("PROPERTIES", "INSERT", "FROM", "COMMENT")):
         cursor.fail("PROPERTIES", "INSERT")
     properties = cursor.properties() if cursor.accept("PROPERTIES") else {}
@@ -78,11 +91,14 @@ def _refuse_cdc(cursor: Cursor) -> None:
 
 
 def parse_control_job(cursor: Cursor) -> ControlJob:
-    """PAUSE, RESUME or DROP JOB WHERE jobName = '…'"""
+    """PAUSE, RESUME or DROP JOB name, or WHERE jobName = '…' as in Doris"""
     verb = cast("Literal['PAUSE', 'RESUME', 'DROP']", cursor.choose("PAUSE", "RESUME", "DROP"))
     cursor.expect("JOB")
     if_exists = verb == "DROP" and cursor.accept("IF", "EXISTS")
-    cursor.expect("WHERE")
+    if not cursor.accept("WHERE"):
+        return ControlJob(
+            verb=verb, name=cursor.label("the name of a job, or WHERE jobName = '…'"), if_exists=if_exists
+        )
     if cursor.token.value.upper() != "JOBNAME":
         cursor.fail("jobName")
     cursor.take()
@@ -113,6 +129,13 @@ def parse_show_load(cursor: Cursor) -> ShowLoad:
     return ShowLoad(what=what, name=name, limit=cursor.number("a number") if limited else None)
 
 
+def parse_show_jobs(cursor: Cursor) -> Query:
+    """SHOW JOBS: short for SELECT * FROM jobs("type" = "insert")"""
+    cursor.expect("SHOW", "JOBS")
+    function = SourceFunction(name="JOBS", properties={"type": "insert"})
+    return Query(text='SELECT * FROM jobs("type" = "insert")', functions=(function,))
+
+
 _SOURCES = ("S3", "FILE", "KAFKA", "KINESIS")
 
 
@@ -127,13 +150,32 @@ def _parse_look(cursor: Cursor) -> LookAt:
     cursor.expect_symbol("*")
     cursor.expect("FROM")
     source = parse_source(cursor)
+    if cursor.token.upper in ("WHERE", "GROUP", "ORDER", "JOIN", "LEFT"):
+        raise _more_than_a_look(cursor.token.span)
     return LookAt(source=source, limit=cursor.number("a number of rows") if cursor.accept("LIMIT") else 10)
+
+
+def _more_than_a_look(place: Span) -> NotSupportedError:
+    msg = "A look at a source shows the first rows as they are"
+    todo = "Write SELECT * FROM FILE(…) LIMIT 10. A job chooses columns and rows: CREATE JOB … INSERT INTO t SELECT …."
+    return NotSupportedError(msg, place=place, hint="not possible here", todo=todo)
+
+
+def _refuse_choice(cursor: Cursor) -> None:
+    """SELECT id FROM FILE(…), and whatever else asks for more than a look."""
+    at = 1
+    while cursor.look(at).kind is not Kind.END and not cursor.look(at).is_symbol(";"):
+        is_source = cursor.look(at).upper in _SOURCES and cursor.look(at + 1).is_symbol("(")
+        if is_source and cursor.look(at - 1).upper == "FROM":
+            raise _more_than_a_look(cursor.look(1).span)
+        at += 1
 
 
 def parse_query(cursor: Cursor) -> Query | LookAt:
     """SELECT …, or SELECT * FROM source(…) [LIMIT n]"""
     if _is_look(cursor):
         return _parse_look(cursor)
+    _refuse_choice(cursor)
     from sqlglot import exp
 
     span = cursor.rest()

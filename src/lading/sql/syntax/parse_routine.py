@@ -75,7 +75,11 @@ def _open_words(clauses: LoadClauses, properties: dict[str, str]) -> tuple[str, 
 def parse_alter_routine_load(cursor: Cursor) -> AlterRoutineLoad:
     """ALTER ROUTINE LOAD FOR [db.]job [clauses] [PROPERTIES (…)] [FROM source(…)] [COMMENT '…']"""
     cursor.expect("ALTER", "ROUTINE", "LOAD", "FOR")
-    name = cursor.qualified_label(_JOB)
+    return parse_altered_routine_load(cursor, cursor.qualified_label(_JOB))
+
+
+def parse_altered_routine_load(cursor: Cursor, name: QualifiedName) -> AlterRoutineLoad:
+    """What stands behind the name."""
     clauses = _clauses(cursor)
     properties = cursor.properties() if cursor.accept("PROPERTIES") else {}
     source = _source(cursor) if cursor.sees("FROM") else None

@@ -56,11 +56,12 @@ _TODO = "A streaming job maps every row by itself; do this when you read the tab
 
 
 def parse_insert(cursor: Cursor) -> InsertSelect:
-    """INSERT INTO t [(columns)] SELECT … FROM source(…) [WHERE …]"""
+    """INSERT INTO t [(columns)] [BY NAME] SELECT … FROM source(…) [WHERE …]"""
     cursor.expect("INSERT", "INTO")
     cursor.accept("TABLE")
     table = cursor.qualified("table")
     columns = _target_columns(cursor)
+    by_name = cursor.accept("BY", "NAME")
     _refuse(cursor, "WITH", "a common table expression")
     cursor.expect("SELECT")
     _refuse(cursor, "DISTINCT", "DISTINCT")
@@ -76,6 +77,11 @@ def parse_insert(cursor: Cursor) -> InsertSelect:
         _only_source(cursor)
     where = _where(cursor) if cursor.accept("WHERE") else None
     group_by, having = _groups(cursor)
+    if by_name and (group_by or joined is not None):
+        msg = "BY NAME is not possible with a join or GROUP BY"
+        raise NotSupportedError(
+            msg, place=table.span, hint="this INSERT", todo="Name the columns: INSERT INTO t (a, b)."
+        )
     _only_source(cursor)
     for item in () if group_by else items:
         if not item.is_star:
@@ -83,6 +89,7 @@ def parse_insert(cursor: Cursor) -> InsertSelect:
     insert = InsertSelect(
         table=table,
         columns=columns,
+        by_name=by_name,
         items=tuple(items),
         source=source,
         source_alias=alias,
@@ -163,6 +170,10 @@ def parse_source(cursor: Cursor) -> SourceFunction:
     if not cursor.token.is_symbol("(") or name.db is not None or is_pair(name.name):
         msg = f"{ONE_SOURCE}, and it must be a source with properties, not {name}"
         raise NotSupportedError(msg, place=name.span, hint="expected a source such as S3(…)")
+    if cursor.look(1).kind is Kind.STRING and cursor.look(2).is_symbol(")"):
+        msg = f"{name.name.upper()}(…) takes properties, each with its name"
+        written = cursor.text[cursor.look(1).span.start : cursor.look(1).span.end]
+        raise SqlError(msg, place=cursor.look(1).span, hint=f'expected "uri" = {written}')
     properties = cursor.properties()
     span = Span(cursor.text, start.start, cursor.previous.span.end)
     lowered = {key.lower(): value for key, value in properties.items()}

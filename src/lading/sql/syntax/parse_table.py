@@ -97,6 +97,8 @@ def _explain_doris(cursor: Cursor) -> None:
         msg = f"mismatched input '{cursor.token.span.slice}', expected USING"
         todo = "Lading's tables are lakehouse tables: write for example USING delta, and PARTITIONED BY (…)."
         raise SqlError(msg, place=cursor.token.span, hint="expected USING", todo=todo)
+    if cursor.is_done:
+        cursor.fail("USING", todo="Say the format of the table: USING delta, USING iceberg or USING paimon.")
 
 
 def _new_table(cursor: Cursor) -> QualifiedName:
@@ -268,4 +270,6 @@ def parse_describe(cursor: Cursor) -> DescribeTable | LookAt:
     cursor.choose("DESCRIBE", "DESC")
     if cursor.accept("FROM"):
         return LookAt(source=parse_source(cursor), limit=None)
+    if cursor.look(1).is_symbol("("):
+        cursor.fail("FROM", todo="Write DESCRIBE FROM FILE(…); DESCRIBE alone is for tables.")
     return DescribeTable(name=cursor.qualified("table"))

@@ -19,9 +19,12 @@ from lading.sql.statements.jobs import (
     CreateJob,
     CreateRoutineLoad,
     ExplainAlter,
+    ExplainCreate,
     ExplainJob,
+    ExplainReplay,
     ExplainRoutineLoad,
     Query,
+    ReplayErrors,
     ShowCreateJob,
     ShowCreateRoutineLoad,
     ShowLoad,
@@ -158,6 +161,11 @@ def _(it: ExplainAlter) -> str:
 
 
 @_text.register
+def _(it: ExplainCreate) -> str:
+    return f"EXPLAIN {_text(it.create)}"
+
+
+@_text.register
 def _(it: UndoAlter) -> str:
     what = "ROUTINE LOAD FOR" if it.kind == "ROUTINE LOAD" else it.kind
     comment = f" {comment_text(it.comment)}" if it.comment is not None else ""
@@ -176,6 +184,18 @@ def _(it: AcceptRollback) -> str:
     choice = "KEEP POSITION" if it.keeps_position else "LOAD AGAIN"
     comment = f" {comment_text(it.comment)}" if it.comment is not None else ""
     return f"ACCEPT ROLLBACK OF {what} {name_text(it.name)} {choice}{comment}"
+
+
+@_text.register
+def _(it: ReplayErrors) -> str:
+    after = f" AFTER {it.after}" if it.after is not None else ""
+    comment = f" {comment_text(it.comment)}" if it.comment is not None else ""
+    return f"REPLAY ERRORS FOR {name_text(it.name)}{after}{comment}"
+
+
+@_text.register
+def _(it: ExplainReplay) -> str:
+    return f"EXPLAIN {_text(it.replay)}"
 
 
 @_text.register

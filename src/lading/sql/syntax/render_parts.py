@@ -91,12 +91,12 @@ def _mapping(item: ColumnMapping) -> str:
 
 
 def insert_text(insert: InsertSelect) -> str:
-    """INSERT INTO t (columns) SELECT … FROM source (…) WHERE …"""
+    """INSERT INTO t (columns) [BY NAME] SELECT … FROM source (…) WHERE …"""
     columns = f" ({', '.join(quoted_name(name) for name in insert.columns)})" if insert.columns else ""
     alias = f" AS {quoted_name(insert.source_alias)}" if insert.source_alias is not None else ""
     first, *others = single_functions(insert.source)
     lines = [
-        f"INSERT INTO {name_text(insert.table)}{columns}",
+        f"INSERT INTO {name_text(insert.table)}{columns}{' BY NAME' if insert.by_name else ''}",
         f"SELECT {', '.join(_item(item) for item in insert.items)}",
         f"FROM {function_text(first)}{alias}",
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from urllib.parse import unquote
 
 MASK = "******"
 """What is shown instead of a secret."""
@@ -20,7 +21,8 @@ _SECRET_NAME = re.compile(
 """What makes a name one of a secret, when everything but letters and digits is left out of it."""
 _PLACE_NAME = re.compile(r"(location|file|endpoint\.ur[il])$")
 """Names of places where something is kept or asked for, whatever else is in them."""
-_LOGIN_IN_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://[^/\s:@]*:[^/\s@]+@")
+_LOGIN_IN_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://[^/\s:@]*:([^/\s@]+)@")
+_QUERY_OF_URL = re.compile(r"[?&;]([^=&;?\s]+)=([^&;\s]+)")
 _STRING = r"""(?:'(?:[^'\\]|\\.|'')*(?:'|$)|"(?:[^"\\]|\\.|"")*(?:"|$))"""
 _DOUBLED = r"""(?:''(?![\s,;)])[^'\n]+''|""(?![\s,;)])[^"\n]+"")"""
 """A string inside a string, as in PREPARE."""
@@ -58,7 +60,15 @@ def is_reference(value: str) -> bool:
 
 def is_hidden(key: str, value: str) -> bool:
     """Whether this value of a property is not shown: a secret that is written out, or a URL with a password in it."""
-    return bool(value) and ((is_secret(key) and not is_reference(value)) or _LOGIN_IN_URL.search(value) is not None)
+    return bool(value) and ((is_secret(key) and not is_reference(value)) or bool(passwords_in(value)))
+
+
+def passwords_in(value: str) -> list[str]:
+    """The secrets in a URL: beside its user, and in its query, as JDBC has them."""
+    if "://" not in value:
+        return []
+    asked = [found[2] for found in _QUERY_OF_URL.finditer(value) if is_secret(unquote(found[1]))]
+    return [found[1] for found in _LOGIN_IN_URL.finditer(value)] + asked
 
 
 def mask_text(text: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from lading.errors import HeadLostError, RecordError
 from lading.ids import JobId
@@ -20,6 +20,8 @@ from lading.tables.compaction.model import CompactionNote
 PREFIX = f"{FOLDER}/compactions/"
 VERSION = 1
 _KIND = "compaction"
+KEPT = timedelta(days=1)
+"""So long a note stays, and keeps the files that it wants to put into the table."""
 
 
 def note_key(note: CompactionNote) -> str:
@@ -47,6 +49,20 @@ def read_notes(storage: ObjectStore, *, newest: int | None = None) -> list[Compa
         if content is not None:  # Another service may just have pruned it.
             found.append(_parse(content, where=f"{storage.uri}/{key}"))
     return found
+
+
+def promised_files(storage: ObjectStore, *, older_than: datetime) -> set[str]:
+    """Files of compactions that may still be committed. Raises RecordError.
+
+    Clean-up takes what is older than a limit, and files of a compaction a day later than others: who wrote the note may
+    have been stopped between its last look at the files and the commit. By the clock of the storage.
+    """
+    if next(iter(storage.keys(PREFIX)), None) is None:
+        return set()  # There may be no such folder.
+    young = [info.key for info in storage.list(PREFIX) if info.modified >= older_than - KEPT]
+    contents = ((key, storage.get(key)) for key in young if key.endswith(".json"))
+    notes = [_parse(content, where=f"{storage.uri}/{key}") for key, content in contents if content is not None]
+    return {file.path for note in notes for file in note.added}
 
 
 def prune_notes(bills: StoredBills, job_ids: Collection[JobId], *, older_than: datetime) -> int:

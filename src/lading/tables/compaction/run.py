@@ -4,7 +4,8 @@
 2. **copy**: write their rows, in order, into new files under names that nobody else can have.
 3. **note**: write what replaces what, beside the table.
 4. **commit**: one commit of the table that takes the old files out and puts the new ones in. It moves no job's head and
-   changes no row. It is given up when an old file is not in the table any more, or has deleted rows.
+   changes no row. It is given up when an old file is not in the table any more, or has deleted rows. Right before every
+   attempt: it is given up when a new file is gone, or it took too long: clean-up keeps the files of a note for a day.
 5. **settle**: Landed, NotLanded, or Unknown. After a certain NotLanded the new files and the note are deleted; after
    Unknown they stay, and clean-up takes them when no commit names them.
 
@@ -18,20 +19,19 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 
 from lading.clock import Clock
-from lading.errors import LadingError
+from lading.errors import LadingError, TableError
 from lading.failpoints import failpoint
 from lading.model.batch import StagedFile
 from lading.model.outcome import Landed, NotLanded, Outcome, Unknown
 from lading.tables.base import LakeTable
 from lading.tables.compaction.choose import Group, choose_groups
 from lading.tables.compaction.model import Compacted, CompactionNote, CompactionPolicy, NotedFile
-from lading.tables.compaction.notes import drop_note, prune_notes, put_note
+from lading.tables.compaction.notes import KEPT, drop_note, prune_notes, put_note
 from lading.tables.compaction.rewrite import Rewrite, copy_rows, rewrites_of
 from lading.tables.staged_files import check_present
 
 LONGEST = timedelta(minutes=30)
-"""A compaction that takes longer is given up: clean-up takes files for orphans that are an hour old."""
-NOTES_KEPT = timedelta(days=1)
+"""A compaction that takes longer is given up: clean-up may take its files for orphans one day."""
 COMPACTED, GIVEN_UP, UNKNOWN = "compacted", "given up", "unknown"
 
 GoesOn = Callable[[], bool]
@@ -59,28 +59,30 @@ def compact_table(
             continue
         for rewrite in rewrites:
             yield _compact(table, rewrite, policy, clock)
-    prune_notes(table.bills, table.job_ids(), older_than=clock.now() - NOTES_KEPT)
+    prune_notes(table.bills, table.job_ids(), older_than=clock.now() - KEPT)
 
 
 def _compact(table: LakeTable, rewrite: Rewrite, policy: CompactionPolicy, clock: Clock) -> Compacted:
-    begun, compaction_id = clock.now(), f"{secrets.randbits(64):016x}"
+    begun_s, compaction_id = clock.passed_s(), f"{secrets.randbits(64):016x}"
     storage = table.bills.storage
     staged: tuple[StagedFile, ...] = ()
     note: CompactionNote | None = None
+
+    def check() -> None:
+        _check_time(clock, begun_s)
+        check_present(storage, staged)
+
     try:
         failpoint("compact.copy.before")
         stats = table.rewrite_stats(rewrite.files[0], rewrite.schema)
         staged = copy_rows(storage, rewrite, stats, compaction_id=compaction_id, target_bytes=policy.target_bytes)
         failpoint("compact.copy.after")
-        if clock.now() - begun > LONGEST:
-            outcome: Outcome = NotLanded(why=f"it took longer than {LONGEST}")
-        else:
-            note = _note(rewrite, staged, compaction_id, clock.now())
-            put_note(storage, note)
-            failpoint("compact.note.after")
-            check_present(storage, staged)
-            outcome = table.replace_files(rewrite.files, staged, compaction_id, clock.now())
-            failpoint("compact.commit.after")
+        _check_time(clock, begun_s)
+        note = _note(rewrite, staged, compaction_id, clock.now())
+        put_note(storage, note)
+        failpoint("compact.note.after")
+        outcome: Outcome = table.replace_files(rewrite.files, staged, compaction_id, clock.now(), check)
+        failpoint("compact.commit.after")
     except LadingError as error:
         # Whatever raises has not sent the commit: once it is sent, its end is an outcome.
         outcome = NotLanded(why=error.what)
@@ -90,6 +92,12 @@ def _compact(table: LakeTable, rewrite: Rewrite, policy: CompactionPolicy, clock
         if note is not None:
             drop_note(storage, note)
     return _told(rewrite, staged, outcome)
+
+
+def _check_time(clock: Clock, begun_s: float) -> None:
+    if clock.passed_s() - begun_s > LONGEST.total_seconds():
+        msg = f"it took longer than {LONGEST}"
+        raise TableError(msg, left="The table is as it was.", todo="It is tried again.")
 
 
 def _note(rewrite: Rewrite, staged: Sequence[StagedFile], compaction_id: str, at: datetime) -> CompactionNote:

@@ -58,6 +58,9 @@ class Entry:
     """Domain metadata → its configuration; None: it was removed."""
     in_commit_ms: int | None = None
     """When the commit says it was made, in tables with in-commit timestamps."""
+    operation: str = ""
+    made_ms: int | None = None
+    """When the commit says it was made, in any table; only for people."""
 
 
 def entry_key(version: int) -> str:
@@ -90,7 +93,7 @@ def parse_entry(content: bytes, *, where: str) -> Entry:
             domains[str(domain["domain"])] = None if domain.get("removed") else str(domain["configuration"])
         found.update(action)
     told = found.get("commitInfo") or {}
-    made_ms = told.get("inCommitTimestamp")
+    made_ms, told_ms = told.get("inCommitTimestamp"), told.get("timestamp")
     return Entry(
         txns=txns,
         metadata=_metadata(found["metaData"]) if "metaData" in found else None,
@@ -98,6 +101,8 @@ def parse_entry(content: bytes, *, where: str) -> Entry:
         restore=_restore(told),
         domains=domains,
         in_commit_ms=None if made_ms is None else int(made_ms),
+        operation=str(told.get("operation") or ""),
+        made_ms=told_ms if isinstance(told_ms, int) else None,
     )
 
 

@@ -35,11 +35,26 @@ class DeltaColumn:
     """As Delta's schema string writes it."""
     nullable: bool
     default: str | None
+    is_mapped: bool = False
+    """The table has column mapping."""
 
     @property
     def is_written(self) -> bool:
         """Whether Lading can fill it. A column that it cannot is left out of files, and is NULL in their rows."""
-        return isinstance(self.type, str) and self.type not in (_VARIANT, "void")
+        if isinstance(self.type, str):
+            return self.type not in (_VARIANT, "void")
+        # With column mapping what is inside has names of its own in files, too.
+        return not self.is_mapped and _is_made(self.type)
+
+
+def _is_made(kind: Any) -> bool:
+    """Whether a type is made of plain ones, and may hold NULL everywhere."""
+    if isinstance(kind, str):
+        return kind not in (_VARIANT, "void", "binary")
+    if kind["type"] == "struct":
+        return all(field["nullable"] and _is_made(field["type"]) for field in kind["fields"])
+    inner = [kind[name] for name in ("elementType", "keyType", "valueType") if name in kind]
+    return kind.get("containsNull", kind.get("valueContainsNull")) is True and all(map(_is_made, inner))
 
 
 def mapping_mode(metadata: Metadata) -> str:
@@ -62,6 +77,7 @@ def columns_of(metadata: Metadata) -> Sequence[DeltaColumn]:
                 type=field["type"],
                 nullable=bool(field["nullable"]),
                 default=None if default is None else str(default),
+                is_mapped=is_mapped,
             )
         )
     return found

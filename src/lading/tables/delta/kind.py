@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -12,7 +12,22 @@ from lading.model.table import TableSpec
 from lading.storage.store import ObjectStore, open_store
 from lading.tables.base import LakeTable, Writer, WriterSpec
 from lading.tables.kind import FoundTable, TableKind, TablePlace
+from lading.tables.read_elsewhere import filled_in
 from lading.tables.types import arrow_schema
+
+_READ = {
+    "Polars": 'import polars as pl\n\nrows = pl.scan_delta("$place")\nprint(rows.head(10).collect())\n',
+    "DuckDB": (
+        'import deltalake\nimport duckdb\n\nrows = deltalake.DeltaTable("$place").to_pyarrow_dataset()\n'
+        'print(duckdb.sql("SELECT * FROM rows LIMIT 10"))\n'
+    ),
+    "Spark": 'rows = spark.read.format("delta").load("$place")\nrows.show(10)\n',
+    "Trino": (
+        "CALL delta.system.register_table(\n"
+        "  schema_name => '$schema', table_name => '$table', table_location => '$location');\n"
+        'SELECT * FROM delta."$schema"."$table" LIMIT 10;\n'
+    ),
+}
 
 
 class DeltaKind:
@@ -21,6 +36,7 @@ class DeltaKind:
     name = "delta"
     title = "Delta"
     folder = "_delta_log"
+    marker = r"_delta_log/\d{20}\.(json|checkpoint\..+)"
     libraries: Collection[str] = ()
     catalog = ""
     empty_partition_is_null = True
@@ -61,6 +77,9 @@ class DeltaKind:
 
     def schema_of(self, spec: TableSpec) -> pa.Schema:
         return arrow_schema(spec)
+
+    def read_elsewhere(self, name: str, location: str) -> Mapping[str, str]:
+        return filled_in(_READ, name, location)
 
     def open_writer(self, spec: WriterSpec, attempt: str) -> Writer:
         from lading.tables.delta.writer import DeltaWriter

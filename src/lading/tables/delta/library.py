@@ -16,16 +16,18 @@ from lading.storage.libraries import delta_options
 from lading.storage.store import ObjectStore
 from lading.tables.delta.actions import LOG, Metadata, TableProtocol
 
+_MISREAD = {"%": "percent sign", "\\": "backslash"}
+
 
 def library_uri(storage: ObjectStore) -> str:
     """The table's place as delta-rs wants it."""
     uri = storage.uri
-    if uri.startswith("s3://"):
-        return uri
-    if "%" in uri:
-        msg = f"A Delta table cannot be at {uri}: delta-rs mistakes the percent sign in the path"
-        raise ConfigError(msg, left="Nothing was changed.", todo="Choose a path without a percent sign.")
-    return f"file://{quote(uri)}"
+    is_in_bucket = uri.startswith("s3://")
+    for letter, name in _MISREAD.items():
+        if letter in uri and not (is_in_bucket and letter == "\\"):
+            msg = f"A Delta table cannot be at {uri}: delta-rs mistakes the {name} in the path"
+            raise ConfigError(msg, left="Nothing was changed.", todo=f"Choose a path without a {name}.")
+    return uri if is_in_bucket else f"file://{quote(uri)}"
 
 
 def load_table(storage: ObjectStore, options: S3Access, *, version: int | None = None) -> deltalake.DeltaTable:

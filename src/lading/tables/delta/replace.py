@@ -77,6 +77,8 @@ class Replacing:
     new: Sequence[StagedFile]
     compaction_id: str
     at: datetime
+    check: Callable[[], None]
+    """Right before every attempt."""
 
     def commit(self) -> Outcome:
         """Put the entry. The second writer of a version reads what was put there: appends are stepped behind."""
@@ -89,6 +91,7 @@ class Replacing:
             return NotLanded(why=lost)
         for _ in range(MAX_REBASES):
             content = self._entry(live)
+            self.check()
             try:
                 # Dies before the put: the log is as it was. Dies after it: old files are out, new ones in, both.
                 won = self.storage.put_if_absent(entry_key(self.tail.version + 1), content)

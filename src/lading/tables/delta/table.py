@@ -18,7 +18,7 @@ from lading.model.outcome import Landed, NotLanded, Outcome, Unknown
 from lading.model.s3_access import S3Access
 from lading.model.table import ColumnChange
 from lading.storage.store import ObjectStore
-from lading.tables.base import DoneTag, Removals, Snapshot, WriterSpec
+from lading.tables.base import DoneTag, Removals, Snapshot, TableVersion, WriterSpec
 from lading.tables.bills import StoredBills
 from lading.tables.compaction.model import LiveFile, LiveFiles
 from lading.tables.delta.actions import entry_key
@@ -28,6 +28,7 @@ from lading.tables.delta.domains import clustering_columns
 from lading.tables.delta.entry import TXN_RETENTION, render_entry
 from lading.tables.delta.features import check_appendable
 from lading.tables.delta.heads import check_accepted, check_not_expired, check_not_restored, end_of, head_of
+from lading.tables.delta.history import versions_of
 from lading.tables.delta.kept import kept_files
 from lading.tables.delta.library import load_table
 from lading.tables.delta.live import live_adds
@@ -219,6 +220,10 @@ class DeltaLakeTable:
         self._tail.refresh()
         return str(self._tail.version)
 
+    def history(self, limit: int) -> Sequence[TableVersion]:
+        self._tail.refresh()
+        return versions_of(self._tail, limit)
+
     def snapshot_named(self, name: str) -> Snapshot | None:
         self._tail.refresh()
         if int(name) > self._tail.version:
@@ -236,7 +241,7 @@ class DeltaLakeTable:
         found = find_removals(self.storage, self._tail.version, paths)
         return replace(found, hidden_rows=count_hidden(self.storage, self._options))
 
-    def kept_files(self) -> Collection[str]:
+    def kept_files(self, asked: Collection[str] | None = None) -> Collection[str]:
         return kept_files(self.storage)
 
     def tag(self, done: DoneTag) -> None:
@@ -253,6 +258,9 @@ class DeltaLakeTable:
         made = alter_schema(self.storage, self._options, changes)
         self._tail.refresh()
         return made
+
+    def reserved_names(self) -> frozenset[str]:
+        return frozenset()
 
     def widens(self) -> frozenset[str]:
         return WIDENS
@@ -284,10 +292,21 @@ class DeltaLakeTable:
         return rewrite_stats(file.extra, schema)
 
     def replace_files(
-        self, old: Sequence[LiveFile], new: Sequence[StagedFile], compaction_id: str, at: datetime
+        self,
+        old: Sequence[LiveFile],
+        new: Sequence[StagedFile],
+        compaction_id: str,
+        at: datetime,
+        check: Callable[[], None],
     ) -> Outcome:
         replacing = Replacing(
-            storage=self.storage, tail=self._tail, old=old, new=new, compaction_id=compaction_id, at=at
+            storage=self.storage,
+            tail=self._tail,
+            old=old,
+            new=new,
+            compaction_id=compaction_id,
+            at=at,
+            check=check,
         )
         return replacing.commit()
 

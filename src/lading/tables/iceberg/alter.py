@@ -11,7 +11,7 @@ from lading.model.table import Column, ColumnChange
 from lading.tables.altering import WIDE_FAMILIES, changed, needed_changes
 from lading.tables.iceberg.errors import is_locked, translated
 from lading.tables.iceberg.handle import Handle
-from lading.tables.iceberg.schema import iceberg_type, plain_arrow_schema
+from lading.tables.iceberg.schema import check_name, iceberg_type, plain_arrow_schema
 
 WIDENS = WIDE_FAMILIES
 
@@ -25,6 +25,9 @@ def alter_schema(handle: Handle, changes: Sequence[ColumnChange]) -> tuple[Colum
     def attempt() -> Sequence[ColumnChange] | None:
         table = handle.load()
         needed = needed_changes(plain_arrow_schema(table.metadata.schema()), changes, WIDENS, handle.identifier)
+        for change in needed:
+            if change.is_new:
+                check_name(change.name)
         if needed and not _commit(handle, table, needed):
             return None
         return needed

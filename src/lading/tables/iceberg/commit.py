@@ -11,6 +11,7 @@ from pyiceberg.exceptions import (
     CommitFailedException,
     ForbiddenError,
     NoSuchTableError,
+    OAuthError,
     UnauthorizedError,
 )
 from pyiceberg.table import Table
@@ -27,7 +28,7 @@ from lading.tables.iceberg.moved import Place, check_not_moved
 from lading.tables.staged_files import check_present
 
 MAX_ATTEMPTS = 100
-_REFUSALS = (BadRequestError, ForbiddenError, UnauthorizedError, NoSuchTableError)
+_REFUSALS = (BadRequestError, ForbiddenError, UnauthorizedError, OAuthError, NoSuchTableError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

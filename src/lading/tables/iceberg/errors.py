@@ -43,7 +43,13 @@ _DENIED = frozenset(
     )
 )
 """What AWS Glue says to a key that is wrong, or may not do it."""
+_FORBIDDEN = ("AccessControlException", "Permission denied", "does not have privileges")
+"""What a Hive metastore says."""
 _UNKNOWN_TYPE = re.compile(r"Unsupported field type: '([^']*)'")
+
+
+class CatalogAnswerError(Exception):
+    """What a catalog said, or that it said nothing, when neither PyIceberg nor Python has a word for it."""
 
 
 @contextmanager
@@ -94,14 +100,31 @@ def in_our_words(what: str, error: Exception) -> LadingError | None:
 
 def _unreachable(what: str, error: Exception) -> LadingError | None:
     match error:
-        case PermissionError() | ForbiddenError() | UnauthorizedError() | OAuthError():
+        case OAuthError():
+            msg = f"No token for the Iceberg {what} could be had with its credential: {_short(error)}"
+            names = "iceberg.rest.oauth2.credential, .scope and .server-uri"
+            todo = f"Correct {names} of the catalog with ALTER CATALOG … SET PROPERTIES, then RESUME its jobs."
+            return TableError(msg, left=_NOTHING, todo=todo)
+        case PermissionError() | ForbiddenError() | UnauthorizedError():
             msg = f"The Iceberg {what} may not be read or written: {_short(error)}"
             return TableError(msg, left=_NOTHING, todo="Check the credentials and the permissions.")
         case ClientError() if error.response.get("Error", {}).get("Code") in _DENIED:
             msg = f"The Iceberg {what} may not be read or written: {_short(error)}"
             return TableError(msg, left=_NOTHING, todo="Check the credentials and the permissions.")
-        case DBAPIError() | sqlite3.Error() | RequestException() | RESTError() | BotoCoreError() | ClientError():
-            msg = f"The catalog of the Iceberg {what} did not answer as it should: {_short(error)}"
+        case CatalogAnswerError() if any(word in str(error) for word in _FORBIDDEN):
+            msg = f"The Iceberg {what} may not be read or written: {_short(error)}"
+            return TableError(msg, left=_NOTHING, todo="Check the credentials and the permissions.")
+        case (
+            CatalogAnswerError()
+            | DBAPIError()
+            | sqlite3.Error()
+            | RequestException()
+            | RESTError()
+            | BotoCoreError()
+            | ClientError()
+        ):
+            asked = f"The Iceberg {what}" if what.startswith("catalog ") else f"The catalog of the Iceberg {what}"
+            msg = f"{asked} did not answer as it should: {_short(error)}"
             return StorageError(msg, left=_NOTHING, todo="Check that the catalog runs and can be reached.")
         case OSError():
             msg = f"Files of the Iceberg {what} could not be read or written: {_short(error)}"

@@ -11,6 +11,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from sqlalchemy import create_engine
 from sqlalchemy.pool import NullPool
 
+from lading.errors import ConfigError
 from lading.model.catalog import CatalogAccess, CatalogKind
 from lading.net.addresses import AddressRules
 from lading.net.peers import guard_peers
@@ -39,6 +40,8 @@ def _opened(access: CatalogAccess) -> Catalog:
         case CatalogKind.GLUE:
             client = _glue_client(access.properties, access.storage.addresses)
             return guard_catalog(GlueCatalog(access.name, client=client, **access.properties, **files), access.storage)
+        case CatalogKind.HMS:
+            return guard_catalog(_hive(access, files), access.storage)
         case CatalogKind.JDBC:
             return guard_catalog(_sql(access, files), access.storage)
 
@@ -51,6 +54,15 @@ def _with(access: CatalogAccess, more: dict[str, str]) -> CatalogAccess:
         storage=access.storage,
         lends_keys=access.lends_keys,
     )
+
+
+def _hive(access: CatalogAccess, files: dict[str, str]) -> Catalog:
+    try:
+        from lading.tables.iceberg.hive import LockedHive
+    except ModuleNotFoundError as error:
+        msg = "A Hive metastore needs the library thrift, which is not installed"
+        raise ConfigError(msg, left="Nothing was changed.", todo="pip install 'lading[hive]'") from error
+    return LockedHive(access, files)
 
 
 def _sql(access: CatalogAccess, files: dict[str, str]) -> Catalog:

@@ -11,7 +11,10 @@ from pyiceberg.table.metadata import TableMetadata
 
 from lading.clock import Clock
 from lading.errors import TableError
+from lading.ids import JobId
+from lading.model.bill import Head
 from lading.model.s3_access import S3Access
+from lading.storage.renewed import KeySource
 from lading.tables.iceberg.ancestry import OlderStates
 from lading.tables.iceberg.errors import translated
 from lading.tables.iceberg.heads import Anchor
@@ -30,6 +33,10 @@ class LendingCatalog(Protocol):
 
     def fresh(self) -> S3Access:
         """How the files of the table that was loaded last are reached, with keys that are good for a while."""
+        ...
+
+    def keys_of(self, identifier: str) -> KeySource:
+        """The same for one table, here and in other processes."""
         ...
 
 
@@ -51,9 +58,11 @@ class Handle:
         return f"table {self.catalog_name}.{self.identifier}" if self.catalog_name else f"table {self.identifier}"
 
     @property
-    def lends_keys(self) -> bool:
-        """Whether the catalog gives keys for the files, which end."""
-        return isinstance(self.catalog, LendingCatalog) and self.catalog.lends_keys
+    def keys(self) -> KeySource | None:
+        """Where the catalog gives keys for the files, which end."""
+        if isinstance(self.catalog, LendingCatalog) and self.catalog.lends_keys:
+            return self.catalog.keys_of(self.identifier)
+        return None
 
     @property
     def access(self) -> S3Access:
@@ -79,6 +88,11 @@ class Handle:
         """Whether the table was rolled back behind a head."""
         with translated(self.what):
             return self.older.is_astray(table.metadata, table.io, anchor)
+
+    def end_of(self, table: Table, job_id: JobId) -> Head | None:
+        """The newest commit of a job that is part of the table. Raises HeadLostError."""
+        with translated(self.what):
+            return self.older.end_of(table.metadata, table.io, job_id)
 
 
 def version_of(metadata: TableMetadata) -> int:

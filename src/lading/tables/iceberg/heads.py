@@ -23,7 +23,7 @@ from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
 
 from lading.commit.rollback import ADVICE
-from lading.errors import HeadLostError, RecordError, RolledBackError
+from lading.errors import RecordError, RolledBackError
 from lading.ids import JobId, Token
 from lading.model.bill import Bill, Head
 
@@ -100,25 +100,12 @@ def all_anchors(metadata: TableMetadata) -> dict[JobId, Anchor]:
     return {JobId(name.removeprefix(PREFIX)): parse_anchor(name, text) for name, text in heads.items()}
 
 
-def end_of(metadata: TableMetadata, job_id: JobId) -> Head | None:
-    """The newest commit of a job among the current snapshot and its ancestors; None when there is none."""
-    snapshots = {snapshot.snapshot_id: snapshot for snapshot in metadata.snapshots}
-    at = snapshots.get(metadata.current_snapshot_id or 0)
-    while at is not None:
-        told = summary_of(at)
-        if told.get(SUMMARY_JOB) == job_id and SUMMARY_SEQ in told and SUMMARY_TOKEN in told:
-            return Head(seq=int(told[SUMMARY_SEQ]), token=Token(int(told[SUMMARY_TOKEN])))
-        anchor = find_anchor(metadata, job_id)
-        if anchor is not None and anchor.snapshot_id == at.snapshot_id:
-            return anchor.head
-        if at.parent_snapshot_id is not None and at.parent_snapshot_id not in snapshots:
-            msg = (
-                f"The snapshots that would tell which commit of job {job_id} the table was rolled back to have expired"
-            )
-            todo = "Keep the position, and move it with ALTER if need be."
-            raise HeadLostError(msg, left="Nothing was changed.", todo=todo)
-        at = snapshots.get(at.parent_snapshot_id or 0)
-    return None
+def commit_of(snapshot: Snapshot) -> tuple[str, Head] | None:
+    """The job that made a snapshot, and its commit; None when it is another's."""
+    told = summary_of(snapshot)
+    if not {SUMMARY_JOB, SUMMARY_SEQ, SUMMARY_TOKEN} <= told.keys():
+        return None
+    return told[SUMMARY_JOB], Head(seq=int(told[SUMMARY_SEQ]), token=Token(int(told[SUMMARY_TOKEN])))
 
 
 def has_token(metadata: TableMetadata, job_id: JobId, token: Token) -> bool:

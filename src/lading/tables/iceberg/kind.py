@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
@@ -15,10 +15,34 @@ from lading.storage.store import ObjectStore
 from lading.tables.base import LakeTable, Writer, WriterSpec
 from lading.tables.kind import FoundTable, TableKind, TablePlace, refuse_purge
 from lading.tables.manifest import is_same_place
+from lading.tables.read_elsewhere import filled_in
 from lading.tables.types import arrow_schema
 
 _WIDER = {pa.int8(): pa.int32(), pa.int16(): pa.int32()}
 """Iceberg has no whole numbers of less than four bytes."""
+
+_READ = {
+    "Polars": (
+        "import polars as pl\n\n"
+        '# NEWEST is the newest file in this folder.\nnewest = "$place/metadata/NEWEST.metadata.json"\n'
+        "print(pl.scan_iceberg(newest).head(10).collect())\n"
+    ),
+    "DuckDB": (
+        "import duckdb\nfrom pyiceberg.table import StaticTable\n\n"
+        '# NEWEST is the newest file in this folder.\nnewest = "$place/metadata/NEWEST.metadata.json"\n'
+        "rows = StaticTable.from_metadata(newest).scan().to_arrow()\n"
+        'print(duckdb.sql("SELECT * FROM rows LIMIT 10"))\n'
+    ),
+    "Spark": (
+        '# NEWEST is the newest file in this folder.\nnewest = "$place/metadata/NEWEST.metadata.json"\n'
+        'spark.read.format("iceberg").load(newest).show(10)\n'
+    ),
+    "Trino": (
+        "CALL iceberg.system.register_table(\n"
+        "  schema_name => '$schema', table_name => '$table', table_location => '$location');\n"
+        'SELECT * FROM iceberg."$schema"."$table" LIMIT 10;\n'
+    ),
+}
 
 
 class IcebergKind:
@@ -27,6 +51,7 @@ class IcebergKind:
     name = "iceberg"
     title = "Iceberg"
     folder = "metadata"
+    marker = r"metadata/[^/]+\.metadata\.json(\.gz)?"
     libraries: Collection[str] = ("pyiceberg",)
     catalog = "lading"
     empty_partition_is_null = False
@@ -98,12 +123,25 @@ class IcebergKind:
         check_own_table(storage)
 
     def schema_of(self, spec: TableSpec) -> pa.Schema:
-        return pa.schema([field.with_type(_WIDER.get(field.type, field.type)) for field in arrow_schema(spec)])
+        return pa.schema([field.with_type(_wider(field.type)) for field in arrow_schema(spec)])
+
+    def read_elsewhere(self, name: str, location: str) -> Mapping[str, str]:
+        return filled_in(_READ, name, location)
 
     def open_writer(self, spec: WriterSpec, attempt: str) -> Writer:
         from lading.tables.iceberg.writer import IcebergWriter
 
         return IcebergWriter(spec, attempt)
+
+
+def _wider(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_wider(field.type)) for field in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(_wider(kind.key_type), _wider(kind.item_type))
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_wider(kind.value_type)))
+    return _WIDER.get(kind, kind)
 
 
 KIND: TableKind = IcebergKind()

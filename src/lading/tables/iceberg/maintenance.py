@@ -122,9 +122,9 @@ def _old_compactions(metadata: TableMetadata, policy: CarePolicy, now: datetime)
     return [each for each in metadata.snapshots if MARK in summary_of(each) and each.timestamp_ms < oldest_ms]
 
 
-def oldest_snapshot(metadata: TableMetadata, now: datetime) -> datetime:
+def oldest_snapshot(snapshots: Iterable[Snapshot], now: datetime) -> datetime:
     """Since when the table keeps its own history: it can be put back to that, and the bill of that time is needed."""
-    oldest_ms = min((snapshot.timestamp_ms for snapshot in metadata.snapshots), default=None)
+    oldest_ms = min((snapshot.timestamp_ms for snapshot in snapshots), default=None)
     return now if oldest_ms is None else datetime.fromtimestamp(oldest_ms / 1000, UTC)
 
 

@@ -20,6 +20,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import IntegrityError, ProgrammingError
 from sqlalchemy.pool import NullPool
 
+from lading.net.postgres import connection_limits
 from lading.tables.iceberg.errors import translated
 from lading.tables.iceberg.place import local_path
 from lading.tables.kind import TablePlace
@@ -27,7 +28,6 @@ from lading.tables.kind import TablePlace
 DATABASE = "catalog.db"
 """The catalog of a home."""
 _PREFIX = "postgresql"
-_CONNECT_S = 10
 _STATEMENT_MS = 30_000
 
 
@@ -53,9 +53,8 @@ def with_limits(url: str) -> str:
     limits = (
         f"{options if isinstance(options, str) else ' '.join(options)} -c statement_timeout={_STATEMENT_MS}".strip()
     )
-    return parsed.update_query_dict({"connect_timeout": str(_CONNECT_S), "options": limits}).render_as_string(
-        hide_password=False
-    )
+    more = {**connection_limits(parsed.query), "options": limits}
+    return parsed.update_query_dict(more).render_as_string(hide_password=False)
 
 
 def is_postgres(spec: CatalogSpec) -> bool:

@@ -6,7 +6,7 @@ comes later applies to them as it would have to the old ones, and rows still sta
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,6 +47,8 @@ class Replacing:
     old: Sequence[LiveFile]
     new: Sequence[StagedFile]
     compaction_id: str
+    check: Callable[[], None]
+    """Right before every attempt."""
 
     def commit(self) -> Outcome:
         """Every attempt loads the table and looks for the old files again, and requires that nothing moved since."""
@@ -68,6 +70,11 @@ class Replacing:
                 prepared = self._prepared(table)
             if isinstance(prepared, NotLanded):
                 return prepared
+            try:
+                self.check()
+            except LadingError as error:
+                prepared.delete_files()
+                return NotLanded(why=error.what)
             answer = send(table, prepared)
             if not isinstance(answer, Conflict):
                 return answer

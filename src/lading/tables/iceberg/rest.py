@@ -9,15 +9,18 @@ look at the table.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from pyiceberg.catalog.rest import RestCatalog, TableResponse
+from pyiceberg.catalog.rest import Endpoints, RestCatalog, TableResponse
+from pyiceberg.catalog.rest.auth import AuthManager
+from pyiceberg.exceptions import RESTError
 from pyiceberg.io import load_file_io
 from pyiceberg.table import StagedTable, Table
 from pyiceberg.typedef import EMPTY_DICT
 from requests import PreparedRequest, Response, Session
 from requests.adapters import HTTPAdapter
+from requests.exceptions import RequestException
 
 from lading.clock import Clock, SystemClock
 from lading.errors import TableError
@@ -25,19 +28,34 @@ from lading.model.catalog import CatalogAccess
 from lading.model.s3_access import S3Access
 from lading.net.addresses import AddressRules
 from lading.net.peers import guarded_pools
+from lading.storage.renewed import KeySource
 from lading.tables.iceberg.file_io_properties import file_io_properties
 from lading.tables.iceberg.guard import check_loaded
+from lading.tables.iceberg.oauth import ClientCredentials
 
 _TIMES_S = (10.0, 60.0)
 """To connect, and for each part of an answer."""
 _FROM_SERVER = ("uri", "prefix", "namespace-separator", "rest-page-size")
 _REGIONS = ("client.region", "region")
+_KEPT = (*_REGIONS, "expiration-time")
 _DELEGATION = "X-Iceberg-Access-Delegation"
-_EXPIRES = "s3.session-token-expires-at-ms"
+_EXPIRES = ("s3.session-token-expires-at-ms", "expiration-time")
+"""Both are in use, in milliseconds."""
 _SPARE_S = 300.0
-"""So long before its end a key is not handed out any more."""
+"""So long before its end a key is not handed out any more; half of its life, when that is shorter."""
 _FRESH_S = 600.0
 """A key that does not say when it ends is asked for again after so long."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LentAccess:
+    """A key with its times, in seconds of the calendar, for another process."""
+
+    access: S3Access
+    until_s: float
+    """From then on it is asked for another one."""
+    over_s: float
+    """From then on it is refused; infinite where nobody said."""
 
 
 class GuardedRest(RestCatalog):
@@ -48,13 +66,18 @@ class GuardedRest(RestCatalog):
         self._clock = clock or SystemClock()
         self._server: dict[str, str] = {}
         self.lent = access.storage
-        self._until_s = 0.0
+        self._until_s = self._over_s = 0.0
         self._last: Any = None
         super().__init__(access.name, **access.properties)
 
     @property
     def lends_keys(self) -> bool:
         return self._access.lends_keys
+
+    @property
+    def definition(self) -> CatalogAccess:
+        """How it was opened."""
+        return self._access
 
     def _create_session(self) -> Session:
         session = super()._create_session()
@@ -64,6 +87,13 @@ class GuardedRest(RestCatalog):
         # A redirect leads to a host that nobody named, and takes the token there.
         session.max_redirects = 0
         return session
+
+    def _create_legacy_oauth2_auth_manager(self, session: Session) -> AuthManager:
+        credential = self.properties.get("credential")
+        if credential is None:
+            return super()._create_legacy_oauth2_auth_manager(session)
+        url = self.properties.get("oauth2-server-uri") or self.url(Endpoints.get_token, prefixed=False)
+        return ClientCredentials(session, url, credential, self._extract_optional_oauth_params(), self._clock)
 
     def _config_headers(self, session: Session) -> None:
         super()._config_headers(session)
@@ -87,9 +117,26 @@ class GuardedRest(RestCatalog):
 
     def fresh(self) -> S3Access:
         """How the files of the table are reached, with a key that is good for a while."""
-        if self._access.lends_keys and self._last is not None and self._clock.monotonic_s() > self._until_s:
-            self.load_table(self._last)
+        now_s = self._clock.monotonic_s()
+        if self._access.lends_keys and self._last is not None and now_s > self._until_s:
+            try:
+                self.load_table(self._last)
+            except (RESTError, RequestException):
+                if now_s >= self._over_s:
+                    raise
+                # The catalog is away: the key is good for a moment, and the next use asks again.
         return self.lent
+
+    def keys_of(self, identifier: str) -> KeySource:
+        """The keys of one table, here and in other processes."""
+        from lading.tables.iceberg.lent_keys import TableKeys  # It opens catalogs, in other processes.
+
+        return TableKeys(self, identifier)
+
+    def lent_until(self) -> LentAccess:
+        """The key of now, with its times."""
+        shift_s = self._clock.now().timestamp() - self._clock.monotonic_s()
+        return LentAccess(access=self.lent, until_s=self._until_s + shift_s, over_s=self._over_s + shift_s)
 
     def _load_file_io(self, properties: Any = EMPTY_DICT, location: str | None = None) -> Any:
         del properties  # Of the table: everybody who may write to its bucket can change them.
@@ -111,18 +158,19 @@ class GuardedRest(RestCatalog):
         best = self._resolve_storage_credentials(response.storage_credentials, place)
         said = {**self._server, **storage_of(config), **storage_of(best)}
         self.lent = with_lent_keys(self._access, said, response.metadata.location)
-        self._until_s = self._clock.monotonic_s() + self._lasts_s(said)
+        now_s, lasts_s = self._clock.monotonic_s(), self._lasts_s(said)
+        self._over_s = now_s + (float("inf") if lasts_s is None else lasts_s)
+        self._until_s = now_s + (_FRESH_S if lasts_s is None else lasts_s - min(_SPARE_S, lasts_s / 2))
 
-    def _lasts_s(self, said: Mapping[str, str]) -> float:
-        until = said.get(_EXPIRES, "")
-        if not until.isdigit():
-            return _FRESH_S
-        return int(until) / 1000 - self._clock.now().timestamp() - _SPARE_S
+    def _lasts_s(self, said: Mapping[str, str]) -> float | None:
+        """How long a key is good; None when the server does not say."""
+        until = next((said[name] for name in _EXPIRES if said.get(name, "").isdecimal()), "")
+        return max(0.0, int(until) / 1000 - self._clock.now().timestamp()) if until else None
 
 
 def storage_of(said: Mapping[str, Any]) -> dict[str, str]:
     """What a server says about the storage of tables; the rest of it is not heard."""
-    kept = ((name, value) for name, value in said.items() if name.startswith("s3.") or name in _REGIONS)
+    kept = ((name, value) for name, value in said.items() if name.startswith("s3.") or name in _KEPT)
     return {name: str(value) for name, value in kept}
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import count
 from typing import Any
 
 import pyarrow as pa
@@ -26,9 +28,12 @@ from pyiceberg.types import (
     FloatType,
     IcebergType,
     IntegerType,
+    ListType,
     LongType,
+    MapType,
     NestedField,
     StringType,
+    StructType,
     TimestampType,
     TimestamptzType,
 )
@@ -54,10 +59,28 @@ _BY_ARROW: dict[pa.DataType, IcebergType] = {
 }
 
 
+RESERVED = frozenset(
+    ("_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number")
+)
+"""Iceberg's metadata columns. Spark and Trino refuse to read a table that has a column of such a name."""
+
+
+def check_name(name: str) -> None:
+    """Refuse a new column with a name that Iceberg keeps for itself. Raises ConfigError."""
+    if name.lower() in RESERVED:
+        msg = f"Column {name} cannot be in an Iceberg table: the name is that of one of its metadata columns"
+        raise ConfigError(msg, left="Nothing was changed.", todo="Choose another name; Spark could not read the table.")
+
+
 def iceberg_schema(spec: TableSpec) -> Schema:
     """Columns in order, with field ids from 1."""
+    for column in spec.columns:
+        check_name(column.name)
+    inside = count(len(spec.columns) + 1)
     fields = [
-        NestedField(field_id=number, name=column.name, field_type=iceberg_type(column), required=not column.nullable)
+        NestedField(
+            field_id=number, name=column.name, field_type=iceberg_type(column, inside), required=not column.nullable
+        )
         for number, column in enumerate(spec.columns, start=1)
     ]
     try:
@@ -67,11 +90,22 @@ def iceberg_schema(spec: TableSpec) -> Schema:
         raise ConfigError(msg, left="Nothing was made.", todo="Give every column its own name.") from error
 
 
-def iceberg_type(column: Column) -> IcebergType:
-    """The type of one column."""
-    arrow = arrow_type(column)
+def iceberg_type(column: Column, numbers: Iterator[int] | None = None) -> IcebergType:
+    """The type of one column. `numbers` are given to what is inside of it; a new column gets others from the table."""
+    return _iceberg(arrow_type(column), numbers or count(1))
+
+
+def _iceberg(arrow: pa.DataType, numbers: Iterator[int]) -> IcebergType:
     if pa.types.is_decimal(arrow):
         return DecimalType(arrow.precision, arrow.scale)
+    if pa.types.is_struct(arrow):
+        named = [(next(numbers), field) for field in arrow]
+        return StructType(*(NestedField(n, field.name, _iceberg(field.type, numbers), False) for n, field in named))
+    if pa.types.is_map(arrow):
+        key, value = next(numbers), next(numbers)
+        return MapType(key, _iceberg(arrow.key_type, numbers), value, _iceberg(arrow.item_type, numbers), False)
+    if pa.types.is_list(arrow):
+        return ListType(next(numbers), _iceberg(arrow.value_type, numbers), False)
     return _BY_ARROW[arrow]
 
 
@@ -151,6 +185,12 @@ def has_reused_names(metadata: TableMetadata) -> bool:
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(field.name, _plain(field.type), nullable=field.nullable) for field in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(_plain(kind.key_type), kind.item_field.with_type(_plain(kind.item_type)).remove_metadata())
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return pa.list_(pa.field("element", _plain(kind.value_type), nullable=kind.value_field.nullable))
     return {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}.get(kind, kind)
 
 

@@ -19,9 +19,10 @@ from pyiceberg.io.pyarrow import (
 )
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.partitioning import PartitionSpec
-from pyiceberg.schema import Schema
+from pyiceberg.schema import Schema, index_by_id
 from pyiceberg.table.sorting import UNSORTED_SORT_ORDER_ID
 from pyiceberg.typedef import Record, TableVersion
+from pyiceberg.types import DoubleType, FloatType
 
 from lading.errors import RecordError
 from lading.model.batch import StagedFile
@@ -52,10 +53,11 @@ def collect_stats(
     """A function that turns a Parquet footer into the text."""
     plan = compute_statistics_plan(schema, properties)
     paths = parquet_path_to_id_mapping(schema)
+    unbounded = _inner_floats(schema)
 
     def render(footer: pq.FileMetaData, notes: FileNotes) -> str:
         # Their footers say nothing: PyIceberg would warn of each. What can be said of them is counted here.
-        silent = {paths[name] for name in notes.with_nan}
+        silent = {*unbounded, *(paths[name] for name in notes.with_nan)}
         asked = {
             field_id: replace(wanted, mode=_NO_STATISTICS) if field_id in silent else wanted
             for field_id, wanted in plan.items()
@@ -71,6 +73,16 @@ def collect_stats(
         return render_stats(schema.schema_id, spec_id, location, found.to_serialized_dict())
 
     return render
+
+
+def _inner_floats(schema: Schema) -> set[int]:
+    """Numbers inside of others that may be NaN: nobody looks, so their footers have no bounds."""
+    top = {field.field_id for field in schema.fields}
+    return {
+        number
+        for number, field in index_by_id(schema).items()
+        if number not in top and isinstance(field.field_type, FloatType | DoubleType)
+    }
 
 
 def _has_upper_bound(found: StatsAggregator) -> bool:

@@ -6,12 +6,14 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import closing
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyiceberg.catalog import Catalog
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot as Made
 
 from lading.clock import Clock, SystemClock
 from lading.errors import TableError
@@ -24,7 +26,7 @@ from lading.model.s3_access import S3Access
 from lading.model.table import ColumnChange, TableSpec
 from lading.storage.renewed import RenewedStore
 from lading.storage.store import ObjectStore, require_allowed
-from lading.tables.base import DoneTag, Removals, Snapshot, WriterSpec
+from lading.tables.base import DoneTag, Removals, Snapshot, TableVersion, WriterSpec
 from lading.tables.bills import StoredBills
 from lading.tables.compaction.model import LiveFile, LiveFiles
 from lading.tables.iceberg.alter import WIDENS, alter_schema
@@ -35,8 +37,9 @@ from lading.tables.iceberg.errors import translated
 from lading.tables.iceberg.external import open_external
 from lading.tables.iceberg.guard import check_new_properties
 from lading.tables.iceberg.handle import FORMAT_VERSION, WRITTEN_VERSIONS, Handle, version_of
-from lading.tables.iceberg.heads import end_of, find_anchor, has_token, rolled_back
-from lading.tables.iceberg.kept import kept_files
+from lading.tables.iceberg.heads import find_anchor, has_token, rolled_back
+from lading.tables.iceberg.history import versions_of
+from lading.tables.iceberg.kept import KeptFiles
 from lading.tables.iceberg.live import live_files, rewrite_stats
 from lading.tables.iceberg.maintenance import expire_snapshots, oldest_snapshot
 from lading.tables.iceberg.moved import Place, bring_bills, location_of
@@ -47,6 +50,7 @@ from lading.tables.iceberg.replace import Replacing
 from lading.tables.iceberg.resume import PropertyCopies, job_ids
 from lading.tables.iceberg.retention import GC_ENABLED
 from lading.tables.iceberg.schema import (
+    RESERVED,
     has_reused_names,
     iceberg_partition_spec,
     iceberg_schema,
@@ -82,6 +86,7 @@ class IcebergTable:
         bring_bills(table.metadata, self._place, handle.access)
         self._bills = StoredBills(self._storage, PropertyCopies(lambda: self._load().metadata))
         self._sweeper = Sweeper(self._storage)
+        self._kept = KeptFiles()
 
     @property
     def location(self) -> str:
@@ -133,7 +138,7 @@ class IcebergTable:
         self._storage.delete([file.path for file in staged])
 
     def ends_with(self, job_id: JobId) -> Head | None:
-        return end_of(self._load().metadata, job_id)
+        return self._handle.end_of(self._load(), job_id)
 
     def job_ids(self) -> set[JobId]:
         return job_ids(self._load().metadata)
@@ -143,7 +148,7 @@ class IcebergTable:
 
     def writer_spec(self) -> WriterSpec:
         spec = iceberg_writer_spec(self._load(), self._handle.access)
-        return replace(spec, renew=lambda: self._handle.access) if self._handle.lends_keys else spec
+        return replace(spec, keys=self._handle.keys)
 
     def scan(self) -> pa.Table:
         table = self._load()
@@ -174,6 +179,9 @@ class IcebergTable:
         metadata = self._load().metadata
         return f"{metadata.current_snapshot_id or 0}-{metadata.current_schema_id}"
 
+    def history(self, limit: int) -> Sequence[TableVersion]:
+        return versions_of(self._load().metadata, limit)
+
     def snapshot_named(self, name: str) -> Snapshot | None:
         table, (number, _, version) = self._load(), name.rpartition("-")
         schema = next((each for each in table.metadata.schemas if each.schema_id == int(version)), None)
@@ -203,10 +211,10 @@ class IcebergTable:
         with translated(self._handle.what):
             return find_removals(table, self._location, paths)
 
-    def kept_files(self) -> Collection[str]:
+    def kept_files(self, asked: Collection[str] | None = None) -> Collection[str]:
         table = self._load()
         with translated(self._handle.what):
-            return kept_files(table, self._location, self._storage)
+            return self._kept.find(table, self._location, self._storage, asked)
 
     def tag(self, done: DoneTag) -> None:
         tag_snapshot(self._handle, done)
@@ -223,21 +231,37 @@ class IcebergTable:
     def widens(self) -> frozenset[str]:
         return WIDENS
 
+    def reserved_names(self) -> frozenset[str]:
+        return RESERVED
+
     def look_after(self, job_id: JobId, policy: CarePolicy, now: datetime) -> CareReport:
-        """Expire Lading's own old snapshots, delete the manifests nobody names any more, and prune bills."""
-        if astray := astray_jobs(self._handle, self._load()):
+        """Expire Lading's own old snapshots, delete the manifests nobody names any more, and prune bills.
+
+        Of a table of another catalog, whose owner looks after it, only bills: they are Lading's own files everywhere.
+        """
+        # What is pruned is judged by this state: one that is loaded later may have been rolled back in between.
+        table = self._load()
+        if astray := astray_jobs(self._handle, table):
             return CareReport(remark=told_astray(astray))
         head = self.read_head(job_id)
         if self._handle.catalog_name:
-            return CareReport(remark=f"the catalog {self._handle.catalog_name} is others': use its own expiry")
+            remark = f"the catalog {self._handle.catalog_name} is others': use its own expiry"
+            pruned = self._prune(job_id, head, table.metadata.snapshots, policy, now)
+            return CareReport(bills_deleted=pruned, remark=remark)
         round_ = expire_snapshots(self._handle, policy, now)
         if round_.gone:
             self._sweeper.sweep(round_.table, round_.gone)
-        pruned = 0
-        if head is not None:
-            older = min(now - policy.keep_age, oldest_snapshot(self._load().metadata, now))
-            pruned = self._bills.prune(job_id, head=head, keep_commits=policy.keep_commits, older_than=older)
+        gone = {each.snapshot_id for each in round_.gone}
+        there = [each for each in table.metadata.snapshots if each.snapshot_id not in gone]
+        pruned = self._prune(job_id, head, there, policy, now)
         return CareReport(snapshots_expired=len(round_.gone), bills_deleted=pruned, remark=round_.remark)
+
+    def _prune(self, job_id: JobId, head: Head | None, there: Sequence[Made], policy: CarePolicy, now: datetime) -> int:
+        """Bills of snapshots that the table may be rolled back to stay. Others may have made those by another clock."""
+        if head is None:
+            return 0
+        older = min(now - policy.keep_age, oldest_snapshot(there, now) - policy.grace)
+        return self._bills.prune(job_id, head=head, keep_commits=policy.keep_commits, older_than=older)
 
     def live_files(self) -> LiveFiles:
         table = self._load()
@@ -248,9 +272,16 @@ class IcebergTable:
         return rewrite_stats(self._load().metadata, self._location, schema)
 
     def replace_files(
-        self, old: Sequence[LiveFile], new: Sequence[StagedFile], compaction_id: str, at: datetime
+        self,
+        old: Sequence[LiveFile],
+        new: Sequence[StagedFile],
+        compaction_id: str,
+        at: datetime,
+        check: Callable[[], None],
     ) -> Outcome:
-        replacing = Replacing(handle=self._handle, place=self._place, old=old, new=new, compaction_id=compaction_id)
+        replacing = Replacing(
+            handle=self._handle, place=self._place, old=old, new=new, compaction_id=compaction_id, check=check
+        )
         return replacing.commit()
 
     def close(self) -> None:
@@ -269,8 +300,8 @@ class IcebergTable:
 
 def _storage(handle: Handle, location: str) -> ObjectStore:
     """The place of a table. Where keys end, each use of it asks for those that are good."""
-    if handle.lends_keys:
-        return RenewedStore(lambda: open_place(location, handle.access))
+    if (keys := handle.keys) is not None:
+        return RenewedStore(partial(open_place, location), keys)
     return open_place(location, handle.options)
 
 

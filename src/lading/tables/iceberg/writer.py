@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import pyarrow as pa
 from pyiceberg.io.pyarrow import schema_to_pyarrow
@@ -13,6 +14,8 @@ from pyiceberg.table import Table
 from lading.errors import SchemaMismatchError
 from lading.model.batch import StagedFile
 from lading.model.s3_access import S3Access
+from lading.storage.renewed import RenewedStore
+from lading.storage.store import ObjectStore
 from lading.tables.base import WriterSpec
 from lading.tables.iceberg.defaults import default_text
 from lading.tables.iceberg.features import check_appendable, data_folder, is_for_object_storage
@@ -54,6 +57,13 @@ def iceberg_writer_spec(table: Table, options: S3Access) -> WriterSpec:
     )
 
 
+def open_store_of(spec: WriterSpec) -> ObjectStore:
+    """The place of a table, letter by letter as PyIceberg takes it."""
+    if spec.keys is None:
+        return open_place(spec.location, spec.options)
+    return RenewedStore(partial(open_place, spec.location), spec.keys)
+
+
 class IcebergWriter:
     """Stages Parquet files of one attempt. Partition columns are in the files too, as Iceberg wants them."""
 
@@ -71,7 +81,7 @@ class IcebergWriter:
             stats=collect_stats(schema, partitions.spec_id, told["properties"], spec.location),
             target_bytes=spec.target_bytes,
         )
-        filesystem, root = open_place(spec.location, spec.options).arrow()
+        filesystem, root = open_store_of(spec).arrow()
         self._files = ParquetWriter(layout, filesystem, root, attempt)
 
     def write(self, batch: pa.RecordBatch) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 
 import pyarrow as pa
@@ -11,7 +11,10 @@ from lading.model.table import TableSpec
 from lading.storage.store import ObjectStore
 from lading.tables.base import LakeTable, Writer, WriterSpec
 from lading.tables.kind import FoundTable, TableKind, TablePlace, refuse_purge
+from lading.tables.read_elsewhere import filled_in
 from lading.tables.types import arrow_schema
+
+_READ = {"Spark": 'rows = spark.read.format("paimon").load("$place")\nrows.show(10)\n'}
 
 
 class PaimonKind:
@@ -20,6 +23,7 @@ class PaimonKind:
     name = "paimon"
     title = "Paimon"
     folder = "schema"
+    marker = r"schema/schema-\d+"
     libraries: Collection[str] = ()
     catalog = ""
     empty_partition_is_null = False
@@ -57,6 +61,9 @@ class PaimonKind:
 
     def schema_of(self, spec: TableSpec) -> pa.Schema:
         return arrow_schema(spec)
+
+    def read_elsewhere(self, name: str, location: str) -> Mapping[str, str]:
+        return filled_in(_READ, name, location)
 
     def open_writer(self, spec: WriterSpec, attempt: str) -> Writer:
         from lading.tables.paimon.writer import PaimonWriter

@@ -13,7 +13,7 @@ from lading.model.table import TableSpec
 from lading.storage.store import ObjectStore
 from lading.tables.paimon.library import translated
 from lading.tables.paimon.partitions import DEFAULT_NAME, check_partition_type
-from lading.tables.types import arrow_schema
+from lading.tables.types import arrow_schema, is_nested
 
 SCHEMA = "schema/schema-"
 APPEND_BUCKET = "-1"
@@ -70,6 +70,11 @@ def new_schema(spec: TableSpec) -> tuple[PaimonSchema, bytes]:
     from pypaimon.schema.table_schema import TableSchema
 
     arrow = arrow_schema(spec)
+    if nested := [field.name for field in arrow if is_nested(field.type)]:
+        msg = f"Lading does not write ARRAY, MAP and STRUCT to Paimon tables: {', '.join(nested)}"
+        raise ConfigError(
+            msg, left="Nothing was made.", todo="Write STRING, which holds JSON; or use Delta or Iceberg."
+        )
     for part in spec.partition_by:
         if part.transform != "identity":
             msg = f"A Paimon table cannot be partitioned by {part.transform} of {part.column}"

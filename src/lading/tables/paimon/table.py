@@ -17,7 +17,7 @@ from lading.model.outcome import Outcome
 from lading.model.s3_access import S3Access
 from lading.model.table import ColumnChange
 from lading.storage.store import ObjectStore
-from lading.tables.base import DoneTag, Removal, Removals, Snapshot, WriterSpec
+from lading.tables.base import DoneTag, Removal, Removals, Snapshot, TableVersion, WriterSpec
 from lading.tables.bills import StoredBills
 from lading.tables.compaction.model import LiveFile, LiveFiles
 from lading.tables.folders import column_fields
@@ -25,6 +25,7 @@ from lading.tables.maintenance import CarePolicy, CareReport, told_astray
 from lading.tables.paimon.alter import WIDENS, alter_schema
 from lading.tables.paimon.commit import Committer
 from lading.tables.paimon.heads import Heads
+from lading.tables.paimon.history import versions_of
 from lading.tables.paimon.kept import kept_files
 from lading.tables.paimon.library import require_library
 from lading.tables.paimon.maintenance import bills_kept, expire_own
@@ -142,6 +143,10 @@ class PaimonTable:
         self._heads.refresh()
         return f"{self._line.version}-{self._schemas.newest().id}"
 
+    def history(self, limit: int) -> Sequence[TableVersion]:
+        self._heads.refresh()
+        return versions_of(self._line, limit)
+
     def snapshot_named(self, name: str) -> Snapshot | None:
         number, _, version = name.rpartition("-")
         found, schema = self._line.read(int(number)) if int(number) else None, self._schemas.get_schema(int(version))
@@ -165,7 +170,7 @@ class PaimonTable:
                     found[path] = Removal(by=by, is_rewrite=snapshot.kind == _REWRITE)
         return Removals(found=found, is_complete=lowest <= 1)
 
-    def kept_files(self) -> Collection[str]:
+    def kept_files(self, asked: Collection[str] | None = None) -> Collection[str]:
         self._heads.refresh()
         return kept_files(self.storage, self._line, self._manifests())
 
@@ -181,6 +186,9 @@ class PaimonTable:
 
     def alter(self, changes: Sequence[ColumnChange]) -> Sequence[ColumnChange]:
         return alter_schema(self.storage, changes)
+
+    def reserved_names(self) -> frozenset[str]:
+        return frozenset()
 
     def widens(self) -> frozenset[str]:
         return WIDENS
@@ -207,7 +215,12 @@ class PaimonTable:
         raise TableError(_NO_COMPACTION, left="Nothing was changed.", todo=_COMPACT_ELSEWHERE)
 
     def replace_files(
-        self, old: Sequence[LiveFile], new: Sequence[StagedFile], compaction_id: str, at: datetime
+        self,
+        old: Sequence[LiveFile],
+        new: Sequence[StagedFile],
+        compaction_id: str,
+        at: datetime,
+        check: Callable[[], None],
     ) -> Outcome:
         raise TableError(_NO_COMPACTION, left="Nothing was changed.", todo=_COMPACT_ELSEWHERE)
 

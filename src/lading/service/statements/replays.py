@@ -1,0 +1,45 @@
+"""REPLAY ERRORS, and looking at what it would take up."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lading.service.edits.replays import look, replay
+from lading.service.result import Result, done, table
+from lading.service.statements.loads import find_any
+from lading.service.views.loads import after_change
+
+if TYPE_CHECKING:
+    from lading.service.session import Session
+    from lading.sql.statements.jobs import ExplainReplay, ReplayErrors
+
+
+def replay_errors(session: Session, statement: ReplayErrors) -> Result:
+    """Load the rows of quarantine again."""
+    record = find_any(session, statement.name)
+    bill, looked_at = replay(session, record, statement)
+    if bill is None:
+        if not looked_at:
+            return done(f"job {record.full_name} has no bad rows that wait; nothing was changed")
+        why = "they are still bad, or what is kept of them does not say enough (docs/files.md)"
+        told = f"none of the {looked_at} bad rows of job {record.full_name} can be loaded: {why}; nothing was changed"
+        return done(told)
+    after_change(session, record)
+    rows = bill.tally.rows
+    what, done_to = ("bad row", "was") if rows.loaded == 1 else ("bad rows", "were")
+    told = f"{rows.loaded} {what} of job {record.full_name} {done_to} loaded in commit {bill.seq}"
+    told += f", left out by its filter: {rows.unselected}" if rows.unselected else ""
+    told += f", still bad: {rows.error}; the first: {bill.first_error}" if rows.error else ""
+    return done(f"{told}. It stays PAUSED")
+
+
+def explain_replay(session: Session, statement: ExplainReplay) -> Result:
+    """The commits whose bad rows wait, oldest first."""
+    asked = statement.replay
+    record = find_any(session, asked.name)
+    waiting = look(session, record, asked.after)
+    rows = [
+        (bill.seq, str(bill.billed_at), bill.tally.rows.error, len(bill.quarantine), bill.first_error)
+        for bill in waiting.bills
+    ]
+    return table(("Seq", "Time", "Rows", "Files", "First"), rows)

@@ -1,0 +1,68 @@
+"""What a batch of a running service asks of the store and of its source: each once."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lading.service.runtime.runner import JobRunner
+from lading.service.scheduling.scheduler import Scheduler
+from lading.sources.files.source import FilesSource
+from lading.store.store import Store
+from tests.console.local import LocalLading
+
+JOB = """CREATE JOB j PROPERTIES ("max_interval" = "1", "file.settle_seconds" = "0") ON STREAMING DO
+INSERT INTO shop.t SELECT * FROM FILE("uri" = "{folder}/*.csv", "format" = "csv", "column_separator" = ",")"""
+LIMIT_S = 60.0
+
+
+def test_a_batch_reads_its_record_once_and_is_planned_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    counts, committed = Counter[str](), threading.Event()
+    load, plan, tell = Store.load_job_by_id, FilesSource.plan, JobRunner.run_once
+
+    def load_counted(self: Store, *given: Any) -> Any:
+        counts["reads"] += 1
+        return load(self, *given)
+
+    def plan_counted(self: FilesSource, *given: Any) -> Any:
+        found = plan(self, *given)
+        counts["plans"] += bool(found)
+        return found
+
+    def run_counted(self: JobRunner) -> bool:
+        before = counts.copy()
+        has_more = tell(self)
+        record = self.known()
+        if record is not None and record.totals is not None and record.totals.rows.loaded == 2:
+            counts["reads of the batch"] = counts["reads"] - before["reads"]
+            committed.set()
+        return has_more
+
+    folder = tmp_path / "in"
+    folder.mkdir()
+    with LocalLading(tmp_path / "home") as lading:
+        lading.sql("CREATE DATABASE shop")
+        lading.sql("CREATE TABLE shop.t (id BIGINT, name STRING) USING delta")
+        (folder / "a.csv").write_text("1,x\n")
+        lading.sql(JOB.format(folder=folder))
+        lading.run(["j"])
+        monkeypatch.setattr(Store, "load_job_by_id", load_counted)
+        monkeypatch.setattr(FilesSource, "plan", plan_counted)
+        monkeypatch.setattr(JobRunner, "run_once", run_counted)
+        scheduler = Scheduler(lading)
+        scheduler.start()
+        runner = lading.runner(lading.job("j").job_id)
+        for _ in range(600):  # Until it is open here, has looked around, and rests.
+            if runner.is_idle():
+                break
+            committed.wait(0.05)
+        counts.clear()
+        (folder / "b.csv").write_text("2,y\n")
+        assert committed.wait(LIMIT_S)
+        scheduler.close()
+    assert counts["reads of the batch"] == 1
+    assert counts["plans"] == 1
