@@ -206,9 +206,10 @@ class _Passing(BaseHTTPRequestHandler):
             self.close_connection = True
             self.connection.close()
             return
-        self._say(status, self._changed(content))
+        # Counted before the answer: who has the answer may look at once.
         if self.command == "GET" and "/tables/" in self.path:
             front.delegations.append(self.headers.get("X-Iceberg-Access-Delegation", ""))
+        self._say(status, self._changed(content))
         if self.close_connection:
             SystemClock().sleep(front.lingers_s)
 
