@@ -37,29 +37,27 @@ def rest_lake(server: RestServer, uri: str = "") -> LakeCatalog:
     )
 
 
+def in_postgres(server: PostgresServer) -> dict[str, str]:
+    """A new database for a catalog of Iceberg's JDBC kind, in Iceberg's words."""
+    user, _, place = server.new_database().removeprefix("postgresql://").partition("@")
+    return {"uri": f"jdbc:postgresql://{place}", "jdbc.user": user, "jdbc.schema-version": "V1"}
+
+
 def jdbc_lake(server: PostgresServer, folder: Path) -> LakeCatalog:
-    uri = server.new_database()
-    plain = f"jdbc:postgresql://{uri.rpartition('@')[2]}"
-    user = uri.removeprefix("postgresql://").partition("@")[0]
+    kept = in_postgres(server)
     warehouse = f"file://{folder}/warehouse"
     return LakeCatalog(
         # Iceberg writes the name of the catalog into its rows; Spark calls it `lading`.
         properties=_of(
             "jdbc",
             {
-                "uri": plain,
-                "iceberg.jdbc.user": user,
+                "uri": kept["uri"],
+                "iceberg.jdbc.user": kept["jdbc.user"],
                 "iceberg.jdbc.catalog_name": "lading",
                 "warehouse": warehouse,
             },
         ),
-        engine={
-            "type": "jdbc",
-            "uri": plain,
-            "jdbc.user": user,
-            "jdbc.schema-version": "V1",
-            "warehouse": warehouse,
-        },
+        engine={"type": "jdbc", **kept, "warehouse": warehouse},
     )
 
 

@@ -28,6 +28,7 @@ ARTIFACTS = (
     f"org.apache.iceberg:iceberg-aws-bundle:{VERSION}",
     "org.eclipse.jetty:jetty-servlet:11.0.26",
     "org.xerial:sqlite-jdbc:3.50.3.0",
+    "org.postgresql:postgresql:42.7.7",
     "org.apache.hadoop:hadoop-client-api:3.4.1",
     "org.apache.hadoop:hadoop-client-runtime:3.4.1",
     "org.slf4j:slf4j-simple:2.0.17",
