@@ -13,6 +13,8 @@ are taken one by one; of other protocols it knows connections and pieces of byte
     busy       503 SlowDown, or what Kinesis says when it is asked too often
     denied     403 AccessDenied, of S3; it is no weather, and happens by a script or an `only` alone
     late-busy  503, and the server has done it, as a gateway between them may say
+    silent     the server has not heard of it, and no answer ever comes; by a script or an `only` alone
+    mute       the same, but the server has done it
 """
 
 from __future__ import annotations
@@ -153,9 +155,11 @@ def _serve_tcp(client: socket.socket, upstream: str, sky: _Sky) -> None:
     def copy(source: socket.socket, target: socket.socket) -> None:
         with suppress(OSError):
             while piece := source.recv(_PIECE):
-                if sky.fault() == "cut":
+                fault = sky.fault()
+                if fault == "cut":
                     break
-                target.sendall(piece)
+                if fault != "silent":
+                    target.sendall(piece)
         _end(client)
         _end(server)
 
@@ -232,11 +236,16 @@ def _serve_http(client: socket.socket, upstream: str, kind: str, sky: _Sky) -> N
             if fault != "cut":
                 client.sendall(_refusal(kind, fault))
             break
+        if fault == "silent":
+            _wait_until_given_up(asks, sky)
+            break
         with _connect(upstream) as server:
             server.sendall(re.sub(rb"(?im)^(connection|expect):[^\r]*\r\n", b"", head))
             server.sendall(body)
             answer = _head_and_body(server.makefile("rb"), line.split(" ")[0])
-        if answer is None or fault == "lose":
+        if fault == "mute":
+            _wait_until_given_up(asks, sky)
+        if answer is None or fault in ("lose", "mute"):
             break
         if fault.startswith("late-"):
             client.sendall(_refusal(kind, fault.removeprefix("late-")))
@@ -246,6 +255,13 @@ def _serve_http(client: socket.socket, upstream: str, kind: str, sky: _Sky) -> N
         if fault == "partial":
             break
     sky.open_sockets.discard(client)
+
+
+def _wait_until_given_up(asks: Any, sky: _Sky) -> None:
+    """Until the client ends the connection, which it does not do because of anything that it hears."""
+    with suppress(OSError):
+        asks.read()
+    sky.counts["given up"] += 1
 
 
 def _request(client: socket.socket, asks: Any) -> tuple[bytes, bytes] | None:

@@ -51,6 +51,7 @@ PLAIN = (
         "faults of S3, streams, topics, stores, disks and clocks",
         10,
         *("-m", "slow or not slow", "tests/faults", "--ignore=tests/faults/test_spark_faults.py"),
+        *("--ignore=tests/faults/test_serve_faults.py", "--ignore=tests/faults/test_silent_servers.py"),
         LADING_TEST_FAULT_SEEDS="6",
     ),
     tested("kills of writers without Spark", 3, "-m", "slow", "tests/crash/test_kill.py"),
@@ -64,7 +65,9 @@ LOCAL_SPARK = (
     tested(
         "state that is killed at every step", 3, "-m", "slow", "tests/crash/test_kill_state.py", "-k", "step and delta"
     ),
-    tested("faults on Spark", 6, "-m", "slow", "tests/faults/test_spark_faults.py"),
+    tested(
+        "faults on Spark", 5, "-m", "slow", "tests/faults/test_spark_faults.py", "tests/faults/test_serve_faults.py"
+    ),
     tested("records that kill workers", 3, "-m", "slow", "tests/service/test_poison_records.py"),
     tested(
         "services that take over, are stopped, and clean",
