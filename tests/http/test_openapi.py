@@ -15,8 +15,9 @@ from schemathesis.specs.openapi.checks import ignored_auth, positive_data_accept
 from lading.http import actions, health, reads, sql
 from lading.service.security.users import ROOT
 from tests.http.rig import Rig
+from tests.support.examples import examples
 
-EXAMPLES = 12
+EXAMPLES = examples(12, costs=20)
 OPERATIONS = [
     (method, route.path)  # type: ignore[attr-defined]  # these are all paths
     for router in (health.router, reads.router, actions.router, sql.router)

@@ -23,6 +23,7 @@ from lading.pipeline.state.partials import Partials, PartialsWriter
 from lading.pipeline.state.rules import START
 from lading.pipeline.state.selected import Among, Ranked, Times, Wanted, read_rows
 from lading.storage.local import LocalStore
+from tests.support.examples import examples
 
 SIZE_US = 60
 KINDS = {
@@ -119,7 +120,7 @@ def test_partial_aggregates_are_those_of_the_rows(
     monkeypatch.setattr(partials_module, "_WORTH", worth)
     place, order = place_at(tmp_path), list(KINDS)
 
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=examples(40), deadline=None)
     @given(rows=ROWS)
     def check(rows: list[tuple[Any, ...]]) -> None:
         files = written(place, rows)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from random import Random
 
 from hypothesis import HealthCheck, settings
@@ -11,6 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from lading.testing.verifier import verify
 from lading.testing.world import JOB_ID, Actor, Setting, World
+from tests.support.examples import examples
 
 
 class LoadMachine(RuleBasedStateMachine):
@@ -102,7 +102,7 @@ class LoadMachine(RuleBasedStateMachine):
 
 TestLoad = LoadMachine.TestCase
 TestLoad.settings = settings(
-    max_examples=int(os.environ.get("LADING_TEST_EXAMPLES", "100")),
+    max_examples=examples(100),
     stateful_step_count=30,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],

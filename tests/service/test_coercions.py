@@ -19,6 +19,7 @@ from lading.sql.expressions.typed import Scope, ScopeColumn, TypedExpression, ty
 from lading.sql.expressions.value_types import ValueType, decimal, exact_for, type_of_spark
 from tests.sql.coercion_reference import REFUSED, TABLES, Choose, Column, Compare, Compute, Expr, Literal, Reading
 from tests.sql.random_expressions import COLUMNS, Maker, rows
+from tests.support.examples import examples
 
 SCHEMA = "t string, u string, i bigint, n decimal(10,2), f double, b boolean, d date, s timestamp_ntz"
 TYPES = [part.strip().split(" ") for part in SCHEMA.replace("10,2", "10;2").split(",")]
@@ -113,7 +114,7 @@ def test_every_cell_of_the_tables_is_what_spark_does(table: str, frame: DataFram
                 frame.selectExpr(typed(expression).text).schema  # noqa: B018 - it is the question
 
 
-@settings(max_examples=2, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(2, costs=500), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(seed=st.integers(min_value=0))
 def test_random_expressions_give_what_the_tables_say(frame: DataFrame, seed: int) -> None:
     maker = Maker(seed)

@@ -16,6 +16,7 @@ from lading.sources.files.json_reader import JsonReader
 from lading.sources.files.jsonpath import parse_jsonpath
 from lading.sources.files.rows import RowShaper
 from tests.sources.support import Place, errors, load, values, with_columns
+from tests.support.examples import examples
 
 
 def test_a_path_gives_a_column_and_the_dollar_the_whole_document(place: Place) -> None:
@@ -115,7 +116,7 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(st.fixed_dictionaries({"a": json_values}), max_size=8), st.sampled_from([1, 5, 1000]), st.booleans())
 def test_the_scanner_finds_every_element_however_it_is_cut(
     rows: list[dict[str, object]], block: int, pretty: bool

@@ -24,6 +24,7 @@ from lading.sql.syntax.parse import parse_statement
 from lading.testing.clock import ManualClock
 from tests.sources.support import BIG, Place, read_all, spec_of, with_columns
 from tests.sources.test_matrix import orc, parquet, table
+from tests.support.examples import examples
 
 SMALL = SplitSizing(target_bytes=7, parallel=1, smallest_bytes=1, open_cost_bytes=0, max_splits=10_000)
 
@@ -39,7 +40,7 @@ def load_in_parts(spec: FilesSpec, sizing: SplitSizing) -> tuple[list[dict[str, 
 lines_ = st.lists(st.text(alphabet="ab\r|!", max_size=12), min_size=1, max_size=12)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     lines=lines_,
     size=st.integers(1, 30),

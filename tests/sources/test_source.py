@@ -20,6 +20,7 @@ from lading.sources.files.source import FilesSource, parse_offset
 from lading.storage.store import ObjectInfo
 from lading.testing.clock import ManualClock
 from tests.sources.support import BIG, Job, Place, bare_spec_of, with_columns
+from tests.support.examples import examples
 
 
 def job(place: Place, glob: str = "*.csv", start: str = "", **properties: str) -> Job:
@@ -152,7 +153,7 @@ def test_an_operators_position_is_the_floor_for_late_files(folder: Place) -> Non
     assert load.source.survey(load.positions).lost_files is None
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(rng=st.randoms(use_true_random=False), batch=st.integers(1, 4), window=st.integers(1, 30))
 def test_with_a_window_that_is_large_enough_every_file_is_loaded_once(
     rng: random.Random, batch: int, window: int, tmp_path_factory: pytest.TempPathFactory

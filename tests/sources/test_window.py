@@ -24,6 +24,7 @@ from lading.sources.files.window import FileStatus, Remembered, Window, read_win
 from lading.storage.store import ByteFile, ObjectInfo
 from lading.testing.clock import ManualClock
 from tests.sources.support import bare_spec_of, with_columns
+from tests.support.examples import examples
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -165,7 +166,7 @@ def test_a_look_that_was_cut_off_begins_again_when_its_batch_was_not_committed()
     assert load.run(files=2) == ["c"]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(st.randoms(use_true_random=False), st.integers(1, 30), st.integers(1, 6))
 def test_no_file_is_loaded_twice_and_those_that_are_not_loaded_are_counted(
     rng: random.Random, window: int, batch: int

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from random import Random
 
@@ -17,9 +16,10 @@ from lading.sql.statements.jobs import CreateJob, CreateRoutineLoad, Query
 from lading.sql.statements.load_specs import load_spec
 from lading.sql.statements.parts import QualifiedName
 from lading.sql.syntax.parse import parse_statement
+from tests.support.examples import examples
 
 SEED = "lading"
-EXAMPLES = int(os.environ.get("LADING_TEST_EXAMPLES", "120"))
+EXAMPLES = examples(120)
 CALLS = (
     'java_method("java.lang.System","exit",1)',
     "reflect('a','b')",

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from lading.errors import StorageError
 from lading.storage.local import LocalStore
 from lading.storage.store import ReadStore
+from tests.support.examples import examples
 
 
 def keys_of(store: ReadStore, prefix: str, start_after: str = "", max_slashes: int | None = None) -> list[str]:
@@ -25,7 +26,7 @@ def keys_of(store: ReadStore, prefix: str, start_after: str = "", max_slashes: i
 names = st.lists(st.sampled_from(["a", "b", "a.csv", "a-b", "a0", "é", "Z", "a b"]), min_size=1, max_size=3)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     paths=st.sets(names.map("/".join), max_size=12),
     start=names.map("/".join),

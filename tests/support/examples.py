@@ -1,4 +1,4 @@
-"""How many examples Hypothesis tries: fewer for each change, more in `make torture`."""
+"""How many examples random tests try, by one setting: few for each change, LADING_TEST_EXAMPLES in long runs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ import os
 WANTED = int(os.environ.get("LADING_TEST_EXAMPLES", "0"))
 
 
-def examples(quick: int) -> int:
-    """So many, unless LADING_TEST_EXAMPLES wants more."""
-    return max(quick, WANTED)
+def examples(few: int, *, costs: int = 1) -> int:
+    """So many, unless LADING_TEST_EXAMPLES wants more. `costs`: how many cheap ones take as long as one of these."""
+    return max(few, WANTED // costs)

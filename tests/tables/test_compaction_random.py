@@ -37,7 +37,7 @@ STEPS = st.lists(
 
 @pytest.mark.filterwarnings("ignore:Delete operation did not match")
 @pytest.mark.parametrize("make", [delta_local, iceberg_local])
-@settings(max_examples=examples(8), deadline=None)
+@settings(max_examples=examples(8, costs=20), deadline=None)
 @given(steps=STEPS)
 def test_rows_and_their_order_survive(make: RigFactory, steps: list[tuple[str, list[int]]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
