@@ -10,12 +10,16 @@ from typing import Any
 
 import pytest
 from argon2 import PasswordHasher
+from pyspark.sql import SparkSession
 from sqlalchemy import URL, Engine, create_engine
 
 from lading.errors import ConfigError
+from lading.pipeline.java import find_java
+from lading.pipeline.session import open_session
 from lading.service.security import passwords
 from lading.store import database
 from lading.testing.kinesis.server import KinesisServer, serve_kinesis
+from lading.testing.marked import secret
 from tests.guarded_s3 import GuardedStore, serve_guarded_s3
 from tests.secret_leaks.buckets import look_at_buckets
 from tests.secret_leaks.files import look_at_files
@@ -99,6 +103,24 @@ def pytest_runtest_teardown() -> Generator[None]:
 def _nothing_leaked() -> None:
     if found := WATCH.take():
         pytest.fail("A secret was shown, or cannot be looked for:\n" + "\n".join(found), pytrace=False)
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """One session for the whole run. What runs in the process of a test uses it, `lading run` too."""
+    home = tmp_path_factory.mktemp("spark")
+    (home / "events").mkdir()
+    # With a log of all that Spark does, and secrets around it: neither its files nor its processes may show one.
+    settings = {
+        "spark.master": "local[2]",
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": f"file://{home}/events",
+        "spark.eventLog.compress": "false",
+    }
+    variables = {**os.environ, "DB_PASSWORD": secret("variable"), "AWS_SECRET_ACCESS_KEY": secret("variable")}
+    session = open_session(settings, find_java(os.environ, home), home, variables=variables)
+    yield session
+    session.stop()
 
 
 @pytest.fixture(scope="session")

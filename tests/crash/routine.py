@@ -1,4 +1,4 @@
-"""A routine load in processes of its own, on Spark, that a test kills and starts again."""
+"""A routine load on Spark that a test kills, in processes of its own, and starts again."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
+from typer.testing import CliRunner
+
+from lading.cli.main import app
 from lading.service.facade import Lading
 from lading.testing.kinesis.verifier import Verdict
 from lading.testing.stream_check import check_table
@@ -31,6 +34,11 @@ class Routine:
                 f'CREATE ROUTINE LOAD j ON events {columns} PROPERTIES("format"="json", "max_batch_interval"="5") '
                 f"FROM {kind}({words})"
             )
+
+    def finish(self) -> None:
+        """`lading run` in the process of the test, with the fixture `spark`: it takes over what was killed."""
+        said = CliRunner().invoke(app, ["run", "--home", str(self._home)])
+        assert said.exit_code == 0, said.output
 
     def run(self, failpoint: str = "", meanwhile: Callable[[], None] = lambda: None) -> int:
         """`lading run`, and something that is done while it runs. How it ended: 0, or minus the signal."""

@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Protocol
 
 import duckdb
 import polars as pl
+from pyspark.sql import SparkSession
 
 from lading.service.facade import Lading
 from lading.tables.registry import kind_of
@@ -266,11 +267,15 @@ class Stories:
         self.kills += ended.returncode != 0
         return ended.returncode != 0
 
-    def end(self, tasks: int) -> Found:
-        """Load what is left, without a kill, and look."""
+    def end(self, tasks: int, spark: SparkSession | None = None) -> Found:
+        """Load what is left, without a kill, and look. `spark`: in this process, with as many tasks as that has."""
         for story in self.stories:
             story.end()
-        assert not self.run(tasks)
+        if spark is None:
+            assert not self.run(tasks)
+        else:
+            with Lading(self.home, session=spark) as lading:
+                lading.run()
         found = Found(kills=self.kills)
         with Lading(self.home) as lading:
             for story in self.stories:

@@ -19,7 +19,7 @@ from lading.service.facade import Lading
 from lading.tables.registry import NAMES, kind_of
 from tests.tables.optional import skip_without
 
-pytestmark = pytest.mark.java
+pytestmark = pytest.mark.usefixtures("spark")
 
 FILES, ROWS = 6, 40
 QUICK = ("commit.after=kill:2",)
@@ -38,8 +38,8 @@ INSERT INTO orders SELECT * FROM FILE("uri"="{inbox}/*.csv", "format"="csv_with_
 
 
 def lading(home: Path, *words: str, failpoints: str = "") -> subprocess.CompletedProcess[str]:
-    """A command in a process of its own, unless it neither dies nor needs one."""
-    if not failpoints and words[0] != "run":
+    """A command that dies is in a process of its own, with a Spark of its own; others use the fixture `spark`."""
+    if not failpoints:
         said = CliRunner().invoke(app, [*words, "--home", str(home)])
         return subprocess.CompletedProcess(words, said.exit_code, said.stdout, said.stderr)
     command = [sys.executable, "-c", "from lading.cli.main import main; main()", *words, "--home", str(home)]

@@ -181,23 +181,31 @@ def run_spark(case: Case, home: Path, failpoints: list[str], name: str) -> Score
         score.where |= {failpoint.partition("=")[0]} if code else set()
         score.reshards += 1
         score.rounds += 1
-    assert routine.run() == 0
+    routine.finish()
     score.verdict = routine.check(case.generator.sent)
     return score
 
 
-def test_a_routine_load_on_spark_that_is_killed_twice_while_partitions_are_added(
-    broker: KafkaBroker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+# The second commit of a loader is its first one with rows.
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize(
+    "failpoints",
+    [
+        pytest.param(["commit.after=kill:2"], id="once"),
+        pytest.param(["commit.after=kill", "commit.before=kill:2"], id="twice", marks=pytest.mark.slow),
+    ],
+)
+def test_a_routine_load_on_spark_that_is_killed_while_partitions_are_added(
+    broker: KafkaBroker, tmp_path: Path, failpoints: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     case = Case(broker, tmp_path / "unused")
-    # The second commit of a loader that was started after a kill is its first one with rows.
-    failpoints = ["commit.after=kill", "commit.before=kill:2"]
     score = run_spark(case, tmp_path / "home", failpoints, "kafka to delta, on Spark")
     show(score, capsys)
-    assert score.kills == 2
+    assert (score.kills, score.reshards) == (len(failpoints), len(failpoints))
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize("form", NAMES)
 def test_a_kill_at_every_step_on_spark(
     broker: KafkaBroker, tmp_path: Path, form: str, capsys: pytest.CaptureFixture[str]

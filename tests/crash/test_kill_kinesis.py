@@ -209,27 +209,32 @@ def run_spark_rounds(case: Case, home: Path, failpoints: list[str], name: str) -
         score.where |= {failpoint.partition("=")[0]} if code else set()
         score.reshards += 1
         score.rounds += 1
-    assert routine.run() == 0
+    routine.finish()
     score.verdict = routine.check(case.generator.sent, case.generator.maybe_twice)
     return score
 
 
-@pytest.mark.java
-def test_a_routine_load_on_spark_that_is_killed_twice_through_two_reshards(
-    kinesis: KinesisServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize(
+    "failpoints",
+    [
+        pytest.param(["commit.before=kill:2"], id="once"),
+        pytest.param(["commit.after=kill:2", "commit.before=kill:2"], id="twice", marks=pytest.mark.slow),
+    ],
+)
+def test_a_routine_load_on_spark_that_is_killed_through_reshards(
+    kinesis: KinesisServer, tmp_path: Path, failpoints: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     case = Case(kinesis, tmp_path / "unused")
-    score = run_spark_rounds(
-        case, tmp_path / "home", ["commit.after=kill:2", "commit.before=kill:2"], "kinesis to delta, on Spark"
-    )
+    score = run_spark_rounds(case, tmp_path / "home", failpoints, "kinesis to delta, on Spark")
     with capsys.disabled():
         print(f"\n{score}")
-    assert (score.kills, score.reshards) == (2, 2)
+    assert (score.kills, score.reshards) == (len(failpoints), len(failpoints))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", NAMES)
-@pytest.mark.java
+@pytest.mark.usefixtures("spark")
 def test_ten_rounds_of_splits_merges_and_kills_on_spark(
     kinesis: KinesisServer, tmp_path: Path, form: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -249,7 +254,7 @@ def test_ten_rounds_of_splits_merges_and_kills_on_spark(
         code = routine.run(failpoint, write)
         total.kills += code == -signal.SIGKILL
         total.where |= {failpoint.partition("=")[0]} if code else set()
-        assert routine.run() == 0
+        routine.finish()
         total.verdict = routine.check(case.generator.sent, case.generator.maybe_twice)
         total.rounds += 1
     with capsys.disabled():

@@ -11,6 +11,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from pyspark.sql import SparkSession
 
 from lading.commit.steps import STEP_NAMES
 from lading.tables.registry import NAMES
@@ -43,6 +44,17 @@ def rescale(path: Path, counts: Sequence[str], joins: Sequence[str], seed: int, 
     return stories.end(rng.choice((FIRST, THEN)))
 
 
+def test_a_kill_with_seven_tasks_and_then_two_go_on(tmp_path: Path, spark: SparkSession) -> None:
+    stories = Stories(tmp_path, {"s0": "delta"}, Random(1), joins={"j0": "delta"})
+    stories.put(2)
+    assert stories.run(FIRST, "commit.after=kill:5")
+    stories.put(2)
+    found = stories.end(THEN, spark)
+    assert found.is_clean, found
+    assert found.kills == 1
+
+
+@pytest.mark.slow
 @pytest.mark.java
 def test_seven_tasks_then_two_then_any_number_with_a_kill_in_each_phase(tmp_path: Path) -> None:
     found = rescale(tmp_path, ["delta"], ["delta"], 1, files=2)

@@ -1,36 +1,15 @@
-"""One Spark session for the whole run, and a home for each test."""
+"""A home for each test."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
-from lading.pipeline.java import find_java
-from lading.pipeline.session import open_session
 from lading.service.catalog.lost_home import Opening
 from lading.service.facade import Lading
-from lading.testing.marked import secret
-
-
-@pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    home = tmp_path_factory.mktemp("spark")
-    (home / "events").mkdir()
-    # With a log of all that Spark does, and secrets around it: neither its files nor its processes may show one.
-    settings = {
-        "spark.master": "local[2]",
-        "spark.eventLog.enabled": "true",
-        "spark.eventLog.dir": f"file://{home}/events",
-        "spark.eventLog.compress": "false",
-    }
-    variables = {**os.environ, "DB_PASSWORD": secret("variable"), "AWS_SECRET_ACCESS_KEY": secret("variable")}
-    session = open_session(settings, find_java(os.environ, home), home, variables=variables)
-    yield session
-    session.stop()
 
 
 class Desk:

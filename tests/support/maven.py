@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 _POM = """\
@@ -41,8 +43,19 @@ def find_jars(name: str, artifacts: Sequence[str], *, alone: bool = False) -> Pa
     listed = hashlib.sha256("\n".join((str(alone), *artifacts)).encode()).hexdigest()[:8]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lading" / f"{name}-{listed}"
     if not cache.is_dir():
-        _fetch(cache, artifacts, without=_ALL if alone else _JDK)
+        with _alone_at(cache):
+            if not cache.is_dir():
+                _fetch(cache, artifacts, without=_ALL if alone else _JDK)
     return cache
+
+
+@contextmanager
+def _alone_at(cache: Path) -> Iterator[None]:
+    """Who needs what another process is fetching waits for it, and does not fetch it once more."""
+    cache.parent.mkdir(parents=True, exist_ok=True)
+    with (cache.parent / f".{cache.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _dependency(artifact: str, without: str) -> str:
@@ -58,7 +71,6 @@ def _fetch(cache: Path, artifacts: Sequence[str], *, without: str) -> None:
     if maven is None:
         msg = f"{cache.name} cannot be fetched: there is no Maven"
         raise JarsMissingError(msg)
-    cache.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cache.parent) as name:
         folder = Path(name)
         dependencies = "\n".join(_dependency(artifact, without) for artifact in artifacts)
@@ -68,8 +80,4 @@ def _fetch(cache: Path, artifacts: Sequence[str], *, without: str) -> None:
         if done.returncode:
             msg = f"{cache.name} cannot be fetched: Maven said {(done.stdout + done.stderr)[-500:]}"
             raise JarsMissingError(msg)
-        try:
-            (folder / "libs").rename(cache)
-        except OSError:
-            if not cache.is_dir():  # Otherwise another run was quicker.
-                raise
+        (folder / "libs").rename(cache)

@@ -29,6 +29,7 @@ from tests.tables.test_contract_files import CASES, CITIES, PARTITIONED, WIDE, c
 pytestmark = pytest.mark.java
 
 PROGRAM = Path(__file__).parent / "paimon_java" / "Paimon.java"
+BUNDLE = ("org.apache.paimon:paimon-bundle:1.4.2",)
 SPARK = Path(pyspark.__file__).parent / "jars"
 """Paimon's catalog needs Hadoop's classes; Spark brings them."""
 
@@ -40,7 +41,7 @@ def bundle() -> Path:
     if shutil.which("javac") is None:
         pytest.skip("NOT PROVED, Paimon on the JVM was not tried: there is no JDK")
     try:
-        return find_jars("paimon-1.4.2", ["org.apache.paimon:paimon-bundle:1.4.2"])
+        return find_jars("paimon-1.4.2", BUNDLE)
     except JarsMissingError as missing:
         pytest.skip(f"NOT PROVED, Paimon on the JVM was not tried: {missing}")
 

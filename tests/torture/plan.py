@@ -63,7 +63,14 @@ LOCAL_SPARK = (
     tested("a backlog and fifty kills", 14, "-m", "slow", "tests/crash/test_kill_backlog.py"),
     tested("loads that change their size", 4, "-m", "slow", "tests/crash/test_rescale.py", "-k", "random-0"),
     tested(
-        "state that is killed at every step", 3, "-m", "slow", "tests/crash/test_kill_state.py", "-k", "step and delta"
+        "state that is killed at every step",
+        4,
+        *("-m", "slow", "tests/crash/test_kill_state.py", "-k", "step and delta or seven_tasks_then"),
+    ),
+    tested(
+        "routine loads that are killed twice",
+        2,
+        *("-m", "slow", "tests/crash/test_kill_kafka.py", "tests/crash/test_kill_kinesis.py", "-k", "twice"),
     ),
     tested(
         "faults on Spark", 5, "-m", "slow", "tests/faults/test_spark_faults.py", "tests/faults/test_serve_faults.py"

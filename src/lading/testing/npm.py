@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 
 from lading.errors import ConfigError
+from lading.settings import environment
 
 
 def installed(package: str, version: str, folder: Path | None = None) -> Path:
@@ -17,7 +18,7 @@ def installed(package: str, version: str, folder: Path | None = None) -> Path:
 
     Installed beside and moved into place, so that two runs at once, or one that was killed, leave no half of it.
     """
-    kept = folder or Path(tempfile.gettempdir()) / f"lading-{package}-{os.getuid()}"
+    kept = folder or _kept(package)
     place = kept / version
     if (place / "node_modules" / package).exists():
         return place
@@ -37,6 +38,16 @@ def installed(package: str, version: str, folder: Path | None = None) -> Path:
     except OSError:
         shutil.rmtree(beside)
     return place
+
+
+def _kept(package: str) -> Path:
+    """In the user's cache: each run of the tests has a folder for temporary files of its own."""
+    kept = Path(environment().get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "lading" / package
+    try:
+        kept.mkdir(parents=True, exist_ok=True)
+    except OSError:  # Somebody who has no home.
+        return Path(tempfile.gettempdir()) / f"lading-{package}-{os.getuid()}"
+    return kept
 
 
 def find_node() -> str:
