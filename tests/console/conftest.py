@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.console.service import Service, keep_inside, open_browser, run_service
 
@@ -34,16 +34,29 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         yield made
 
 
-@pytest.fixture
-def page(browser: Browser, service: Service) -> Iterator[Page]:
-    """A page that may ask nobody but the service, and must not stumble."""
+@pytest.fixture(scope="module")
+def window(browser: Browser, service: Service) -> Iterator[tuple[BrowserContext, list[str]]]:
+    """What the pages of a file share: scripts that the browser has read once. And what they asked of anybody else."""
     context = browser.new_context(viewport={"width": 1280, "height": 800}, color_scheme="light")
     context.set_default_timeout(20_000 * PATIENCE)
-    outside, faults = keep_inside(context, service.url), list[str]()
+    outside = keep_inside(context, service.url)
+    yield context, outside
+    context.close()
+
+
+@pytest.fixture
+def page(window: tuple[BrowserContext, list[str]], service: Service) -> Iterator[Page]:
+    """A page that may ask nobody but the service, and must not stumble. It finds nothing of those before it."""
+    context, outside = window
+    faults = list[str]()
     made = context.new_page()
     made.on("pageerror", lambda error: faults.append(str(error)))
     made.on("console", lambda said: faults.append(said.text) if said.type == "error" else None)
     yield made
-    context.close()
+    if made.url.startswith(service.url):
+        made.evaluate("localStorage.clear()")
+    context.clear_cookies()
+    for each in context.pages:
+        each.close()
     assert outside == []
     assert faults == []
