@@ -10,10 +10,10 @@ INSTALL := $(if $(UV),uv pip install --quiet --python $(BIN)/python,$(BIN)/pytho
 ROOMY := $(shell df -B1G --output=avail /dev/shm 2>/dev/null | awk 'NR == 2 && $$1 >= 6 {print "/dev/shm"}')
 PYTEST = folder=$$(mktemp -d -p "$(or $(ROOMY),$${TMPDIR:-/tmp})" ldXXXX) && chmod 711 "$$folder" && trap 'rm -rf "$$folder"' EXIT && TMPDIR=$$folder $(BIN)/python -m pytest
 
-# tests/mysql needs no Spark; with it both lanes end at about the same time.
-ON_SPARK := tests/service tests/pipeline tests/cli tests/mysql
+# Processes of a test would compile Lading anew, each of them, where somebody has switched this off.
+unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup check quick test test-spark test-plain audit demo torture marathon soak bench clean
+.PHONY: help setup check quick test test-spark test-servers test-plain test-fetch audit demo torture marathon soak bench clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -41,14 +41,21 @@ check: setup ## Format, lint, types and the rules of the house
 quick: setup ## The tests that need no Java, no broker and no browser, while you work
 	@$(PYTEST) -n 2 --dist loadfile -m quick --ignore=tests/proof --ignore=tests/crash
 
-test: setup ## Run the tests, in two lanes at once: those on Spark, and all others
-	@$(MAKE) --no-print-directory --keep-going -j2 test-spark test-plain
+# A lane alone waits half of its time: for Spark, for pages, for what was killed to start again.
+test: setup ## Run the tests, in three lanes at once, by the servers that they need; tests/meta is run by `make check`
+	@$(MAKE) --no-print-directory --keep-going -j4 test-fetch test-spark test-servers test-plain
 
-test-spark: setup ## The lane on Spark alone
-	@$(PYTEST) -m "not slow" $(ON_SPARK)
+test-spark: setup ## The lane of tests that share one Spark
+	@$(PYTEST) -m "spark and not slow" --ignore=tests/meta
 
-test-plain: setup ## The other lane alone; tests/meta is run by `make check`
-	@$(PYTEST) -m "not slow" $(ON_SPARK:%=--ignore=%) --ignore=tests/meta
+test-servers: setup ## The lane of tests that start Java, brokers and browsers
+	@$(PYTEST) -m "not spark and not quick and not slow" --ignore=tests/meta
+
+test-plain: setup ## The lane of tests that start none of them
+	@$(PYTEST) -m quick --ignore=tests/meta
+
+test-fetch: setup ## Fetch the servers of the tests, once, while tests run that need none
+	@$(BIN)/python -m tests.support.fetch
 
 audit: setup ## Ask for known vulnerabilities of everything that is locked (needs pip-audit and the network)
 	@$(BIN)/python -m pip_audit --version >/dev/null 2>&1 || { \

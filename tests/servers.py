@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-ON_JAVA, ON_NODE = ("java", "kafka"), ("kinesis", "browser", "node")
+ON_JAVA, ON_NODE = ("spark", "java", "kafka"), ("kinesis", "browser", "node")
 BY_FIXTURE = {
-    "spark": "java",
+    "spark": "spark",
     "jvm": "java",
     "lakes_jvm": "java",
     "metastore": "java",

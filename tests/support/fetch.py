@@ -8,6 +8,7 @@ A test that comes before its jars waits for them. What cannot be fetched is said
 from __future__ import annotations
 
 from contextlib import suppress
+from subprocess import SubprocessError
 
 from lading.errors import ConfigError
 from lading.testing.kinesis.server import installed_package
@@ -32,13 +33,13 @@ WANTED = (
 
 
 def main() -> None:
-    with suppress(ConfigError):
+    with suppress(ConfigError, OSError):
         installed_package()
         installed("oidc-provider", oidc_server.VERSION)
-    with suppress(KafkaMissingError):
+    with suppress(KafkaMissingError, SubprocessError):
         find_kafka_jars()
     for name, artifacts in WANTED:
-        with suppress(JarsMissingError):
+        with suppress(JarsMissingError, SubprocessError):
             find_jars(name, artifacts)
 
 
