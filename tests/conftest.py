@@ -5,21 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack
-from functools import partial
-from typing import Any
 
 import pytest
-from argon2 import PasswordHasher
 from pyspark.sql import SparkSession
-from sqlalchemy import URL, Engine, create_engine
 
 from lading.errors import ConfigError
 from lading.pipeline.java import find_java
 from lading.pipeline.session import open_session
-from lading.service.security import passwords
-from lading.store import database
 from lading.testing.kinesis.server import KinesisServer, serve_kinesis
 from lading.testing.marked import secret
+from tests.cheap import make_cheap
 from tests.guarded_s3 import GuardedStore, serve_guarded_s3
 from tests.secret_leaks.buckets import look_at_buckets
 from tests.secret_leaks.files import look_at_files
@@ -36,27 +31,7 @@ from tests.tables.s3_server import S3Server, serve_s3
 
 # Tests write files and load them at once; tests of what happens to files that are still written say so themselves.
 os.environ.setdefault("LADING_FILE_SETTLE_SECONDS", "0")
-
-
-_ENGINES: dict[str, Engine] = {}
-
-
-def _open_quickly(url: URL, **words: Any) -> Engine:
-    """Each test has a store of its own, and SQLAlchemy would compile every statement again for each of them."""
-    engine = create_engine(url, **words)
-    if url.drivername == "sqlite":
-        first = _ENGINES.setdefault(url.drivername, engine)
-        engine.dialect = engine.pool._dialect = first.dialect
-        engine._compiled_cache = first._compiled_cache
-    return engine
-
-
-database.create_engine = _open_quickly  # type: ignore[attr-defined, assignment]  # it is imported there
-
-# Tests make thousands of users and log in as them, and each hash of a password is meant to cost a fifth of a second.
-# It does in the processes that tests start; tests/service/test_access.py looks at one of theirs.
-_CHEAP = partial(PasswordHasher, time_cost=1, memory_cost=8, parallelism=1)
-passwords.PasswordHasher = _CHEAP  # type: ignore[attr-defined, assignment]  # it is imported there
+make_cheap()
 
 
 @pytest.fixture(scope="session", autouse=True)

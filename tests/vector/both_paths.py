@@ -44,8 +44,7 @@ class Outcome:
 def frame_of(spark: SparkSession, rows: pa.Table) -> DataFrame:
     """The rows in Spark, where times without a zone stay so."""
     local = {field.name for field in rows.schema if field.type == pa.timestamp("us")}
-    with _forgotten_sockets():
-        frame = spark.createDataFrame(rows)
+    frame = spark.createDataFrame(rows)
     return frame.selectExpr(
         *(f"CAST({name} AS timestamp_ntz) AS {name}" if name in local else name for name in rows.schema.names)
     )
@@ -53,19 +52,19 @@ def frame_of(spark: SparkSession, rows: pa.Table) -> DataFrame:
 
 def told_by(frame: DataFrame) -> pa.Table:
     """What Spark gives."""
-    with _forgotten_sockets():
-        return frame.toArrow().combine_chunks()
+    return frame.toArrow().combine_chunks()
 
 
 @contextmanager
-def _forgotten_sockets() -> Iterator[None]:
-    """PySpark leaves the socket open over which Arrow goes."""
+def forgotten_sockets() -> Iterator[None]:
+    """PySpark leaves the socket open over which Arrow goes. To look for them after each query takes too long."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
         yield
         gc.collect()
 
 
+@forgotten_sockets()
 def compare_expressions(spark: SparkSession, rows: pa.Table, texts: Sequence[str]) -> Outcome:
     """Each expression over the rows, by both."""
     outcome, plans = Outcome(), dict[str, VectorPlan]()

@@ -14,7 +14,7 @@ from lading.pipeline.vector.evaluate import map_batch
 from lading.sql.expressions.vector_compile import compile_lists
 from lading.sql.expressions.vector_nodes import Refusal, VectorPlan
 from lading.tables.types import spark_type
-from tests.vector.both_paths import Outcome, difference, frame_of, told_by
+from tests.vector.both_paths import Outcome, difference, forgotten_sockets, frame_of, told_by
 from tests.vector.odd_rows import odd_rows
 from tests.vector.random_sql import TYPES, SqlMaker
 
@@ -48,6 +48,7 @@ def noted(rows: pa.Table, random: Random) -> pa.Table:
     return rows.append_column("__note", pa.array(notes, pa.binary()))
 
 
+@forgotten_sockets()
 def compare_mappings(spark: SparkSession, seed: int, count: int) -> Outcome:
     """Random mappings over odd rows."""
     outcome, random, maker = Outcome(), Random(seed), SqlMaker(seed + 1000)

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 from lading.clock import SystemClock
@@ -59,7 +60,19 @@ def open_session(credentials: Credentials, region: str, *, now: Callable[[], dat
     if own is not None:
         session._credentials = own  # noqa: SLF001  # the only way to hand over credentials that renew themselves
     session.get_component("response_parser_factory").set_parser_defaults(timestamp_parser=_moment)
-    return boto3.Session(botocore_session=session)
+    loader = _loader(session.get_config_variable("data_path"))
+    session.register_component("data_loader", loader)
+    made = boto3.Session(botocore_session=session)
+    loader.search_paths[:] = dict.fromkeys(loader.search_paths)  # Each session of boto3 adds its folder.
+    return made
+
+
+@lru_cache(maxsize=4)
+def _loader(data_path: str | None) -> Any:
+    """What AWS says of its services, read once: more work than all else of a client, and each session would do it."""
+    from botocore.loaders import create_loader
+
+    return create_loader(data_path)
 
 
 def _moment(value: Any) -> datetime:
