@@ -20,7 +20,7 @@ from tests.secret_leaks.buckets import look_at_buckets
 from tests.secret_leaks.files import look_at_files
 from tests.secret_leaks.hooks import watching
 from tests.secret_leaks.watch import WATCH
-from tests.servers import allow_servers, mark_servers, take_refused
+from tests.servers import SPARK, allow_servers, mark_servers, take_refused
 from tests.store.postgres import NoPostgresError, serve_postgres
 from tests.support.hive_metastore import NEW, OLD, RELEASES, Metastore, serve_metastore
 from tests.support.jvm_engine import JvmEngine, serve_engine
@@ -53,12 +53,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         item.add_marker(pytest.mark.xdist_group(_group(item)))
     # The long ones first, so that nobody waits for them at the end.
-    items.sort(key=lambda item: (_group(item) != "spark", "/crash/" not in item.nodeid))
+    items.sort(key=lambda item: (_group(item) != SPARK, "/crash/" not in item.nodeid))
 
 
 def _group(item: pytest.Item) -> str:
     names = getattr(item, "fixturenames", ())
-    return next((name for name in ("spark", "jvm", "metastore") if name in names), item.nodeid.partition("::")[0])
+    return next((name for name in (SPARK, "jvm", "metastore") if name in names), item.nodeid.partition("::")[0])
 
 
 @pytest.hookimpl(tryfirst=True)

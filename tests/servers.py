@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-ON_JAVA, ON_NODE = ("spark", "java", "kafka"), ("kinesis", "browser", "node")
+SPARK = "spark"
+ON_JAVA, ON_NODE = (SPARK, "java", "kafka"), ("kinesis", "browser", "node")
 BY_FIXTURE = {
-    "spark": "spark",
     "jvm": "java",
     "lakes_jvm": "java",
     "metastore": "java",
@@ -37,10 +37,16 @@ _started: list[str] = []
 
 
 def mark_servers(items: Iterable[pytest.Item]) -> None:
-    """A fixture that starts a server marks its tests; others name it in a mark of their own."""
+    """A fixture that starts a server marks its tests; others name it in a mark of their own.
+
+    The mark `spark` is for tests that need the one session of a run and nothing else: they are a lane of `make test`.
+    """
     for item in items:
-        for fixture in BY_FIXTURE.keys() & set(getattr(item, "fixturenames", ())):
+        fixtures = set(getattr(item, "fixturenames", ()))
+        for fixture in BY_FIXTURE.keys() & fixtures:
             item.add_marker(BY_FIXTURE[fixture])
+        if SPARK in fixtures:
+            item.add_marker("java" if _has_one(item, (*ON_JAVA, *ON_NODE)) else SPARK)
         if not _has_one(item, ("slow", *ON_JAVA, *ON_NODE)):
             item.add_marker(QUICK)
 

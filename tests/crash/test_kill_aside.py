@@ -12,7 +12,7 @@ import pytest
 
 from tests.crash.test_kill_jobs import lading
 
-pytestmark = pytest.mark.usefixtures("spark")
+pytestmark = [pytest.mark.java, pytest.mark.usefixtures("spark")]
 
 ROWS = 20
 JOB = """CREATE DATABASE shop; USE shop;

@@ -19,7 +19,7 @@ from lading.service.facade import Lading
 from lading.tables.registry import NAMES, kind_of
 from tests.tables.optional import skip_without
 
-pytestmark = pytest.mark.usefixtures("spark")
+pytestmark = [pytest.mark.java, pytest.mark.usefixtures("spark")]
 
 FILES, ROWS = 6, 40
 QUICK = ("commit.after=kill:2",)

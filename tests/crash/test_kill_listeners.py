@@ -14,7 +14,7 @@ from tests.crash.test_kill_jobs import count_orders, lading
 from tests.support.hook_server import hook_server
 from tests.tables.optional import skip_without
 
-pytestmark = pytest.mark.usefixtures("spark")
+pytestmark = [pytest.mark.java, pytest.mark.usefixtures("spark")]
 
 FILES = 3
 IN_BATCHES = tuple(name for name in STEP_NAMES if not name.startswith(("edit", "start", "merge", "settle.before")))

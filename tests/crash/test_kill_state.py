@@ -44,6 +44,7 @@ def rescale(path: Path, counts: Sequence[str], joins: Sequence[str], seed: int, 
     return stories.end(rng.choice((FIRST, THEN)))
 
 
+@pytest.mark.java
 def test_a_kill_with_seven_tasks_and_then_two_go_on(tmp_path: Path, spark: SparkSession) -> None:
     stories = Stories(tmp_path, {"s0": "delta"}, Random(1), joins={"j0": "delta"})
     stories.put(2)

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 import pytest
 
-from tests.servers import BY_FIXTURE, QUICK, mark_servers, take_refused
+from tests.servers import BY_FIXTURE, QUICK, SPARK, mark_servers, take_refused
 
 THROUGH_A_PROCESS = "import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:]).returncode)"
 
@@ -70,10 +70,17 @@ class Item(pytest.Item):
     def runtest(self) -> None: ...
 
 
-@pytest.mark.parametrize("fixture", BY_FIXTURE)
+@pytest.mark.parametrize("fixture", [*BY_FIXTURE, SPARK])
 def test_a_fixture_that_starts_a_server_marks_its_tests(request: pytest.FixtureRequest, fixture: str) -> None:
     plain, with_server = (Item.from_parent(request.node.parent, name=name) for name in ("plain", "with_server"))
     with_server.fixturenames = ("tmp_path", fixture)
     mark_servers([plain, with_server])
     assert [mark.name for mark in plain.iter_markers()] == [QUICK]
-    assert [mark.name for mark in with_server.iter_markers()] == [BY_FIXTURE[fixture]]
+    assert [mark.name for mark in with_server.iter_markers()] == [BY_FIXTURE.get(fixture, SPARK)]
+
+
+def test_who_needs_another_server_beside_the_session_is_in_the_lane_of_servers(request: pytest.FixtureRequest) -> None:
+    item = Item.from_parent(request.node.parent, name="both")
+    item.fixturenames = (SPARK, "broker")
+    mark_servers([item])
+    assert {mark.name for mark in item.iter_markers()} == {"kafka", "java"}
