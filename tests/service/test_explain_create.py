@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lading.errors import DeniedError, LadingError, SqlError
+from lading.sources.kafka.source import KafkaSource
 from lading.testing.marked import secret
 from tests.service.conftest import Desk
 from tests.service.test_rollbacks import LocalDesk
@@ -84,7 +85,8 @@ def test_mistakes_are_those_of_the_statement_itself(desk: Desk, wrong: str, said
         desk.sql(f"EXPLAIN {wrong} SELECT * FROM {source}")
 
 
-def test_it_needs_the_rights_of_the_statement_and_keeps_no_secret(desk: Desk) -> None:
+def test_it_needs_the_rights_of_the_statement_and_keeps_no_secret(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(KafkaSource.__init__.__kwdefaults__, "timeout_s", 0.5)  # type: ignore[misc]  # it has defaults
     desk.put("a.csv", ROWS)
     desk.sql("CREATE USER ann; GRANT LOAD ON shop.orders TO ann")
     with pytest.raises(DeniedError):  # Files of the machine.
