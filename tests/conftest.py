@@ -21,7 +21,7 @@ from tests.secret_leaks.files import look_at_files
 from tests.secret_leaks.hooks import watching
 from tests.secret_leaks.watch import WATCH
 from tests.servers import SPARK, allow_servers, mark_servers, take_refused
-from tests.store.postgres import NoPostgresError, serve_postgres
+from tests.store.postgres import NoPostgresError, PostgresServer, serve_postgres
 from tests.support.hive_metastore import NEW, OLD, RELEASES, Metastore, serve_metastore
 from tests.support.jvm_engine import JvmEngine, serve_engine
 from tests.support.kafka_broker import KafkaBroker, KafkaMissingError, serve_kafka
@@ -107,6 +107,17 @@ def s3() -> Iterator[S3Server]:
 
 
 @pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """One PostgreSQL that listens at a port, for catalogs, for the whole run."""
+    with ExitStack() as stack:
+        try:
+            running = stack.enter_context(serve_postgres(free_port()))
+        except NoPostgresError as missing:
+            pytest.skip(f"NOT PROVED, no PostgreSQL: {missing}")
+        yield running
+
+
+@pytest.fixture(scope="session")
 def guarded() -> Iterator[GuardedStore]:
     """One store that looks at keys and roles for the whole run."""
     with serve_guarded_s3() as store:
@@ -170,13 +181,14 @@ def lakes_jvm() -> Iterator[JvmEngine]:
 
 
 @pytest.fixture(scope="session", params=[NEW.version, pytest.param(OLD.version, marks=pytest.mark.slow)])
-def metastore(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Metastore]:
+def metastore(
+    request: pytest.FixtureRequest, postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Metastore]:
     """One Hive metastore of each release for the whole run. Tests that kill it start it again."""
     with ExitStack() as stack:
         try:
-            database = stack.enter_context(serve_postgres(free_port()))
             folder = tmp_path_factory.mktemp("hive")
-            running = stack.enter_context(serve_metastore(folder, database, RELEASES[request.param]))
-        except (JarsMissingError, NoPostgresError) as missing:
+            running = stack.enter_context(serve_metastore(folder, postgres, RELEASES[request.param]))
+        except JarsMissingError as missing:
             pytest.skip(f"NOT PROVED, no Hive metastore: {missing}")
         yield running

@@ -20,13 +20,13 @@ from pyiceberg.table import StaticTable
 
 from tests.service.conftest import Desk
 from tests.service.test_rollbacks import LocalDesk
-from tests.store.postgres import NoPostgresError, PostgresServer, serve_postgres
+from tests.store.postgres import PostgresServer
 from tests.support.hive_metastore import OLD, Metastore
 from tests.support.jvm_engine import HIVE_4, EngineError, JvmEngine, serve_engine
 from tests.support.lakes import LakeCatalog, glue_lake, hms_lake, jdbc_lake, rest_lake, s3a
 from tests.support.maven import JarsMissingError
 from tests.support.nessie import serve_nessie
-from tests.support.rest_catalog import RestServer, free_port, serve_rest
+from tests.support.rest_catalog import RestServer, serve_rest
 from tests.tables.s3_server import S3Server, serve_s3
 
 FAR = "older_than => TIMESTAMP '2099-01-01 00:00:00', retain_last => 1"
@@ -48,15 +48,6 @@ def rest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RestServer]:
             yield server
     except JarsMissingError as error:
         pytest.skip(f"NOT PROVED, no REST catalog: {error}")
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[PostgresServer]:
-    try:
-        with serve_postgres(free_port()) as server:
-            yield server
-    except NoPostgresError as error:
-        pytest.skip(f"NOT PROVED, no PostgreSQL: {error}")
 
 
 @pytest.fixture(scope="module")

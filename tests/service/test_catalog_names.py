@@ -31,19 +31,9 @@ from tests.service.routine_fakes import bench
 from tests.service.routine_words import create
 from tests.service.test_catalog_statements import SCHEMA, properties
 from tests.service.test_rollbacks import LocalDesk
-from tests.store.postgres import NoPostgresError, PostgresServer, serve_postgres
-from tests.support.rest_catalog import free_port
+from tests.store.postgres import PostgresServer
 
 __all__ = ["bench"]
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[PostgresServer]:
-    try:
-        with serve_postgres(free_port()) as server:
-            yield server
-    except NoPostgresError as error:
-        pytest.skip(str(error))
 
 
 @pytest.fixture

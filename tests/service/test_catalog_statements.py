@@ -33,22 +33,12 @@ from lading.tables.maintenance import CarePolicy
 from lading.testing.marked import secret
 from tests.service.conftest import Desk
 from tests.service.test_rollbacks import LocalDesk
-from tests.store.postgres import NoPostgresError, PostgresServer, serve_postgres
-from tests.support.rest_catalog import free_port
-from tests.tables.s3_server import serve_s3
+from tests.store.postgres import PostgresServer
+from tests.tables.s3_server import S3Server
 
 SCHEMA = pa.schema(
     [pa.field("id", pa.int64(), nullable=False), ("city", pa.string()), ("amount", pa.decimal128(10, 2))]
 )
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[PostgresServer]:
-    try:
-        with serve_postgres(free_port()) as server:
-            yield server
-    except NoPostgresError as error:
-        pytest.skip(str(error))
 
 
 @pytest.fixture
@@ -326,52 +316,51 @@ def test_privileges_hold_for_a_catalog_or_a_part_of_it(
         ann.sql("DESCRIBE lake.sales.orders")
 
 
-def test_a_glue_catalog_with_keys_of_its_own(desk: Desk) -> None:
-    with serve_s3() as s3:
-        bucket, keys = s3.make_bucket(), s3.options
-        reach = (
-            f'"s3.endpoint" = "{s3.endpoint}", "s3.region" = "us-east-1", "s3.access_key" = "{keys.access_key}", '
-            f'"s3.secret_key" = "{keys.secret_key}", "use_path_style" = "true"'
-        )
-        desk.sql(
-            'CREATE CATALOG glue PROPERTIES ("type" = "iceberg", "iceberg.catalog.type" = "glue", '
-            f'"glue.endpoint" = "{s3.endpoint}", "glue.region" = "us-east-1", "glue.access_key" = "{keys.access_key}", '
-            f'"glue.secret_key" = "{keys.secret_key}", "warehouse" = "s3://{bucket}/lake", {reach})'
-        )
-        desk.sql("CREATE DATABASE glue.sales")
-        desk.table("glue.sales.orders", form="iceberg")
-        assert desk.sql("SHOW TABLES FROM glue.sales") == [("orders",)]
-        desk.put_orders("a.csv", 0, 3)
-        desk.create(target="glue.sales.orders")
-        lake = desk.lading.catalog.open_table("glue.sales", "orders")
-        (job_id,) = lake.job_ids()
-        head = lake.read_head(job_id)
-        assert head is not None
-        assert lake.location.startswith(f"s3://{bucket}/lake/")
-        # Somebody else, with PyIceberg alone, finds the same table and its head.
-        theirs = GlueCatalog(
-            "theirs",
-            **{
-                "glue.endpoint": s3.endpoint,
-                "glue.region": "us-east-1",
-                "glue.access-key-id": keys.access_key,
-                "glue.secret-access-key": keys.secret_key,
-                "s3.endpoint": s3.endpoint,
-                "s3.access-key-id": keys.access_key,
-                "s3.secret-access-key": keys.secret_key,
-                "s3.region": "us-east-1",
-            },
-        )
-        assert f"lading.head.{job_id}" in theirs.load_table("sales.orders").properties
-        desk.run()
-        theirs.load_table("sales.orders").append(
-            pa.Table.from_pylist([{"id": -1, "city": "between", "amount": None}], schema=SCHEMA)
-        )
-        desk.put_orders("b.csv", 3, 4)
-        desk.run()
-        rows = theirs.load_table("sales.orders").scan().to_arrow()
-        assert sorted(rows["id"].to_pylist()) == [-1, *range(7)], desk.show("ErrorMsg")
-        assert desk.lading.verify("j").is_clean
+def test_a_glue_catalog_with_keys_of_its_own(desk: Desk, s3: S3Server) -> None:
+    bucket, keys = s3.make_bucket(), s3.options
+    reach = (
+        f'"s3.endpoint" = "{s3.endpoint}", "s3.region" = "us-east-1", "s3.access_key" = "{keys.access_key}", '
+        f'"s3.secret_key" = "{keys.secret_key}", "use_path_style" = "true"'
+    )
+    desk.sql(
+        'CREATE CATALOG glue PROPERTIES ("type" = "iceberg", "iceberg.catalog.type" = "glue", '
+        f'"glue.endpoint" = "{s3.endpoint}", "glue.region" = "us-east-1", "glue.access_key" = "{keys.access_key}", '
+        f'"glue.secret_key" = "{keys.secret_key}", "warehouse" = "s3://{bucket}/lake", {reach})'
+    )
+    desk.sql("CREATE DATABASE glue.sales")
+    desk.table("glue.sales.orders", form="iceberg")
+    assert desk.sql("SHOW TABLES FROM glue.sales") == [("orders",)]
+    desk.put_orders("a.csv", 0, 3)
+    desk.create(target="glue.sales.orders")
+    lake = desk.lading.catalog.open_table("glue.sales", "orders")
+    (job_id,) = lake.job_ids()
+    head = lake.read_head(job_id)
+    assert head is not None
+    assert lake.location.startswith(f"s3://{bucket}/lake/")
+    # Somebody else, with PyIceberg alone, finds the same table and its head.
+    theirs = GlueCatalog(
+        "theirs",
+        **{
+            "glue.endpoint": s3.endpoint,
+            "glue.region": "us-east-1",
+            "glue.access-key-id": keys.access_key,
+            "glue.secret-access-key": keys.secret_key,
+            "s3.endpoint": s3.endpoint,
+            "s3.access-key-id": keys.access_key,
+            "s3.secret-access-key": keys.secret_key,
+            "s3.region": "us-east-1",
+        },
+    )
+    assert f"lading.head.{job_id}" in theirs.load_table("sales.orders").properties
+    desk.run()
+    theirs.load_table("sales.orders").append(
+        pa.Table.from_pylist([{"id": -1, "city": "between", "amount": None}], schema=SCHEMA)
+    )
+    desk.put_orders("b.csv", 3, 4)
+    desk.run()
+    rows = theirs.load_table("sales.orders").scan().to_arrow()
+    assert sorted(rows["id"].to_pylist()) == [-1, *range(7)], desk.show("ErrorMsg")
+    assert desk.lading.verify("j").is_clean
 
 
 def test_what_glue_and_token_servers_say_is_told_in_plain_words() -> None:

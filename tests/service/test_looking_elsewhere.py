@@ -23,7 +23,7 @@ from tests.console.local import LocalLading
 from tests.support.kafka_broker import KafkaBroker
 from tests.support.kafka_topics import Topics
 from tests.support.registry import TestRegistry
-from tests.tables.s3_server import S3Server, serve_s3
+from tests.tables.s3_server import S3Server
 
 SCHEMA = {
     "type": "record",
@@ -42,12 +42,6 @@ COLUMNS = [("id", "bigint"), ("city", "string"), ("price", "decimal(10,2)"), ("a
 def lading(tmp_path: Path) -> Iterator[Lading]:
     with LocalLading(tmp_path / "home") as made:
         yield made
-
-
-@pytest.fixture(scope="module")
-def s3() -> Iterator[S3Server]:
-    with serve_s3() as server:
-        yield server
 
 
 def test_files_of_a_bucket_are_seen_and_made_a_table(lading: Lading, s3: S3Server) -> None:

@@ -12,34 +12,18 @@ from pyiceberg.catalog.sql import SqlCatalog
 from lading.errors import LadingError
 from lading.storage.libraries import delta_options
 from tests.console.local import LocalLading
-from tests.store.postgres import NoPostgresError, PostgresServer, serve_postgres
+from tests.store.postgres import PostgresServer
 from tests.support.fault_proxy import FaultProxy, Weather, serve_faults
-from tests.support.rest_catalog import free_port
-from tests.tables.s3_server import S3Server, serve_s3
+from tests.tables.s3_server import S3Server
 
 WRITES = Weather(rate=1, faults=("denied",), only="^(PUT|POST|DELETE) ")
 ALL = Weather(rate=1, faults=("denied",))
-
-
-@pytest.fixture(scope="module")
-def s3() -> Iterator[S3Server]:
-    with serve_s3() as server:
-        yield server
 
 
 @pytest.fixture
 def proxy(s3: S3Server) -> Iterator[FaultProxy]:
     with serve_faults(s3.endpoint, "s3") as made:
         yield made
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[PostgresServer]:
-    try:
-        with serve_postgres(free_port()) as server:
-            yield server
-    except NoPostgresError as error:
-        pytest.skip(str(error))
 
 
 class Desk:
