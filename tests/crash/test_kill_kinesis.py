@@ -218,7 +218,7 @@ def run_spark_rounds(case: Case, home: Path, failpoints: list[str], name: str) -
 @pytest.mark.parametrize(
     "failpoints",
     [
-        pytest.param(["commit.before=kill:2"], id="once"),
+        pytest.param(["commit.after=kill:2"], id="once"),
         pytest.param(["commit.after=kill:2", "commit.before=kill:2"], id="twice", marks=pytest.mark.slow),
     ],
 )

@@ -48,7 +48,7 @@ def rescale(path: Path, counts: Sequence[str], joins: Sequence[str], seed: int, 
 def test_a_kill_with_seven_tasks_and_then_two_go_on(tmp_path: Path, spark: SparkSession) -> None:
     stories = Stories(tmp_path, {"s0": "delta"}, Random(1), joins={"j0": "delta"})
     stories.put(2)
-    assert stories.run(FIRST, "commit.after=kill:5")
+    assert stories.run(FIRST, "commit.after=kill:2")
     stories.put(2)
     found = stories.end(THEN, spark)
     assert found.is_clean, found
