@@ -39,7 +39,7 @@ check: setup ## Format, lint, types and the rules of the house
 	$(BIN)/python -m pytest tests/meta
 
 quick: setup ## The tests that need no Java, no broker and no browser, while you work
-	@$(PYTEST) -n 2 --dist loadfile -m quick --ignore=tests/proof --ignore=tests/crash
+	@$(PYTEST) -n 3 --dist loadfile -m quick --ignore=tests/proof --ignore=tests/crash --ignore=tests/faults
 
 # A lane alone waits half of its time: for Spark, for pages, for what was killed to start again.
 test: setup ## Run the tests, in three lanes at once, by the servers that they need; tests/meta is run by `make check`
