@@ -53,10 +53,11 @@ def page(window: tuple[BrowserContext, list[str]], service: Service) -> Iterator
     made.on("pageerror", lambda error: faults.append(str(error)))
     made.on("console", lambda said: faults.append(said.text) if said.type == "error" else None)
     yield made
-    if made.url.startswith(service.url):
+    if not made.is_closed() and made.url.startswith(service.url):
         made.evaluate("localStorage.clear()")
     context.clear_cookies()
     for each in context.pages:
         each.close()
-    assert outside == []
+    asked, outside[:] = [*outside], []
+    assert asked == []
     assert faults == []
