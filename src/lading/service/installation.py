@@ -384,7 +384,11 @@ class Installation:
         job_id = compiled.job.job_id
         stage = replace(compiled.stage, tools=tools, pool=pool_of(job_id))
         tell = partial(self.vector.give_up, job_id)
-        return LazyStager(self.spark, stage, lambda message: self.runner(job_id).tell_waiting(message), tell)
+        waits = partial(self._tell_waiting, job_id)
+        return LazyStager(self.spark, stage, waits, tell, self.engine.near_pool)
+
+    def _tell_waiting(self, job_id: JobId, message: str) -> None:
+        self.runner(job_id).tell_waiting(message)
 
     def _listeners(self, record: JobRecord, compiled: Compiled, table: LakeTable) -> JobListeners | None:
         if not compiled.listeners:

@@ -18,7 +18,7 @@ from lading.model.pairs import single_sources
 from lading.net.addresses import AddressRules
 from lading.pipeline.mapping import RowMapping
 from lading.pipeline.quarantine import QuarantineFile, QuarantineObject
-from lading.pipeline.stager import Stage
+from lading.pipeline.stage import Stage
 from lading.pipeline.state.copies import StateCopies
 from lading.pipeline.state.files import StatePlace
 from lading.pipeline.state.rules import StateRule

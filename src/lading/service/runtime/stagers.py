@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lading.ids import new_token
@@ -12,12 +13,16 @@ from lading.model.state import StateChange, StateRef
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from lading.pipeline.stager import SparkStager, Stage
+    from lading.pipeline.local_pool import LocalPool
+    from lading.pipeline.local_stager import LocalStager
+    from lading.pipeline.stage import Stage
+    from lading.pipeline.stager import SparkStager
     from lading.sql.expressions.vector_nodes import Refusal
 
 
 class LazyStager:
-    """Starts Spark with the first batch: jobs that have nothing to load need none."""
+    """Starts Spark with the first batch that needs it: jobs that have nothing to load need none, and neither do those
+    whose rows are mapped in Arrow, as long as nobody else has started it."""
 
     def __init__(
         self,
@@ -25,21 +30,41 @@ class LazyStager:
         stage: Stage,
         on_wait: Callable[[str], None] = lambda message: None,
         on_unsure: Callable[[Refusal], None] = lambda refusal: None,
+        near: Callable[[], LocalPool | None] = lambda: None,
     ) -> None:
         """`on_wait` is told what a batch waits for, and an empty text once it does not any more; `on_unsure` why a job
-        gave up the vector path."""
+        gave up the vector path; `near` is asked for processes of this machine that can stand in for Spark."""
         self._spark = spark
         self._stage = stage
         self._on_wait = on_wait
         self._on_unsure = on_unsure
+        self._near = near
         self._made: SparkStager | None = None
+        self._local: LocalStager | None = None
 
     def stage(self, plan: BatchPlan) -> Sequence[Report]:
         from lading.pipeline.quarantine import check_seen
 
-        reports = self._stager().stage(plan)
+        reports = self._staged(plan)
         check_seen(place for report in reports for place in report.quarantine)
         return reports
+
+    def _staged(self, plan: BatchPlan) -> Sequence[Report]:
+        from lading.sql.expressions.vector_nodes import VectorPlan
+
+        pool = self._near() if isinstance(self._stage.vector, VectorPlan) else None
+        if pool is None:
+            return self._stager().stage(plan)
+        from lading.pipeline.local_stager import LocalStager, UnsureBatchError
+
+        if self._local is None:
+            self._local = LocalStager(pool, self._stage, new_token)
+        try:
+            return self._local.stage(plan)
+        except UnsureBatchError as unsure:
+            self._stage = replace(self._stage, vector=unsure.refusal)
+            self._on_unsure(unsure.refusal)
+            return self._stager().stage(plan)
 
     def _stager(self) -> SparkStager:
         from lading.pipeline.stager import SparkStager
@@ -61,8 +86,9 @@ class LazyStager:
         return change
 
     def cancel(self) -> None:
-        if self._made is not None:
-            self._made.cancel()
+        for made in (self._local, self._made):
+            if made is not None:
+                made.cancel()
 
 
 class NoStager:
