@@ -20,7 +20,6 @@ from lading.pipeline.local_worker import MODULE, receive, send
 
 LOG = "lading.worker"
 """The logger of what workers write."""
-_END_S = 10.0
 LOST = "Python worker exited unexpectedly: it was killed, or a library ended it"
 """As Spark says it; see `errors`."""
 NOT_STARTED = "The process that reads and writes did not start, or was cut off before it had begun; see the log"
@@ -83,11 +82,8 @@ class LocalPool:
         if orders is not None:
             orders.close()
         if process is not None:
-            try:
-                process.wait(_END_S)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            process.kill()  # It keeps nothing.
+            process.wait()
 
     def _hand_over(self, theirs: socket.socket) -> None:
         try:

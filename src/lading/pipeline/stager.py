@@ -19,7 +19,7 @@ from pyspark.taskcontext import TaskContext
 
 from lading.errors import SourceError, StageError
 from lading.ids import NewToken
-from lading.model.batch import BatchPlan, Report
+from lading.model.batch import BatchPlan, Report, Split
 from lading.model.codec import decode
 from lading.pipeline.checked import CheckedSelect
 from lading.pipeline.errors import is_worker_lost, text_of
@@ -133,8 +133,7 @@ class SparkStager:
         # Split numbers index the tuple that tasks are given.
         splits = tuple(sorted(plan.splits, key=lambda split: split.number))
         try:
-            tools = batch_tools(self._stage, splits, plan, f"{self._new_token():016x}")
-            rows = self._run(replace(tools, max_records=self._max_records), len(splits))
+            rows = self._run(self._tools(splits, plan), len(splits))
         except (Py4JError, Py4JJavaError, PySparkException) as error:
             if isinstance(self._vector, VectorPlan) and (unsure := unsure_of(error)):
                 self._vector = unsure
@@ -148,6 +147,10 @@ class SparkStager:
             self._session = None
             return self._stage_in_time(plan)
         return [decode(Report, json.loads(row[0]), where="a task's report") for row in rows]
+
+    def _tools(self, splits: tuple[Split, ...], plan: BatchPlan) -> TaskTools:
+        tools = batch_tools(self._stage, splits, plan, f"{self._new_token():016x}")
+        return replace(tools, max_records=self._max_records)
 
     def _session_of_job(self) -> SparkSession:
         """The session, or one beside it with smaller batches, for this job alone; also beside one that somebody else

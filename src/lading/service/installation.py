@@ -33,7 +33,7 @@ from lading.service.runtime.context import CancellableStager, JobObserver, Runne
 from lading.service.runtime.job_locks import JobLocks
 from lading.service.runtime.lease_keeper import LeaseKeeper
 from lading.service.runtime.spark import Engine
-from lading.service.runtime.stagers import LazyStager, NoStager
+from lading.service.runtime.stagers import LazyStager, NoStager, SparkPorts
 from lading.service.runtime.starting import created_positions
 from lading.service.runtime.unrecorded import Unrecorded
 from lading.service.runtime.vector_choices import VectorChoices
@@ -379,16 +379,12 @@ class Installation:
     def _stager(self, compiled: Compiled) -> CancellableStager:
         if compiled.stage is None:
             return NoStager()
+        tools, job_id = replace(compiled.stage.tools, identity=cloud_identity(environment())), compiled.job.job_id
         # A pool for each job: those that have much to do leave the others their even share.
-        tools = replace(compiled.stage.tools, identity=cloud_identity(environment()))
-        job_id = compiled.job.job_id
         stage = replace(compiled.stage, tools=tools, pool=pool_of(job_id))
         tell = partial(self.vector.give_up, job_id)
-        waits = partial(self._tell_waiting, job_id)
-        return LazyStager(self.spark, stage, waits, tell, self.engine.near_pool)
-
-    def _tell_waiting(self, job_id: JobId, message: str) -> None:
-        self.runner(job_id).tell_waiting(message)
+        spark = SparkPorts(self.spark, self.engine.near_pool)
+        return LazyStager(spark, stage, lambda message: self.runner(job_id).tell_waiting(message), tell)
 
     def _listeners(self, record: JobRecord, compiled: Compiled, table: LakeTable) -> JobListeners | None:
         if not compiled.listeners:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lading.ids import new_token
 from lading.model.batch import BatchPlan, Report
 from lading.model.state import StateChange, StateRef
+from lading.sql.expressions.vector_nodes import Refusal, VectorPlan
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -17,7 +18,15 @@ if TYPE_CHECKING:
     from lading.pipeline.local_stager import LocalStager
     from lading.pipeline.stage import Stage
     from lading.pipeline.stager import SparkStager
-    from lading.sql.expressions.vector_nodes import Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class SparkPorts:
+    """Where batches are staged."""
+
+    session: Callable[[], SparkSession]
+    near: Callable[[], LocalPool | None] = lambda: None
+    """Processes of this machine that stand in for Spark; None: Spark is to do it."""
 
 
 class LazyStager:
@@ -26,21 +35,21 @@ class LazyStager:
 
     def __init__(
         self,
-        spark: Callable[[], SparkSession],
+        spark: SparkPorts,
         stage: Stage,
         on_wait: Callable[[str], None] = lambda message: None,
         on_unsure: Callable[[Refusal], None] = lambda refusal: None,
-        near: Callable[[], LocalPool | None] = lambda: None,
     ) -> None:
         """`on_wait` is told what a batch waits for, and an empty text once it does not any more; `on_unsure` why a job
-        gave up the vector path; `near` is asked for processes of this machine that can stand in for Spark."""
+        gave up the vector path."""
         self._spark = spark
         self._stage = stage
         self._on_wait = on_wait
         self._on_unsure = on_unsure
-        self._near = near
         self._made: SparkStager | None = None
         self._local: LocalStager | None = None
+        if (near := self._pool()) is not None:
+            near.start()  # It imports what it needs while the source is listed.
 
     def stage(self, plan: BatchPlan) -> Sequence[Report]:
         from lading.pipeline.quarantine import check_seen
@@ -50,10 +59,7 @@ class LazyStager:
         return reports
 
     def _staged(self, plan: BatchPlan) -> Sequence[Report]:
-        from lading.sql.expressions.vector_nodes import VectorPlan
-
-        pool = self._near() if isinstance(self._stage.vector, VectorPlan) else None
-        if pool is None:
+        if (pool := self._pool()) is None:
             return self._stager().stage(plan)
         from lading.pipeline.local_stager import LocalStager, UnsureBatchError
 
@@ -66,10 +72,13 @@ class LazyStager:
             self._on_unsure(unsure.refusal)
             return self._stager().stage(plan)
 
+    def _pool(self) -> LocalPool | None:
+        return self._spark.near() if isinstance(self._stage.vector, VectorPlan) else None
+
     def _stager(self) -> SparkStager:
         from lading.pipeline.stager import SparkStager
 
-        spark = self._spark()
+        spark = self._spark.session()
         if self._made is None or self._made.spark is not spark:  # Spark may have been started again.
             self._made = SparkStager(spark, self._stage, new_token, self._on_wait, self._on_unsure)
         return self._made
