@@ -19,14 +19,6 @@ from lading.pipeline.stage import Stage, batch_tools, failed_batch, late_batch, 
 from lading.sql.expressions.vector_nodes import Refusal
 
 
-class UnsureBatchError(Exception):
-    """The vector path cannot decide a value of the batch. Nothing was committed; Spark is to stage it."""
-
-    def __init__(self, refusal: Refusal) -> None:
-        super().__init__(str(refusal))
-        self.refusal = refusal
-
-
 class LocalStager:
     """Implements the coordinator's Stager. One batch at a time; `cancel` may be called by any thread."""
 
@@ -46,8 +38,8 @@ class LocalStager:
             for worker in self._workers:
                 cut_off(worker)
 
-    def stage(self, plan: BatchPlan) -> Sequence[Report]:
-        """The reports. Raises UnsureBatchError, and the errors of a stager."""
+    def stage(self, plan: BatchPlan) -> Sequence[Report] | Refusal:
+        """The reports, or why Spark has to stage this batch; nothing is committed then. Raises as a stager does."""
         self._is_cut_off = self._is_late = False
         timer = threading.Timer(self._stage.timeout_s, self._end_late) if self._stage.timeout_s else None
         if timer is not None:
@@ -57,7 +49,7 @@ class LocalStager:
             return [decode(Report, json.loads(text), where="a task's report") for text in self._run(plan)]
         except TaskFailedError as error:
             if unsure := unsure_of(error):
-                raise UnsureBatchError(unsure) from error
+                return unsure
             raise self._failed(error) from error
         finally:
             if timer is not None:

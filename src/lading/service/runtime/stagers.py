@@ -61,16 +61,16 @@ class LazyStager:
     def _staged(self, plan: BatchPlan) -> Sequence[Report]:
         if (pool := self._pool()) is None:
             return self._stager().stage(plan)
-        from lading.pipeline.local_stager import LocalStager, UnsureBatchError
+        from lading.pipeline.local_stager import LocalStager
 
         if self._local is None:
             self._local = LocalStager(pool, self._stage, new_token)
-        try:
-            return self._local.stage(plan)
-        except UnsureBatchError as unsure:
-            self._stage = replace(self._stage, vector=unsure.refusal)
-            self._on_unsure(unsure.refusal)
-            return self._stager().stage(plan)
+        told = self._local.stage(plan)
+        if not isinstance(told, Refusal):
+            return told
+        self._stage = replace(self._stage, vector=told)
+        self._on_unsure(told)
+        return self._stager().stage(plan)
 
     def _pool(self) -> LocalPool | None:
         return self._spark.near() if isinstance(self._stage.vector, VectorPlan) else None
