@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -52,12 +52,14 @@ class LocalPool:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._orders: socket.socket | None = None
+        self._modules = ""
         self.slots = slots
 
-    def start(self) -> None:
-        """Begin to start the process, if it does not run: it imports while others go on."""
+    def start(self, modules: Iterable[str]) -> None:
+        """Begin to start the process, if it does not run: it imports while others go on. These modules, too."""
         with self._lock:
-            self._started()
+            self._modules = " ".join(sorted({*self._modules.split(), *modules}))
+            self._order([])
 
     @contextmanager
     def worker(self) -> Iterator[socket.socket]:
@@ -65,7 +67,7 @@ class LocalPool:
         ours, theirs = socket.socketpair()
         with ours:
             with theirs, self._lock:
-                self._hand_over(theirs)
+                self._order([theirs.fileno()])
             yield ours
 
     @contextmanager
@@ -85,19 +87,20 @@ class LocalPool:
             process.kill()  # It keeps nothing.
             process.wait()
 
-    def _hand_over(self, theirs: socket.socket) -> None:
+    def _order(self, sockets: list[int]) -> None:
+        order = b" " + self._modules.encode()
         try:
-            socket.send_fds(self._started(), [b"x"], [theirs.fileno()])
+            socket.send_fds(self._started(), [order], sockets)
         except OSError:
             # It has died since it was looked at, and with it nothing but the wish for a task.
             self._forget()
-            socket.send_fds(self._started(), [b"x"], [theirs.fileno()])
+            socket.send_fds(self._started(), [order], sockets)
 
     def _started(self) -> socket.socket:
         if self._process is not None and self._process.poll() is not None:
             self._forget()
         if self._process is None or self._orders is None:
-            ours, theirs = socket.socketpair()
+            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             reading, writing = os.pipe()
             try:
                 self._process = subprocess.Popen(  # noqa: S603 - this very Python

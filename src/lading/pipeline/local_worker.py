@@ -7,6 +7,7 @@ off, or the service has died. Files that it wrote until then are orphans, as tho
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import pickle
@@ -22,11 +23,13 @@ from typing import TYPE_CHECKING, Any
 from lading.pipeline.private_memory import hide_memory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     import pyarrow as pa
 
 MODULE = "lading.pipeline.local_worker"
+MOST_ORDER = 4096
+"""Bytes of an order: modules to import, with a socket for a child or without one."""
 LENGTH = struct.Struct("!Q")
 """Before each message its length in bytes."""
 _NEEDED = (
@@ -50,19 +53,32 @@ def main() -> None:
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.dup2(2, 1)  # What a library prints is for the log.
-    for name in _NEEDED:
-        with suppress(Exception):  # The task says what is missing.
-            importlib.import_module(name)
+    _import(_NEEDED)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # The system forgets children that ended.
     while True:
-        order, given, _, _ = socket.recv_fds(orders, 1, 1)
+        order, given, _, _ = socket.recv_fds(orders, MOST_ORDER, 1)
         if not order:
             return
-        if os.fork() == 0:
-            orders.close()
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            _answer(socket.socket(fileno=given[0]))
-        os.close(given[0])
+        _import(order.decode().split())
+        for task in given:
+            if os.fork() == 0:
+                orders.close()
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                _answer(socket.socket(fileno=task))
+            os.close(task)
+
+
+def _import(names: Iterable[str]) -> None:
+    """Once, so that no child has to."""
+    is_new = False
+    for name in names:
+        if name not in sys.modules:
+            with suppress(Exception):  # The task says what is missing.
+                importlib.import_module(name)
+                is_new = True
+    if is_new:
+        gc.collect()
+        gc.freeze()  # Children that look for garbage would copy every page of it.
 
 
 def _answer(caller: socket.socket) -> None:

@@ -63,7 +63,9 @@ class Stage:
     of_batch: tuple[str, ...] = ()
     """Source columns that have one value for all rows of a batch."""
     libraries: tuple[str, ...] = ()
-    """What its tasks import, beside what all do."""
+    """Which libraries its tasks import, beside those that all do."""
+    modules: tuple[str, ...] = ()
+    """What of Lading they import, beside what all do."""
     vector: VectorPlan | Refusal = _UNASKED
     """The mapping for Arrow, or why Spark has to do it."""
 

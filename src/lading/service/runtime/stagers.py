@@ -49,7 +49,9 @@ class LazyStager:
         self._made: SparkStager | None = None
         self._local: LocalStager | None = None
         if (near := self._pool()) is not None:
-            near.start()  # It imports what it needs while the source is listed.
+            near.start(
+                (*stage.modules, *(name.replace("-", "_") for name in stage.libraries))
+            )  # It imports what it needs while the source is listed.
 
     def stage(self, plan: BatchPlan) -> Sequence[Report]:
         from lading.pipeline.quarantine import check_seen
