@@ -214,6 +214,22 @@ def test_who_set_more_of_spark_than_where_it_runs_gets_spark(tmp_path: Path, mon
     assert pool_with() is None
 
 
+def test_a_reader_that_only_spark_can_send_goes_to_spark(near: NearDesk, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = threading.Event()
+
+    def session(self: Engine) -> Any:
+        asked.set()
+        msg = "This test has no Spark"
+        raise OSError(msg)
+
+    monkeypatch.setattr(Engine, "session", session)
+    near.begin(lambda mark, read, splits: read(splits))
+    job_id = near.lading.job("j").job_id
+    near.lading.runner(job_id).run_once()
+    assert asked.is_set()
+    assert near.lading.vector.refusal(job_id) is None
+
+
 def test_so_many_tasks_run_at_once_as_spark_would_run(tmp_path: Path) -> None:
     with Lading(tmp_path / "home", spark={"spark.master": "local[3]"}) as lading:
         pool = lading.engine.near_pool()

@@ -19,6 +19,16 @@ from lading.pipeline.stage import Stage, batch_tools, failed_batch, late_batch, 
 from lading.sql.expressions.vector_nodes import Refusal
 
 
+def can_send(stage: Stage) -> bool:
+    """Whether the tasks of a job can be sent to another process by plain pickle; Spark sends functions that are made
+    at run time, too."""
+    try:
+        pickle.dumps((stage.tools, stage.vector, task_schema(stage)))
+    except (pickle.PicklingError, AttributeError, TypeError):
+        return False
+    return True
+
+
 class LocalStager:
     """Implements the coordinator's Stager. One batch at a time; `cancel` may be called by any thread."""
 

@@ -48,10 +48,10 @@ class LazyStager:
         self._on_unsure = on_unsure
         self._made: SparkStager | None = None
         self._local: LocalStager | None = None
+        self._is_near = isinstance(stage.vector, VectorPlan) and _can_send(stage)
         if (near := self._pool()) is not None:
-            near.start(
-                (*stage.modules, *(name.replace("-", "_") for name in stage.libraries))
-            )  # It imports what it needs while the source is listed.
+            # It imports what it needs while the source is listed.
+            near.start((*stage.modules, *(name.replace("-", "_") for name in stage.libraries)))
 
     def stage(self, plan: BatchPlan) -> Sequence[Report]:
         from lading.pipeline.quarantine import check_seen
@@ -70,12 +70,12 @@ class LazyStager:
         told = self._local.stage(plan)
         if not isinstance(told, Refusal):
             return told
-        self._stage = replace(self._stage, vector=told)
+        self._stage, self._is_near = replace(self._stage, vector=told), False
         self._on_unsure(told)
         return self._stager().stage(plan)
 
     def _pool(self) -> LocalPool | None:
-        return self._spark.near() if isinstance(self._stage.vector, VectorPlan) else None
+        return self._spark.near() if self._is_near else None
 
     def _stager(self) -> SparkStager:
         from lading.pipeline.stager import SparkStager
@@ -100,6 +100,12 @@ class LazyStager:
         for made in (self._local, self._made):
             if made is not None:
                 made.cancel()
+
+
+def _can_send(stage: Stage) -> bool:
+    from lading.pipeline.local_stager import can_send
+
+    return can_send(stage)
 
 
 class NoStager:
