@@ -25,7 +25,7 @@ from lading.pipeline import guard
 from lading.pipeline.errors import can_heal, cause_of
 from lading.pipeline.executor_needs import ALWAYS, needs_of
 from lading.pipeline.executors import watch_waiting
-from lading.pipeline.stager import failed_batch
+from lading.pipeline.stage import failed_batch
 from lading.service.home import Home
 from lading.service.runtime.spark import Engine
 from tests.support.spark_cluster import bare_python

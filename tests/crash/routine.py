@@ -43,7 +43,9 @@ class Routine:
     def run(self, failpoint: str = "", meanwhile: Callable[[], None] = lambda: None) -> int:
         """`lading run`, and something that is done while it runs. How it ended: 0, or minus the signal."""
         command = [sys.executable, "-c", "from lading.cli.main import main; main()", "run", "--home", str(self._home)]
-        environment = {**os.environ, "LADING_FAILPOINTS": failpoint}
+        # A job that is mapped in Arrow does without Spark, unless somebody has set more of it.
+        settings = {"LADING_SPARK_CONF": "spark.python.worker.reuse=true"}
+        environment = {**os.environ, **settings, "LADING_FAILPOINTS": failpoint}
         with subprocess.Popen(
             command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         ) as process:

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -37,13 +38,19 @@ CREATE JOB j PROPERTIES("s3.max_batch_files"="2", "session.enable_insert_strict"
 INSERT INTO orders SELECT * FROM FILE("uri"="{inbox}/*.csv", "format"="csv_with_names", "column_separator"=",")"""
 
 
-def lading(home: Path, *words: str, failpoints: str = "") -> subprocess.CompletedProcess[str]:
+ON_SPARK = {"LADING_SPARK_CONF": "spark.python.worker.reuse=true"}
+"""Jobs whose rows are mapped in Arrow do without Spark, unless somebody has set more of it; see docs/vector.md."""
+
+
+def lading(
+    home: Path, *words: str, failpoints: str = "", settings: Mapping[str, str] = ON_SPARK
+) -> subprocess.CompletedProcess[str]:
     """A command that dies is in a process of its own, with a Spark of its own; others use the fixture `spark`."""
     if not failpoints:
-        said = CliRunner().invoke(app, [*words, "--home", str(home)])
+        said = CliRunner().invoke(app, [*words, "--home", str(home)], env=dict(settings))
         return subprocess.CompletedProcess(words, said.exit_code, said.stdout, said.stderr)
     command = [sys.executable, "-c", "from lading.cli.main import main; main()", *words, "--home", str(home)]
-    environment = {**os.environ, "LADING_FAILPOINTS": failpoints}
+    environment = {**os.environ, **settings, "LADING_FAILPOINTS": failpoints}
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
@@ -66,10 +73,10 @@ def count_orders(home: Path) -> tuple[int, int]:
     return len(ids), len(set(ids))
 
 
-def check_kill(tmp_path: Path, form: str, failpoints: tuple[str, ...]) -> None:
+def check_kill(tmp_path: Path, form: str, failpoints: tuple[str, ...], settings: Mapping[str, str] = ON_SPARK) -> None:
     _, home = make_job(tmp_path, form)
-    codes = [lading(home, "run", failpoints=failpoint).returncode for failpoint in failpoints]
-    last = lading(home, "run")
+    codes = [lading(home, "run", failpoints=each, settings=settings).returncode for each in failpoints]
+    last = lading(home, "run", settings=settings)
     assert last.returncode == 0, last.stdout + last.stderr
     expected = FILES * (ROWS - 1)
     assert count_orders(home) == (expected, expected)

@@ -20,6 +20,7 @@ INSIDE = {
     "NotS3Error": "storage/s3_client.py",
     "RefusedError": "sql/expressions/vector_build.py",
     "UnsureError": "pipeline/vector/arrays.py",
+    "TaskFailedError": "pipeline/local_pool.py",
     "CatalogAnswerError": "tables/iceberg/errors.py",
 }
 """Exceptions that end a step within one room and are never shown to anybody."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lading.pipeline.stager import failed_batch
+from lading.pipeline.stage import failed_batch
 
 SAID = """An exception was thrown from the Python worker. Please see the stack trace below.
 Traceback (most recent call last):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lading.errors import ConfigError
-from lading.pipeline.stager import Stage
+from lading.pipeline.stage import Stage
 from lading.service.compile.compiled import Compiled
 from lading.service.runtime.context import CancellableStager
 from tests.console.local import LocalLading

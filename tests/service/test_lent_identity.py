@@ -9,7 +9,7 @@ from pathlib import Path
 import boto3
 import pytest
 
-from lading.pipeline.stager import Stage
+from lading.pipeline.stage import Stage
 from lading.service.compile.compiled import Compiled
 from lading.service.runtime.context import CancellableStager
 from lading.testing.marked import secret

@@ -1,4 +1,4 @@
-"""What a batch of a running service asks of the store and of its source: each once."""
+"""What a batch of a running service asks of the store and of its source: each once. Nothing parses SQL for it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlglot import Dialect
 
 from lading.service.runtime.runner import JobRunner
 from lading.service.scheduling.scheduler import Scheduler
 from lading.sources.files.source import FilesSource
+from lading.sql.syntax.cursor import Cursor
 from lading.store.store import Store
 from tests.console.local import LocalLading
 
@@ -20,9 +22,12 @@ INSERT INTO shop.t SELECT * FROM FILE("uri" = "{folder}/*.csv", "format" = "csv"
 LIMIT_S = 60.0
 
 
-def test_a_batch_reads_its_record_once_and_is_planned_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_reads_its_record_once_plans_once_and_parses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     counts, committed = Counter[str](), threading.Event()
     load, plan, tell = Store.load_job_by_id, FilesSource.plan, JobRunner.run_once
+    begin, tokenize = Cursor.__init__, Dialect.tokenize
 
     def load_counted(self: Store, *given: Any) -> Any:
         counts["reads"] += 1
@@ -32,6 +37,14 @@ def test_a_batch_reads_its_record_once_and_is_planned_once(tmp_path: Path, monke
         found = plan(self, *given)
         counts["plans"] += bool(found)
         return found
+
+    def begin_counted(self: Cursor, *given: Any, **named: Any) -> None:
+        counts["parsed"] += 1
+        begin(self, *given, **named)
+
+    def tokenize_counted(self: Dialect, *given: Any) -> Any:
+        counts["parsed"] += 1
+        return tokenize(self, *given)
 
     def run_counted(self: JobRunner) -> bool:
         before = counts.copy()
@@ -53,6 +66,9 @@ def test_a_batch_reads_its_record_once_and_is_planned_once(tmp_path: Path, monke
         monkeypatch.setattr(Store, "load_job_by_id", load_counted)
         monkeypatch.setattr(FilesSource, "plan", plan_counted)
         monkeypatch.setattr(JobRunner, "run_once", run_counted)
+        monkeypatch.setattr(Cursor, "__init__", begin_counted)
+        monkeypatch.setattr(Dialect, "tokenize", tokenize_counted)
+        lading.forget_runner(lading.job("j").job_id)
         scheduler = Scheduler(lading)
         scheduler.start()
         runner = lading.runner(lading.job("j").job_id)
@@ -60,9 +76,11 @@ def test_a_batch_reads_its_record_once_and_is_planned_once(tmp_path: Path, monke
             if runner.is_idle():
                 break
             committed.wait(0.05)
+        assert counts["parsed"]  # It was opened here.
         counts.clear()
         (folder / "b.csv").write_text("2,y\n")
         assert committed.wait(LIMIT_S)
         scheduler.close()
     assert counts["reads of the batch"] == 1
     assert counts["plans"] == 1
+    assert counts["parsed"] == 0

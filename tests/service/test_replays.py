@@ -20,7 +20,7 @@ from lading.ids import new_token
 from lading.model.batch import BatchPlan, Report
 from lading.model.codec import decode
 from lading.pipeline.mapping import NOTE
-from lading.pipeline.stager import batch_value
+from lading.pipeline.stage import batch_value
 from lading.pipeline.vector.task import vector_task
 from lading.service.catalog.lost_home import Opening
 from lading.service.compile.compiled import Compiled

@@ -15,7 +15,7 @@ from lading.model.batch import BatchPlan, Report
 from lading.model.codec import decode
 from lading.model.state import StateChange, StateRef
 from lading.pipeline.mapping import NOTE
-from lading.pipeline.stager import Stage, batch_value
+from lading.pipeline.stage import Stage, batch_value
 from lading.pipeline.vector.task import vector_task
 from lading.service.compile.compiled import Compiled
 from lading.service.facade import Lading

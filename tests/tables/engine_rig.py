@@ -8,7 +8,7 @@ from typing import Any
 
 from lading.jobs.record import JobRecord
 from lading.model.batch import BatchPlan, Report
-from lading.pipeline.stager import Stage
+from lading.pipeline.stage import Stage
 from lading.service.compile.compiled import Compiled
 from lading.service.runtime.context import CancellableStager
 from lading.tables.iceberg.table import IcebergTable

@@ -1,4 +1,5 @@
-"""Texts, paths and choices of the command line, read without pydantic, whose import takes longer than a statement.
+"""Texts, paths, seconds and choices of the command line, read without pydantic, whose import takes longer than many a
+statement.
 
 typer turns every value into its type with pydantic. For the types here that needs no library. Should a later typer
 not ask a parameter for `_runtime_param` any more, its own way is taken again: right, and slower; a test says so.
@@ -32,9 +33,12 @@ class _Reader:
         try:
             return self.kind(value)
         except ValueError:
-            choices = ", ".join(repr(each.value) for each in self.kind)
-            msg = f"{value!r} is not one of {choices}."
-            raise typer.BadParameter(msg, ctx=ctx, param=param) from None
+            raise typer.BadParameter(self._wrong(value), ctx=ctx, param=param) from None
+
+    def _wrong(self, value: Any) -> str:
+        if self.kind is float:
+            return f"{value!r} is not a valid float."
+        return f"{value!r} is not one of {', '.join(repr(each.value) for each in self.kind)}."
 
 
 def read_plainly(command: Any) -> Any:
@@ -42,12 +46,15 @@ def read_plainly(command: Any) -> Any:
     for each in (*command.params, command.get_help_option(typer.Context(command))):
         descriptor = getattr(each, "type_descriptor", None)
         kind = getattr(descriptor, "annotation", None)
-        if kind is None or getattr(descriptor, "parameter_info", None) is None:
+        info = getattr(descriptor, "parameter_info", None)
+        if kind is None or info is None:
             continue
         if kind is bool and not each.envvar:
             each._runtime_param = _Reader(bool)  # noqa: SLF001 - a flag that is there or not
         elif kind in _PLAIN or (isinstance(kind, type) and issubclass(kind, Enum)):
             each._runtime_param = _Reader(_PLAIN.get(kind, kind))  # noqa: SLF001 - see above
+        elif kind is float and info.min is None and info.max is None:
+            each._runtime_param = _Reader(float)  # noqa: SLF001 - see above
         elif kind in _LISTS:
             each._runtime_param = _Reader(_LISTS[kind], is_list=True)  # noqa: SLF001
     return command

@@ -12,15 +12,15 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from pyspark import SparkContext
-from pyspark.serializers import CloudPickleSerializer
-from pyspark.sql import SparkSession
-from pyspark.taskcontext import TaskContext
 
 from lading.errors import StageError
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
 
 PROPERTY = "spark.lading.task.secret"
 SETTING = {PROPERTY: "is set for each job"}
@@ -47,6 +47,8 @@ class Sealed:
 
     def open(self) -> Any:
         """The value, within a task."""
+        from pyspark.taskcontext import TaskContext
+
         context = TaskContext.get()
         key = context.getLocalProperty(PROPERTY) if context else None
         if not key:
@@ -57,6 +59,8 @@ class Sealed:
 
 
 def _pickled(value: object) -> bytes:
+    from pyspark.serializers import CloudPickleSerializer
+
     found: bytes = CloudPickleSerializer().dumps(value)  # type: ignore[no-untyped-call]  # PySpark has no types here
     return found
 

@@ -17,7 +17,6 @@ from lading.deferred import deferred
 from lading.errors import LadingError
 from lading.ids import JobId, new_incarnation
 from lading.jobs.dialects import STREAMING
-from lading.jobs.events import Interrupted
 from lading.jobs.record import JobName, JobRecord, JobState, parse_job_name
 from lading.model.names import split_table
 from lading.net.addresses import AddressRules
@@ -33,7 +32,6 @@ from lading.service.runtime.context import CancellableStager, JobObserver, Runne
 from lading.service.runtime.job_locks import JobLocks
 from lading.service.runtime.lease_keeper import LeaseKeeper
 from lading.service.runtime.spark import Engine
-from lading.service.runtime.stagers import LazyStager, NoStager
 from lading.service.runtime.starting import created_positions
 from lading.service.runtime.unrecorded import Unrecorded
 from lading.service.runtime.vector_choices import VectorChoices
@@ -42,7 +40,6 @@ from lading.service.security.authorization import no_such_job
 from lading.service.security.endpoints import Endpoints, installation_rules
 from lading.service.security.job_owner import owner_rights
 from lading.service.security.listener_commands import parse_commands, run_command
-from lading.service.security.listeners import listener_route, listener_token
 from lading.service.security.private_home import secure_home
 from lading.service.security.reach import job_rules
 from lading.service.security.root_password import forget_root_password
@@ -374,27 +371,29 @@ class Installation:
             if record.job_id in others:
                 continue
             if record.task is not None and (record.is_final or record.state is JobState.PAUSED):
+                from lading.jobs.events import Interrupted
+
                 self.runner(record.job_id).apply(Interrupted(at=self.clock.now()))
 
     def _stager(self, compiled: Compiled) -> CancellableStager:
+        from lading.service.runtime.stagers import LazyStager, NoStager, SparkPorts
+
         if compiled.stage is None:
             return NoStager()
+        tools, job_id = replace(compiled.stage.tools, identity=cloud_identity(environment())), compiled.job.job_id
         # A pool for each job: those that have much to do leave the others their even share.
-        tools = replace(compiled.stage.tools, identity=cloud_identity(environment()))
-        job_id = compiled.job.job_id
         stage = replace(compiled.stage, tools=tools, pool=pool_of(job_id))
         tell = partial(self.vector.give_up, job_id)
-        return LazyStager(self.spark, stage, lambda message: self.runner(job_id).tell_waiting(message), tell)
+        spark = SparkPorts(self.spark, self.engine.near_pool)
+        return LazyStager(spark, stage, lambda message: self.runner(job_id).tell_waiting(message), tell)
 
     def _listeners(self, record: JobRecord, compiled: Compiled, table: LakeTable) -> JobListeners | None:
         if not compiled.listeners:
             return None
+        from lading.service.security.listeners import listener_route, listener_token
+
+        run, secret = partial(run_command, self.commands), partial(listener_token, home=self.home.path)
+        outgoing = partial(listener_route, self.endpoints, record.job_id)
         return open_listeners(
-            compiled.listeners,
-            record.target,
-            table,
-            self.clock,
-            run=partial(run_command, self.commands),
-            outgoing=partial(listener_route, self.endpoints, record.job_id),
-            secret=partial(listener_token, home=self.home.path),
+            compiled.listeners, record.target, table, self.clock, run=run, outgoing=outgoing, secret=secret
         )

@@ -58,6 +58,11 @@ def open_writer(spec: WriterSpec, attempt: str) -> Writer:
     return kind_of(spec.format).open_writer(spec, attempt)
 
 
+def writer_module(name: str) -> str:
+    """What `open_writer` imports, for processes that import before they are asked to write."""
+    return f"{_MODULES[name].rpartition('.')[0]}.writer"
+
+
 def open_namespaces(access: CatalogAccess) -> CatalogNamespaces:
     """What a catalog that others keep has. Raises what says that it cannot be reached, or not with this token."""
     namespaces: CatalogNamespaces = import_module("lading.tables.iceberg.namespaces").IcebergNamespaces(access)

@@ -28,7 +28,7 @@ from lading.pipeline.mapping import NOTE
 from lading.pipeline.notes import binaries, parse_bad
 from lading.pipeline.sealing import Sealed, new_key, with_key
 from lading.pipeline.session import DEFAULTS
-from lading.pipeline.stager import failed_batch
+from lading.pipeline.stage import failed_batch
 from lading.pipeline.state.files import StatePlace, StateWriter
 from lading.pipeline.state.selected import ALL_TIMES, Among, Ranked, Times, Wanted, read_rows
 from lading.pipeline.tasks import Writer

@@ -6,7 +6,8 @@ from lading.errors import StageError
 from lading.ids import NewToken
 from lading.pipeline.environment import without_identity
 from lading.pipeline.session import is_local
-from lading.pipeline.stager import SparkStager, Stage
+from lading.pipeline.stage import Stage
+from lading.pipeline.stager import SparkStager
 from lading.pipeline.state.dedup import DedupMerger
 from lading.pipeline.state.jobs import StateJobs
 from lading.pipeline.state.joins import JoinMerger

@@ -8,7 +8,7 @@ from lading.model.job import Job
 from lading.model.load import ListenerSpec, LoadSpec
 from lading.model.positions import Positions
 from lading.net.addresses import AddressRules
-from lading.pipeline.stager import Stage
+from lading.pipeline.stage import Stage
 from lading.service.compile.joins import JoinSource
 from lading.sources.kind import OpenSource, SourceKind
 from lading.store.records import TableEntry

@@ -18,7 +18,7 @@ from lading.model.pairs import single_sources
 from lading.net.addresses import AddressRules
 from lading.pipeline.mapping import RowMapping
 from lading.pipeline.quarantine import QuarantineFile, QuarantineObject
-from lading.pipeline.stager import Stage
+from lading.pipeline.stage import Stage
 from lading.pipeline.state.copies import StateCopies
 from lading.pipeline.state.files import StatePlace
 from lading.pipeline.state.rules import StateRule
@@ -47,7 +47,7 @@ from lading.tables.base import LakeTable, WriterSpec
 from lading.tables.bills import quarantine_folder, state_folder
 from lading.tables.fresh import open_table_store
 from lading.tables.registry import kind_of as table_kind_of
-from lading.tables.registry import open_writer
+from lading.tables.registry import open_writer, writer_module
 from lading.tables.types import fillable
 
 WINDOW_BATCHES = 10
@@ -199,6 +199,7 @@ def _stage(load: LoadSpec, kind: SourceKind, opened: OpenSource, target: Target,
         reads_as_service=kind.uses_service_identity(load.source.properties),
         writes_as_service=is_s3_uri(spec.location) and not spec.options.access_key,
         libraries=_libraries(kind, spec),
+        modules=(writer_module(spec.format),),
     )
     place = StatePlace(
         open=partial(open_table_store, spec),

@@ -12,7 +12,7 @@ from lading.errors import SqlError
 from lading.model.job import WatermarkRule
 from lading.model.load import LoadSpec
 from lading.pipeline.mapping import BUCKET, EVENT, RowMapping, TargetColumn, quoted, reserved_names
-from lading.pipeline.stager import Stage
+from lading.pipeline.stage import Stage
 from lading.pipeline.state.files import StatePlace, StateWriter
 from lading.pipeline.state.partials import Partials, PartialsWriter, partials_of
 from lading.pipeline.state.rules import DedupRule, StateRule, StateStage, StreamJoinRule, WindowRule

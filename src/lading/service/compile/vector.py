@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from lading.errors import ConfigError
 from lading.pipeline.mapping import NOTE, WATERMARK, select_lists
-from lading.pipeline.stager import Stage
+from lading.pipeline.stage import Stage
 from lading.pipeline.vector.arrays import arrow_type
 from lading.sql.expressions.vector_compile import compile_lists
 from lading.sql.expressions.vector_nodes import Refusal, VectorPlan

@@ -49,7 +49,7 @@ from lading.tables.bills import quarantine_folder
 from lading.tables.fresh import open_table_store
 
 if TYPE_CHECKING:
-    from lading.pipeline.stager import Stage
+    from lading.pipeline.stage import Stage
     from lading.sql.statements.jobs import ReplayErrors
 
 ACTION = "REPLAY ERRORS"

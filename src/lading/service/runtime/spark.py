@@ -11,13 +11,19 @@ from typing import TYPE_CHECKING
 
 from lading.errors import StageError
 from lading.service.home import Home
+from lading.settings import environment
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from lading.pipeline.local_pool import LocalPool
+
 _log = logging.getLogger("lading.spark")
 _MOST_ENDS = 3
 """So often Spark may end while it is asked something, one after the other, before a job hears of it."""
+
+_WITHOUT_TASKS = {"spark.master", "spark.app.name", "spark.driver.memory", "spark.ui.enabled", "spark.local.dir"}
+"""Settings that are of no matter to what a task does in Python."""
 
 
 class Engine:
@@ -29,6 +35,36 @@ class Engine:
         self._session = self._given = session
         self._is_ours = session is None
         self._lock = threading.Lock()
+        self._near: LocalPool | None = None
+        self._near_lock = threading.Lock()
+
+    def near_pool(self) -> LocalPool | None:
+        """Processes of this machine for the batches that need no Spark, as long as Spark was not started here.
+
+        None as soon as it was, and where somebody set more of Spark than where it runs: its tasks are what such
+        settings are for.
+        """
+        if self._session is not None:
+            self._close_near()
+            return None
+        if not self.is_local or not set(self._settings) <= _WITHOUT_TASKS:
+            return None
+        from lading.pipeline.local_pool import LocalPool, is_possible
+
+        variables = environment()
+        if not is_possible(variables):
+            return None
+        with self._near_lock:
+            if self._near is None:
+                self._near = LocalPool(variables, local_cores(self._settings.get("spark.master", "")))
+            return self._near
+
+    def _close_near(self) -> None:
+        """What runs in it goes on."""
+        with self._near_lock:
+            near, self._near = self._near, None
+        if near is not None:
+            near.close()
 
     def session(self) -> SparkSession:
         """The session, started when it is first needed. One whose process died is replaced."""
@@ -83,7 +119,8 @@ class Engine:
         warm_up(self.session())
 
     def close(self) -> None:
-        """End Spark, if it is ours."""
+        """End Spark, if it is ours, and what stood in for it."""
+        self._close_near()
         with self._lock:  # It may be starting.
             if self._session is None or not self._is_ours:
                 return
@@ -106,7 +143,6 @@ class Engine:
         from lading.pipeline.scratch import scratch_fault
         from lading.pipeline.session import open_session
         from lading.service.security.log_output import redact_logger
-        from lading.settings import environment
 
         # A context that somebody else started in this process is used and left to them.
         self._is_ours = SparkContext._active_spark_context is None  # noqa: SLF001 - no public way to ask

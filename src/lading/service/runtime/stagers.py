@@ -3,25 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lading.ids import new_token
 from lading.model.batch import BatchPlan, Report
 from lading.model.state import StateChange, StateRef
+from lading.sql.expressions.vector_nodes import Refusal, VectorPlan
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from lading.pipeline.stager import SparkStager, Stage
-    from lading.sql.expressions.vector_nodes import Refusal
+    from lading.pipeline.local_pool import LocalPool
+    from lading.pipeline.local_stager import LocalStager
+    from lading.pipeline.stage import Stage
+    from lading.pipeline.stager import SparkStager
+
+
+@dataclass(frozen=True, slots=True)
+class SparkPorts:
+    """Where batches are staged."""
+
+    session: Callable[[], SparkSession]
+    near: Callable[[], LocalPool | None] = lambda: None
+    """Processes of this machine that stand in for Spark; None: Spark is to do it."""
 
 
 class LazyStager:
-    """Starts Spark with the first batch: jobs that have nothing to load need none."""
+    """Starts Spark with the first batch that needs it: jobs that have nothing to load need none, and neither do those
+    whose rows are mapped in Arrow, as long as nobody else has started it."""
 
     def __init__(
         self,
-        spark: Callable[[], SparkSession],
+        spark: SparkPorts,
         stage: Stage,
         on_wait: Callable[[str], None] = lambda message: None,
         on_unsure: Callable[[Refusal], None] = lambda refusal: None,
@@ -33,18 +47,40 @@ class LazyStager:
         self._on_wait = on_wait
         self._on_unsure = on_unsure
         self._made: SparkStager | None = None
+        self._local: LocalStager | None = None
+        self._is_near = isinstance(stage.vector, VectorPlan) and _can_send(stage)
+        if (near := self._pool()) is not None:
+            # It imports what it needs while the source is listed.
+            near.start((*stage.modules, *(name.replace("-", "_") for name in stage.libraries)))
 
     def stage(self, plan: BatchPlan) -> Sequence[Report]:
         from lading.pipeline.quarantine import check_seen
 
-        reports = self._stager().stage(plan)
+        reports = self._staged(plan)
         check_seen(place for report in reports for place in report.quarantine)
         return reports
+
+    def _staged(self, plan: BatchPlan) -> Sequence[Report]:
+        if (pool := self._pool()) is None:
+            return self._stager().stage(plan)
+        from lading.pipeline.local_stager import LocalStager
+
+        if self._local is None:
+            self._local = LocalStager(pool, self._stage, new_token)
+        told = self._local.stage(plan)
+        if not isinstance(told, Refusal):
+            return told
+        self._stage, self._is_near = replace(self._stage, vector=told), False
+        self._on_unsure(told)
+        return self._stager().stage(plan)
+
+    def _pool(self) -> LocalPool | None:
+        return self._spark.near() if self._is_near else None
 
     def _stager(self) -> SparkStager:
         from lading.pipeline.stager import SparkStager
 
-        spark = self._spark()
+        spark = self._spark.session()
         if self._made is None or self._made.spark is not spark:  # Spark may have been started again.
             self._made = SparkStager(spark, self._stage, new_token, self._on_wait, self._on_unsure)
         return self._made
@@ -61,8 +97,15 @@ class LazyStager:
         return change
 
     def cancel(self) -> None:
-        if self._made is not None:
-            self._made.cancel()
+        for made in (self._local, self._made):
+            if made is not None:
+                made.cancel()
+
+
+def _can_send(stage: Stage) -> bool:
+    from lading.pipeline.local_stager import can_send
+
+    return can_send(stage)
 
 
 class NoStager:

@@ -16,7 +16,7 @@ from lading.model.rows import FILE, ROW
 from lading.pipeline.mapping import BAD, NOTE, UNREAD, UNSELECTED, WATERMARK
 from lading.pipeline.nested import nested_values
 from lading.pipeline.notes import bad_notes, parse_bad
-from lading.pipeline.stager import Stage
+from lading.pipeline.stage import Stage
 from lading.pipeline.vector.arrays import UnsureError
 from lading.pipeline.vector.evaluate import map_batch
 from lading.service.compile.compiled import Compiled, Draft

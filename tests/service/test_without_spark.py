@@ -1,0 +1,237 @@
+"""Batches of the vector path while nobody has started Spark: processes of this machine stage them.
+
+None of these tests can start Java: what loads rows here does it without Spark.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lading.service.facade import Lading
+from lading.service.runtime.spark import Engine
+from tests.service import near_reads
+from tests.service.conftest import Desk
+from tests.service.near_reads import NearLading
+
+SECONDS = 60.0
+EXACT = '"file.settle_seconds"="0"'
+RUN = """
+import sys
+from tests.service import near_reads
+near_reads.NearLading.around = staticmethod(near_reads.hangs)
+near_reads.NearLading.mark = near_reads.Path(sys.argv[2])
+with near_reads.NearLading(sys.argv[1]) as lading:
+    lading.run()
+"""
+
+
+class NearDesk(Desk):
+    """A desk without a session that somebody made."""
+
+    lading: NearLading
+
+    def _open(self) -> Lading:
+        made = NearLading(self.path / "home", user="tester")
+        made.mark = self.path / "mark"
+        return made
+
+    def begin(self, around: Any = None, form: str = "delta", properties: str = EXACT) -> None:
+        """A job, and two files for it."""
+        self.lading.around = around
+        self.table(form=form)
+        self.create(properties=properties)
+        self.put_orders("a.csv", 1, 10)
+        self.put_orders("b.csv", 11, 10)
+
+
+@pytest.fixture
+def near(tmp_path: Path) -> Iterator[NearDesk]:
+    made = NearDesk(tmp_path)
+    yield made
+    made.lading.close()
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process does anything; one that ended may still wait for its parent."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state not in "ZX"
+
+
+def wait_until_gone(pid: int) -> None:
+    waiting = threading.Event()
+    for _ in range(int(SECONDS / 0.05)):
+        if not is_running(pid):
+            return
+        waiting.wait(0.05)
+    pytest.fail(f"process {pid} is still there")
+
+
+def pid_in(mark: Path) -> int:
+    waiting = threading.Event()
+    for _ in range(int(SECONDS / 0.05)):
+        if mark.exists():
+            return int(mark.read_text())
+        waiting.wait(0.05)
+    pytest.fail("nobody has begun to read")
+
+
+@pytest.mark.parametrize("form", ["delta", "iceberg", "paimon"])
+def test_rows_and_bad_rows_are_loaded_without_java(near: NearDesk, form: str) -> None:
+    near.begin(
+        form=form,
+        properties=f'{EXACT}, "session.insert_max_filter_ratio"="0.5", "session.enable_insert_strict"="false"',
+    )
+    near.put("c.csv", ["21,essen,1.00", "x,essen,1.00", "x,essen,1.00"])
+    near.run()
+    assert near.ids() == [*range(1, 22)]
+    assert near.lading.verify("j").is_clean
+    assert near.lading.engine._session is None
+    near.put_orders("d.csv", 31, 5)
+    near.run()
+    assert near.ids() == [*range(1, 22), *range(31, 36)]
+
+
+@pytest.mark.parametrize("around", [near_reads.dies_once, near_reads.fails_without_memory])
+def test_a_process_that_died_is_told_as_such_and_its_batch_is_tried_again(near: NearDesk, around: Any) -> None:
+    near.begin(around)
+    runner = near.lading.runner(near.lading.job("j").job_id)
+    runner.run_once()
+    record = runner.record()
+    assert "A worker of the batch was killed or ran out of memory" in str(record)
+    assert near.ids() == []
+    near.run()
+    assert near.ids() == [*range(1, 21)]
+    assert near.lading.verify("j").is_clean
+
+
+def test_the_process_that_forks_may_die_between_batches(near: NearDesk) -> None:
+    near.begin()
+    near.run()
+    pool = near.lading.engine.near_pool()
+    assert pool is not None
+    first = pool._process
+    assert first is not None
+    first.kill()
+    first.wait()
+    near.put_orders("c.csv", 21, 5)
+    near.run()
+    assert near.ids() == [*range(1, 26)]
+    assert pool._process is not first
+
+
+def test_a_batch_that_is_cut_off_ends_its_process(near: NearDesk) -> None:
+    near.begin(near_reads.hangs)
+    running = threading.Thread(target=near.run)
+    running.start()
+    pid = pid_in(near.lading.mark)
+    near.sql("PAUSE JOB WHERE jobName='j'")
+    wait_until_gone(pid)
+    running.join(SECONDS)
+    assert not running.is_alive()
+    assert near.ids() == []
+    near.lading.around = None
+    near.sql("RESUME JOB WHERE jobName='j'")
+    near.run()
+    assert near.ids() == [*range(1, 21)]
+
+
+def test_a_batch_that_takes_too_long_ends_its_process(near: NearDesk) -> None:
+    near.begin(near_reads.hangs, properties=f'{EXACT}, "session.insert_timeout"="1", "session.query_timeout"="1"')
+    runner = near.lading.runner(near.lading.job("j").job_id)
+    runner.run_once()
+    assert "The batch took longer than 1 seconds" in str(runner.record())
+    if near.lading.mark.exists():  # Else it was over before a process had begun.
+        wait_until_gone(pid_in(near.lading.mark))
+
+
+def test_processes_end_with_a_service_that_is_killed(near: NearDesk) -> None:
+    near.begin()
+    near.lading.close()
+    mark = near.path / "other"
+    service = subprocess.Popen([sys.executable, "-c", RUN, str(near.path / "home"), str(mark)])
+    pid = pid_in(mark)
+    service.kill()
+    service.wait()
+    wait_until_gone(pid)
+    near.restart()
+    near.run()
+    assert near.ids() == [*range(1, 21)]
+
+
+def test_processes_have_no_secret_of_the_service(near: NearDesk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LADING_X", "of the service")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "of the service")
+    monkeypatch.setenv("MY_TOKEN", "of the service")
+    near.begin(near_reads.tells_environment)
+    near.run()
+    told = near.lading.mark.read_text()
+    assert "PATH=" in told
+    assert "OMP_NUM_THREADS=" in told
+    assert "of the service" not in told
+
+
+def test_a_value_that_arrow_cannot_decide_goes_to_spark(near: NearDesk, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = threading.Event()
+
+    def session(self: Engine) -> Any:
+        asked.set()
+        msg = "This test has no Spark"
+        raise OSError(msg)
+
+    monkeypatch.setattr(Engine, "session", session)
+    near.sql("CREATE TABLE orders (at TIMESTAMP) USING delta")
+    near.create(properties=EXACT, select="CAST(city AS TIMESTAMP) AS at")
+    near.put("a.csv", ["1,2024-01-01 10:00:00 Europe/Berlin,1"])
+    job_id = near.lading.job("j").job_id
+    near.lading.runner(job_id).run_once()
+    assert asked.is_set()
+    refusal = near.lading.vector.refusal(job_id)
+    assert refusal is not None
+    assert refusal.part == "a batch"
+
+
+def test_who_set_more_of_spark_than_where_it_runs_gets_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def pool_with(**settings: str) -> object:
+        with Lading(tmp_path / "home", spark={f"spark.{name}": value for name, value in settings.items()}) as lading:
+            return lading.engine.near_pool()
+
+    assert pool_with(master="local[3]") is not None
+    assert pool_with(master="spark://localhost:7077") is None
+    assert pool_with(**{"python.worker.memory": "1g"}) is None
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    assert pool_with() is not None
+    (tmp_path / "spark-defaults.conf").touch()
+    assert pool_with() is None
+
+
+def test_a_reader_that_only_spark_can_send_goes_to_spark(near: NearDesk, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = threading.Event()
+
+    def session(self: Engine) -> Any:
+        asked.set()
+        msg = "This test has no Spark"
+        raise OSError(msg)
+
+    monkeypatch.setattr(Engine, "session", session)
+    near.begin(lambda mark, read, splits: read(splits))
+    job_id = near.lading.job("j").job_id
+    near.lading.runner(job_id).run_once()
+    assert asked.is_set()
+    assert near.lading.vector.refusal(job_id) is None
+
+
+def test_so_many_tasks_run_at_once_as_spark_would_run(tmp_path: Path) -> None:
+    with Lading(tmp_path / "home", spark={"spark.master": "local[3]"}) as lading:
+        pool = lading.engine.near_pool()
+        assert pool is not None
+        assert pool.slots == 3
