@@ -94,10 +94,11 @@ def test_a_broker_that_never_answers_is_given_up(clicks: KafkaClicks) -> None:
     clicks.check()
 
 
-def test_a_store_that_never_answers_and_is_gone_then(postgres: PostgresServer, tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", ["delta", "iceberg"])
+def test_a_store_that_never_answers_and_is_gone_then(postgres: PostgresServer, tmp_path: Path, form: str) -> None:
     """A server that is stopped but whose machine is there: the system goes on saying that bytes have come."""
     with serve_faults(postgres.socket, "tcp") as proxy:
-        shop = Shop(postgres, proxy, tmp_path)
+        shop = Shop(postgres, proxy, tmp_path, form)
         shop.service.turn()
         shop.put()
         proxy.set(Weather(rate=1.0, faults=["silent"]))
