@@ -18,6 +18,7 @@ from contextlib import ExitStack, suppress
 import pytest
 
 from lading.errors import LadingError
+from lading.jobs.reasons import ReasonCode
 from lading.jobs.record import JobState
 from tests.service.lease_rig import Shared, Worker, until
 from tests.service.lease_rig import shared as shared
@@ -133,7 +134,8 @@ class Week:
         for job in FORMS:
             record = self.desk.any_job(job)
             assert record.reason is None or not record.reason.needs_attention, (job, record.reason)
-            if record.state is JobState.PAUSED and record.reason is not None and "MANUAL" in record.reason.code:
+            code = record.reason.code if record.reason is not None else None
+            if record.state is JobState.PAUSED and code is ReasonCode.MANUAL_PAUSE_ERR:
                 self.desk.sql(f"RESUME JOB WHERE jobName = '{job}'")
         for job in FORMS:
             until(lambda job=job: self._is_loaded(job), f"all of {job}: {self.desk.any_job(job).reason}")  # type: ignore[misc]

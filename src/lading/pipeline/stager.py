@@ -83,6 +83,8 @@ class Stage:
     each."""
     timeout_s: float = 0.0
     """How long a batch may take; 0: as long as it likes."""
+    timeout_is: str = "timeout"
+    """In the words of those who can change it."""
     reads_as_service: bool = False
     """The source has no keys of its own: it is read with the identity of the service."""
     writes_as_service: bool = False
@@ -251,8 +253,8 @@ class SparkStager:
         return lost_worker(error) if is_worker_lost(error) else failed_batch(error)
 
     def _late(self) -> StageError:
-        msg = f"The batch took longer than {self._stage.timeout_s:g} seconds, which is its session.insert_timeout"
-        todo = "Give it more time, or make its batches smaller (s3.max_batch_files, s3.max_batch_bytes)."
+        msg = f"The batch took longer than {self._stage.timeout_s:g} seconds, which is its {self._stage.timeout_is}"
+        todo = "It is tried again. Give it more time, or make its batches smaller (ALTER JOB, ALTER ROUTINE LOAD)."
         return StageError(msg, left="Nothing of it was committed.", todo=todo)
 
 
