@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Generator
 from typing import Any, TypeVar
 
 import psycopg
 from psycopg.waiting import Ready
+
+from lading.clock import SystemClock
 
 Answer = TypeVar("Answer")
 
@@ -24,14 +25,15 @@ class HeardConnection(psycopg.Connection[Any]):
         return super().wait(self._listened(gen) if self.limit_s else gen, *words, **options)
 
     def _listened(self, asking: Generator[Any, Any, Answer]) -> Generator[Any, Any, Answer]:
-        until_s = time.monotonic() + self.limit_s
+        now_s = SystemClock().monotonic_s
+        until_s = now_s() + self.limit_s
         try:
             wanted = next(asking)
             while True:
                 ready = yield wanted
                 if ready != Ready.NONE:
-                    until_s = time.monotonic() + self.limit_s
-                elif time.monotonic() > until_s:
+                    until_s = now_s() + self.limit_s
+                elif now_s() > until_s:
                     self.close()
                     msg = f"the server gave no answer for {self.limit_s:g} seconds"
                     raise psycopg.OperationalError(msg)

@@ -22,7 +22,7 @@ _LIMITS = {
     "tcp_user_timeout": "20000",
 }
 SILENCE_PLUGIN = "lading.silence"
-"""In a URL: whoever makes an engine of it makes one of which `end_silence` holds."""
+"""In a URL: an engine that is made of it is one whose connections `end_silence` ends."""
 _SILENCE_S = 40.0
 """Longer than a server works at a statement of ours before it ends it by itself."""
 

@@ -14,7 +14,6 @@ import signal
 import struct
 import tempfile
 import threading
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +24,7 @@ from py4j.clientserver import ClientServer, JavaParameters, PythonParameters
 from py4j.java_gateway import java_import
 from pyspark.find_spark_home import _find_spark_home
 
+from lading.clock import SystemClock
 from lading.errors import ConfigError, StageError
 from lading.pipeline.child_output import log_lines
 
@@ -143,14 +143,15 @@ def _read_connection(connection: Any) -> tuple[int, str]:
 
 def _wait_until_told(told: Path, process: Popen[bytes], launch: Launch) -> None:
     """Spark gives the file its name when it is whole."""
-    waiting, until_s = threading.Event(), time.monotonic() + launch.most_s
+    waiting, now_s = threading.Event(), SystemClock().monotonic_s
+    until_s = now_s() + launch.most_s
     while not told.is_file():
         if (status := process.poll()) is not None:
             if process.stdin is not None:
                 process.stdin.close()
             msg = f"Java ended with status {status} before Spark had started"
             raise ConfigError(msg, left="Nothing was changed.", todo="See the log; `lading doctor` tries the same.")
-        if time.monotonic() > until_s:
+        if now_s() > until_s:
             _end(process, launch)
             msg = f"Java has not said for {launch.most_s:g} seconds that Spark can start, and was ended"
             todo = "It is tried again. Look whether libraries that it fetches (spark.jars.packages) can be reached."
