@@ -94,7 +94,7 @@ def test_what_was_killed_while_it_was_sent_to_a_bucket_is_thrown_away(bucket_lak
     first = opened(table)
     bill = load(job_of(first), first, bucket_lake.stage(table, some_rows(0, 3), ATTEMPT))
     assert isinstance(put_and_commit(table, bill), Landed)
-    storage, access = table.bills.storage, s3.options
+    storage, access = cast("LakeTable", table).bills.storage, s3.options
     own = {f"{ATTEMPT}-{'0' * 16}.parquet", f"{state_folder(first.job_id)}/part", "inner/_delta_log/0.json"}
     words = [storage.arrow()[1], access.endpoint, access.access_key, access.secret_key, access.region]
     sent = " ".join((*own, "of-somebody.parquet", f"inner/{ATTEMPT}-{'1' * 16}.parquet"))
