@@ -56,8 +56,8 @@ def gateway() -> Iterator[Gateway]:
 
 
 def test_a_java_is_ended_when_it_answers_no_more_and_not_before(gateway: Gateway) -> None:
-    watch_answers(gateway, 0.4)
-    for _ in range(60):  # Three times as long as it may be silent.
+    watch_answers(gateway, 1.0)
+    for _ in range(25):  # Longer than it may be silent.
         assert gateway.asked.acquire(timeout=30)
     assert gateway.proc.poll() is None
     gateway.answers.clear()
