@@ -81,7 +81,7 @@ class Lake:
 
 
 @pytest.fixture
-def lake(s3: S3Server, tmp_path: Path) -> Iterator[Lake]:
+def glue(s3: S3Server, tmp_path: Path) -> Iterator[Lake]:
     with serve_faults(s3.endpoint, "glue") as proxy:
         made = Lake(s3, proxy, tmp_path)
         yield made
@@ -91,32 +91,32 @@ def lake(s3: S3Server, tmp_path: Path) -> Iterator[Lake]:
 
 
 @pytest.mark.parametrize("fault", ["lose", "late-error", "partial", "busy", "cut"])
-def test_a_fault_at_a_commit_makes_no_wrong_row(lake: Lake, fault: str) -> None:
-    lake.service.turn()
+def test_a_fault_at_a_commit_makes_no_wrong_row(glue: Lake, fault: str) -> None:
+    glue.service.turn()
     for _ in range(2):
-        lake.put()
-        before = lake.proxy.counts()[fault]
-        lake.proxy.set(Weather(only=COMMIT, script=[fault]))
-        lake.service.turn()
-        assert lake.proxy.counts()[fault] == before + 1, "the commit went another way"
-    lake.check()
+        glue.put()
+        before = glue.proxy.counts()[fault]
+        glue.proxy.set(Weather(only=COMMIT, script=[fault]))
+        glue.service.turn()
+        assert glue.proxy.counts()[fault] == before + 1, "the commit went another way"
+    glue.check()
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
-def test_many_storms_make_no_wrong_row(lake: Lake, seed: int) -> None:
-    lake.proxy.set(Weather(rate=(0.05, 0.2, 0.4)[seed % 3], faults=HTTP_FAULTS, seed=seed, delay_s=0.02))
+def test_many_storms_make_no_wrong_row(glue: Lake, seed: int) -> None:
+    glue.proxy.set(Weather(rate=(0.05, 0.2, 0.4)[seed % 3], faults=HTTP_FAULTS, seed=seed, delay_s=0.02))
     for _ in range(4):
-        lake.put()
-        lake.service.turn()
-    lake.check()
-    tell_counts("glue", lake.proxy, lake.files * ROWS)
+        glue.put()
+        glue.service.turn()
+    glue.check()
+    tell_counts("glue", glue.proxy, glue.files * ROWS)
 
 
-def test_an_outage_is_a_reason_in_show(lake: Lake) -> None:
-    lake.service.run_until(lake.service.is_loaded(ROWS))
-    lake.proxy.set(Weather(is_down=True))
-    lake.put()
+def test_an_outage_is_a_reason_in_show(glue: Lake) -> None:
+    glue.service.run_until(glue.service.is_loaded(ROWS))
+    glue.proxy.set(Weather(is_down=True))
+    glue.put()
     for _ in range(2):
-        lake.service.turn()
-    assert any("lake" in told for told in lake.service.reasons), lake.service.reasons
-    lake.check()
+        glue.service.turn()
+    assert any("lake" in told for told in glue.service.reasons), glue.service.reasons
+    glue.check()

@@ -18,7 +18,7 @@ from tests.faults.test_catalog_faults import lake as lake
 from tests.faults.test_catalog_faults import rest as rest
 from tests.faults.test_glue_faults import COMMIT as GLUE_COMMIT
 from tests.faults.test_glue_faults import Lake as GlueLake
-from tests.faults.test_glue_faults import lake as glue
+from tests.faults.test_glue_faults import glue as glue
 from tests.faults.test_kafka_faults import Clicks as KafkaClicks
 from tests.faults.test_kafka_faults import clicks as clicks
 from tests.faults.test_kafka_faults import proxy as proxy
