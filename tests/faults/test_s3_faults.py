@@ -119,6 +119,19 @@ def test_a_commit_whose_answer_is_lost_is_found_and_not_made_twice(
     lake.service.close()
 
 
+def test_cleaning_goes_on_where_unfinished_uploads_may_not_be_listed(
+    s3: S3Server, proxy: FaultProxy, tmp_path: Path
+) -> None:
+    lake = Lake(s3, proxy, tmp_path / "home", "delta")
+    lake.service.turn()
+    before = proxy.counts()["denied"]
+    proxy.set(Weather(rate=1.0, faults=["denied"], only=r"^GET \S*[?&]uploads"))
+    assert lake.service.sql("ADMIN CLEAN ORPHANS FROM t") == []
+    assert proxy.counts()["denied"] > before, "nobody asked"
+    lake.check(1)
+    lake.service.close()
+
+
 @pytest.mark.slow
 def test_an_outage_is_a_reason_in_show_and_the_job_goes_on_by_itself(
     s3: S3Server, proxy: FaultProxy, tmp_path: Path

@@ -10,11 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from lading.clock import SystemClock
 from lading.testing.kinesis.server import KinesisServer
 from tests.faults.test_catalog_faults import COMMIT
 from tests.faults.test_catalog_faults import Lake as CatalogLake
 from tests.faults.test_catalog_faults import lake as lake
 from tests.faults.test_catalog_faults import rest as rest
+from tests.faults.test_glue_faults import COMMIT as GLUE_COMMIT
+from tests.faults.test_glue_faults import Lake as GlueLake
+from tests.faults.test_glue_faults import glue as glue
 from tests.faults.test_kafka_faults import Clicks as KafkaClicks
 from tests.faults.test_kafka_faults import clicks as clicks
 from tests.faults.test_kafka_faults import proxy as proxy
@@ -60,6 +64,31 @@ def test_s3_that_never_answers_is_given_up_and_asked_again(
     made.service.close()
 
 
+def test_s3_that_answers_nothing_for_long_is_a_reason_in_show_within_two_minutes(
+    s3: S3Server, s3_proxy: FaultProxy, tmp_path: Path
+) -> None:
+    made = Lake(s3, s3_proxy, tmp_path / "home", "delta")
+    made.service.turn()
+    made.put(1)
+    s3_proxy.set(Weather(rate=1.0, faults=["silent"]))
+    began_s = SystemClock().monotonic_s()
+    made.service.turn()
+    assert SystemClock().monotonic_s() - began_s < 150
+    assert f"s3://{made.bucket}" in made.service.reasons[-1], "it names what cannot be reached"
+    made.check(2)
+    made.service.close()
+
+
+def test_glue_that_never_answers_a_commit_is_given_up(glue: GlueLake) -> None:
+    glue.service.turn()
+    for fault in ("silent", "mute"):
+        glue.put()
+        glue.proxy.set(Weather(only=GLUE_COMMIT, script=[fault]))
+        glue.service.turn()
+        assert glue.proxy.counts()[fault] == 1
+    glue.check()
+
+
 @pytest.mark.java
 @pytest.mark.parametrize("fault", ["silent", "mute"])
 def test_a_catalog_that_never_answers_a_commit_is_given_up(lake: CatalogLake, fault: str) -> None:
@@ -94,10 +123,11 @@ def test_a_broker_that_never_answers_is_given_up(clicks: KafkaClicks) -> None:
     clicks.check()
 
 
-def test_a_store_that_never_answers_and_is_gone_then(postgres: PostgresServer, tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", ["delta", "iceberg"])
+def test_a_store_that_never_answers_and_is_gone_then(postgres: PostgresServer, tmp_path: Path, form: str) -> None:
     """A server that is stopped but whose machine is there: the system goes on saying that bytes have come."""
     with serve_faults(postgres.socket, "tcp") as proxy:
-        shop = Shop(postgres, proxy, tmp_path)
+        shop = Shop(postgres, proxy, tmp_path, form)
         shop.service.turn()
         shop.put()
         proxy.set(Weather(rate=1.0, faults=["silent"]))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import uuid
 from datetime import timedelta
 from pathlib import Path
@@ -11,7 +13,9 @@ import boto3
 import pytest
 from confluent_kafka import Producer
 
+from lading import failpoints
 from lading.jobs import pace
+from lading.pipeline.process import _process
 from lading.service.facade import Lading
 from lading.testing.marked import secret
 from tests.faults.rig import Service
@@ -71,6 +75,43 @@ def test_tasks_that_read_and_write_s3_through_a_storm(s3: S3Server, tmp_path: Pa
         service.run_until(service.is_loaded(5 * ROWS))
         assert service.ids() == list(range(5 * ROWS))
         assert service.lading.verify("j").is_clean
+    service.close()
+
+
+def test_a_java_that_lives_and_says_nothing_is_ended_and_replaced(tmp_path: Path) -> None:
+    """Stopped, or so short of memory that it does nothing else than look for some: in a batch, and while it is idle."""
+    inbox = tmp_path / "in"
+    inbox.mkdir()
+
+    def put(number: int) -> None:
+        rows = "".join(f"{each},essen\n" for each in range(number * ROWS, (number + 1) * ROWS))
+        (inbox / f"{number:03d}.csv").write_text(f"id,city\n{rows}")
+
+    service = SparkService(tmp_path / "home", {"spark.lading.driver.timeout": "10"})
+    put(0)
+    service.sql(
+        f"CREATE TABLE t (id BIGINT, city STRING) USING delta LOCATION '{tmp_path / 'lake'}';"
+        'CREATE JOB j PROPERTIES("max_interval"="1", "file.settle_seconds"="0") ON STREAMING DO INSERT INTO t '
+        f'SELECT id, upper(city) FROM FILE("uri"="{inbox}/*.csv", "format"="csv_with_names", "column_separator"=",")'
+    )
+    service.turn()
+    stopped: list[int] = []
+
+    def stop_java(_name: str = "") -> None:
+        failpoints.disarm_all()
+        stopped.append(_process(service.lading.spark().sparkContext).pid)  # type: ignore[union-attr]
+        os.kill(stopped[-1], signal.SIGSTOP)
+
+    put(1)
+    failpoints.arm("stage.before", stop_java)
+    service.run_until(service.is_loaded(2 * ROWS), 6)
+    put(2)
+    stop_java()
+    service.run_until(service.is_loaded(3 * ROWS), 6)
+    assert len(set(stopped)) == 2
+    assert service.ids() == list(range(3 * ROWS))
+    assert service.lading.verify("j").is_clean
+    stop_java()
     service.close()
 
 

@@ -129,12 +129,16 @@ class Shared:
         with self.home("maker") as lading:
             lading.sql("CREATE DATABASE shop")
             for job in jobs:
-                (self.path / f"in_{job}").mkdir()
-                lading.sql(f"CREATE TABLE shop.{job} (id BIGINT) USING {self.form} {self._place(job)}")
-                lading.sql(
-                    f"CREATE JOB {job} PROPERTIES({LENIENT}) ON STREAMING DO INSERT INTO shop.{job} SELECT id "
-                    f'FROM FILE("uri"="{self.path}/in_{job}/*.csv", "format"="csv_with_names", "column_separator"=",")'
-                )
+                self.make_job(lading, job)
+
+    def make_job(self, lading: LocalLading, job: str) -> None:
+        """With its inbox and its table."""
+        (self.path / f"in_{job}").mkdir()
+        lading.sql(f"CREATE TABLE shop.{job} (id BIGINT) USING {self.form} {self._place(job)}")
+        lading.sql(
+            f"CREATE JOB {job} PROPERTIES({LENIENT}) ON STREAMING DO INSERT INTO shop.{job} SELECT id "
+            f'FROM FILE("uri"="{self.path}/in_{job}/*.csv", "format"="csv_with_names", "column_separator"=",")'
+        )
 
     def put(self, job: str, name: str, first: int, count: int, *bad: str) -> None:
         draft = self.path / "draft"

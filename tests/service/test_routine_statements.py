@@ -179,6 +179,19 @@ def test_what_was_seen_of_jobs_is_not_kept_for_ever(bench: Desk, monkeypatch: py
     assert len(views_of(bench.lading)._seen) == 2
 
 
+@pytest.mark.parametrize(("interval_s", "timeout_s"), [(5, 600), (60, 600), (90, 900)])
+def test_a_batch_is_given_up_when_it_takes_longer_than_its_task_is_shown_with(
+    bench: Desk, interval_s: int, timeout_s: int
+) -> None:
+    create(bench, clauses=f'PROPERTIES("max_batch_interval"="{interval_s}")')
+    bench.run()
+    task = bench.lading.sql("SHOW ROUTINE LOAD TASK WHERE JobName = 'j'")[-1].dicts()[0]
+    compiled, _ = bench.lading.compile(bench.lading.any_job("shop.j"))
+    assert compiled.stage is not None
+    assert (task["Timeout"], compiled.stage.timeout_s) == (str(timeout_s), timeout_s)
+    compiled.close()
+
+
 def test_tasks_and_the_information_schema(bench: Desk) -> None:
     create(bench)
     bench.run()

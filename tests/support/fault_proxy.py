@@ -49,7 +49,7 @@ class Weather:
     """The part of the requests, or of the pieces, that something happens to."""
     faults: Sequence[str] = ()
     only: str = ""
-    """Requests whose first line matches this; all when empty."""
+    """Requests whose first line matches this, with what AWS's JSON services are asked for behind it; all when empty."""
     script: Sequence[str] = ()
     """What happens to the next ones that match, before `rate` holds."""
     seed: int = 0
@@ -86,7 +86,7 @@ class FaultProxy:
 
 @contextmanager
 def serve_faults(upstream: str, kind: str, port: int = 0) -> Iterator[FaultProxy]:
-    """A proxy before `host:port` or a Unix socket. `kind` is s3, kinesis, rest or tcp."""
+    """A proxy before `host:port` or a Unix socket. `kind` is s3, kinesis, glue, rest or tcp."""
     command = [sys.executable, "-m", "tests.support.fault_proxy", upstream.removeprefix("http://"), kind, str(port)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=_ROOT) as process:
         assert process.stdout is not None
@@ -203,12 +203,13 @@ def _chunks(stream: Any) -> bytes:
 
 _S3 = {"error": (500, "InternalError"), "busy": (503, "SlowDown"), "denied": (403, "AccessDenied")}
 _REST = {"error": (500, "InternalServerError"), "busy": (503, "ServiceUnavailableException")}
+_GLUE = {"error": (500, "InternalServiceException"), "busy": (400, "ThrottlingException")}
 _KINESIS = {"error": (500, "InternalFailure"), "busy": (400, "ProvisionedThroughputExceededException")}
 
 
 def _refusal(kind: str, fault: str) -> bytes:
-    if kind == "kinesis":
-        status, name = _KINESIS[fault]
+    if kind in ("kinesis", "glue"):
+        status, name = (_GLUE if kind == "glue" else _KINESIS)[fault]
         body, form = json.dumps({"__type": name, "message": "by the proxy"}), "application/x-amz-json-1.1"
     elif kind == "rest":
         status, name = _REST[fault]
@@ -231,7 +232,8 @@ def _serve_http(client: socket.socket, upstream: str, kind: str, sky: _Sky) -> N
     while (request := _request(client, asks)) is not None:
         head, body = request
         line = head.split(b"\r\n", 1)[0].decode("latin-1")
-        fault = sky.fault(line)
+        target = re.search(rb"(?im)^x-amz-target:\s*(\S+)", head)
+        fault = sky.fault(f"{line} {target[1].decode('latin-1')}" if target else line)
         if fault in ("cut", "error", "busy", "denied"):
             if fault != "cut":
                 client.sendall(_refusal(kind, fault))

@@ -34,6 +34,12 @@ def local_lake(request: pytest.FixtureRequest, tmp_path: Path) -> Rig:
     return _make(request, tmp_path)
 
 
+@pytest.fixture(params=[factory for factory in LAKE_RIGS if "s3" in _name(factory)], ids=_name)
+def bucket_lake(request: pytest.FixtureRequest, tmp_path: Path) -> Rig:
+    """Every table in a bucket."""
+    return _make(request, tmp_path)
+
+
 def _make(request: pytest.FixtureRequest, tmp_path: Path) -> Rig:
     factory = cast("RigFactory", request.param)
     s3 = cast("S3Server", request.getfixturevalue("s3")) if "s3" in _name(factory) else None

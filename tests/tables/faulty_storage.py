@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import pyarrow.fs as pafs
 
 from lading.errors import StorageError
-from lading.storage.store import ByteFile, ObjectInfo, ObjectStore
+from lading.storage.store import ByteFile, ObjectInfo, ObjectStore, Upload
 
 
 class FaultyStorage:
@@ -65,6 +65,12 @@ class FaultyStorage:
 
     def delete(self, keys: Iterable[str]) -> None:
         self._inner.delete(keys)
+
+    def uploads(self) -> Iterator[Upload]:
+        return self._inner.uploads()
+
+    def abort(self, upload: Upload) -> None:
+        self._inner.abort(upload)
 
     def arrow(self) -> tuple[pafs.FileSystem, str]:
         return self._inner.arrow()

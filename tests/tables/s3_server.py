@@ -94,10 +94,10 @@ class S3Server:
 
 
 _SERVER = """
-import collections, functools, json, logging, sys, threading
+import collections, datetime, functools, json, logging, sys, threading
 from pathlib import Path
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication
-from moto.s3.models import s3_backends
+from moto.s3.models import FakeMultipart, s3_backends
 from moto.s3.responses import S3Response
 from moto.server import ThreadedMotoServer
 from werkzeug.serving import WSGIRequestHandler
@@ -105,6 +105,20 @@ from werkzeug.serving import WSGIRequestHandler
 # Half of the time of a request went into a new connection, and into looking through moto's folders for its service.
 WSGIRequestHandler.protocol_version = "HTTP/1.1"
 DomainDispatcherApplication.get_backend_for_host = functools.cache(DomainDispatcherApplication.get_backend_for_host)
+
+# moto says of every upload that it was begun in 2010.
+begun, make_upload, serialized = {}, FakeMultipart.__init__, S3Response.serialized
+
+def begin_upload(self, *words, **options):
+    make_upload(self, *words, **options)
+    begun[self.id] = datetime.datetime.now(datetime.timezone.utc).isoformat()
+
+def serialized_with_times(self, answer):
+    for upload in answer.result.get("Uploads", ()) if isinstance(answer.result, dict) else ():
+        upload["Initiated"] = begun[upload["UploadId"]]
+    return serialized(self, answer)
+
+FakeMultipart.__init__, S3Response.serialized = begin_upload, serialized_with_times
 
 # moto looks whether an object is there and then puts it: two conditional puts at once can both win, unlike in S3.
 one_at_a_time, put_object = threading.Lock(), S3Response.put_object

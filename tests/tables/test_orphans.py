@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import threading
 import time
 from dataclasses import replace
@@ -24,10 +26,11 @@ from lading.model.outcome import Landed
 from lading.model.state import StateManifest, StateRef
 from lading.tables.base import LakeTable
 from lading.tables.bills import bill_key, state_folder
-from lading.tables.orphans import BILL, DATA, STATE, find_orphans, remove_orphans
+from lading.tables.orphans import BILL, DATA, STATE, UPLOAD, find_orphans, remove_orphans
 from tests.tables.drive import SPEC, driver, ids, load, new_job, opening, put_and_commit, some_rows
 from tests.tables.rig import Rig, RigTable
 from tests.tables.rig_iceberg import IcebergRig, iceberg_local
+from tests.tables.s3_server import S3Server
 
 ATTEMPT = "0123456789abcdef-7-1"
 """As tasks name their attempts."""
@@ -71,6 +74,42 @@ def test_what_a_killed_attempt_left_goes_and_what_was_committed_stays(lake: Rig)
     again.start()
     again.run_batch()
     assert ids(lake, table) == [*range(6)]
+
+
+KILLED = """
+import os, sys
+import pyarrow.fs as pafs
+path, *access = sys.argv[1:]
+names = ("endpoint_override", "access_key", "secret_key", "region")
+files = pafs.S3FileSystem(**dict(zip(names, access)), allow_bucket_creation=False)
+sent = [files.open_output_stream(f"{path}/{name}") for name in sys.stdin.read().split()]
+sent[0].write(bytes(12_000_000))
+os._exit(9)
+"""
+
+
+def test_what_was_killed_while_it_was_sent_to_a_bucket_is_thrown_away(bucket_lake: Rig, s3: S3Server) -> None:
+    """No listing of objects shows such a file, and its parts are paid for."""
+    table = bucket_lake.create("clicks", SPEC)
+    first = opened(table)
+    bill = load(job_of(first), first, bucket_lake.stage(table, some_rows(0, 3), ATTEMPT))
+    assert isinstance(put_and_commit(table, bill), Landed)
+    storage, access = cast("LakeTable", table).bills.storage, s3.options
+    own = {f"{ATTEMPT}-{'0' * 16}.parquet", f"{state_folder(first.job_id)}/part", "inner/_delta_log/0.json"}
+    words = [storage.arrow()[1], access.endpoint, access.access_key, access.secret_key, access.region]
+    sent = " ".join((*own, "of-somebody.parquet", f"inner/{ATTEMPT}-{'1' * 16}.parquet"))
+    subprocess.run([sys.executable, "-c", KILLED, *words], input=sent, text=True, check=False, timeout=60)
+    storage.put("inner/_delta_log/1.json", b"{}")
+    assert len([*storage.uploads()]) == 5
+    expected = {name: UPLOAD for name in own if "inner" not in name}
+    assert orphans(table, datetime.now(UTC) - timedelta(minutes=30)) == {}
+    assert orphans(table) == expected
+    found = find_orphans(cast("LakeTable", table), older_than=datetime.now(UTC) + timedelta(hours=1))
+    remove_orphans(cast("LakeTable", table), found)
+    remove_orphans(cast("LakeTable", table), found)  # By two at once.
+    assert orphans(table) == {}
+    assert len([*storage.uploads()]) == 3
+    assert ids(bucket_lake, table) == [0, 1, 2]
 
 
 def test_a_commit_that_may_still_land_keeps_its_files(local_lake: Rig) -> None:

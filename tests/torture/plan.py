@@ -48,8 +48,8 @@ PLAIN = (
     simulated("rescales of loads in memory", 2, "--seeds", "1500", "--rescaling-loads"),
     tested("mutants and the state machine", 6, "-m", "slow or not slow", "tests/proof", LADING_TEST_EXAMPLES="500"),
     tested(
-        "faults of S3, streams, topics, stores, disks and clocks",
-        10,
+        "faults of S3, streams, topics, stores, catalogs, disks and clocks",
+        12,
         *("-m", "slow or not slow", "tests/faults", "--ignore=tests/faults/test_spark_faults.py"),
         *("--ignore=tests/faults/test_serve_faults.py", "--ignore=tests/faults/test_silent_servers.py"),
         LADING_TEST_FAULT_SEEDS="6",

@@ -11,6 +11,10 @@ from dataclasses import dataclass, field
 
 from lading.model.row_formats import CsvOptions, JsonOptions
 
+TIMEOUT_INTERVALS, LEAST_TIMEOUT_S = 10, 600
+"""A batch of a routine load may take so many times as long as it reads, and at least so many seconds: workers may have
+to be started, on a machine that is busy."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceSpec:
@@ -293,3 +297,10 @@ class LoadSpec:
     evolution: EvolutionSpec = EvolutionSpec()
     errors_table: str = ""
     """`database.table`, which gets the bad rows of the job. Empty: none does."""
+
+    @property
+    def timeout_s(self) -> int:
+        """After so long a batch is given up and tried again; 0: never. Routine loads show it with their tasks."""
+        if self.mapping.is_select:
+            return self.session.timeout_s
+        return max(TIMEOUT_INTERVALS * self.limits.interval_s, LEAST_TIMEOUT_S)

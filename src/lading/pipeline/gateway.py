@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+import signal
 import struct
 import tempfile
 import threading
@@ -23,7 +24,8 @@ from py4j.clientserver import ClientServer, JavaParameters, PythonParameters
 from py4j.java_gateway import java_import
 from pyspark.find_spark_home import _find_spark_home
 
-from lading.errors import ConfigError
+from lading.clock import SystemClock
+from lading.errors import ConfigError, StageError
 from lading.pipeline.child_output import log_lines
 
 BEFORE_START = frozenset(
@@ -80,6 +82,8 @@ class Launch:
     """Java is in the process group of this process, and ends with it; else Ctrl-C at a terminal does not reach it."""
     stderr: int | None = None
     """Where Java writes what it has to say; None: to the log of this process, as `JAVA_LOG`."""
+    most_s: float = 600.0
+    """So long it may take to say that it is there: it may be fetching libraries first."""
 
 
 def launch_java(launch: Launch) -> Any:
@@ -92,7 +96,7 @@ def launch_java(launch: Launch) -> Any:
             command += ["--conf", f"{name}={launch.options[name]}"]
         environment = {**launch.environment, "SPARK_CONNECT_MODE": "0", "_PYSPARK_DRIVER_CONN_INFO_PATH": str(told)}
         process = _start([*command, "pyspark-shell"], environment, launch)
-        _wait_until_told(told, process)
+        _wait_until_told(told, process, launch)
         with told.open("rb") as connection:
             port, token = _read_connection(connection)
     finally:
@@ -137,13 +141,30 @@ def _read_connection(connection: Any) -> tuple[int, str]:
     return port, connection.read(length).decode()
 
 
-def _wait_until_told(told: Path, process: Popen[bytes]) -> None:
+def _wait_until_told(told: Path, process: Popen[bytes], launch: Launch) -> None:
     """Spark gives the file its name when it is whole."""
-    waiting = threading.Event()
+    waiting, now_s = threading.Event(), SystemClock().monotonic_s
+    until_s = now_s() + launch.most_s
     while not told.is_file():
         if (status := process.poll()) is not None:
             if process.stdin is not None:
                 process.stdin.close()
             msg = f"Java ended with status {status} before Spark had started"
             raise ConfigError(msg, left="Nothing was changed.", todo="See the log; `lading doctor` tries the same.")
+        if now_s() > until_s:
+            _end(process, launch)
+            msg = f"Java has not said for {launch.most_s:g} seconds that Spark can start, and was ended"
+            todo = "It is tried again. Look whether libraries that it fetches (spark.jars.packages) can be reached."
+            raise StageError(msg, left="Nothing was changed.", todo=todo)
         waiting.wait(_LOOK_S)
+
+
+def _end(process: Popen[bytes], launch: Launch) -> None:
+    """With what the launcher has started, if that can be told from this process."""
+    if launch.shares_group:
+        process.kill()
+    else:
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    if process.stdin is not None:
+        process.stdin.close()

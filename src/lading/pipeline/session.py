@@ -10,6 +10,7 @@ from typing import Any
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
+from lading.pipeline.answering import DEFAULT_S, SILENCE, watch_answers
 from lading.pipeline.child_output import silence_pyspark
 from lading.pipeline.cluster import executor_python, executor_settings, is_local_master, is_near, with_secret
 from lading.pipeline.daemon import MODULE
@@ -84,6 +85,7 @@ def open_session(
         # Executors elsewhere have folders of their own for what they spill.
         given = {**near, **({"SPARK_LOCAL_DIRS": str(home / "tmp")} if is_remote else {}), **spark_environment(known)}
         gateway = launch_java(Launch(options=options, environment={**given, **own}, **(launch or {})))
+        watch_answers(gateway, float(options.get(SILENCE, DEFAULT_S)))
     conf = SparkConf(_jvm=gateway.jvm)
     for name, value in options.items():
         conf.set(name, value)

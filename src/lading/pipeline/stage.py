@@ -54,6 +54,8 @@ class Stage:
     each."""
     timeout_s: float = 0.0
     """How long a batch may take; 0: as long as it likes."""
+    timeout_is: str = "timeout"
+    """In the words of those who can change it."""
     reads_as_service: bool = False
     """The source has no keys of its own: it is read with the identity of the service."""
     writes_as_service: bool = False
@@ -140,6 +142,6 @@ def failed_batch(error: Exception) -> SourceError:
 
 def late_batch(stage: Stage) -> StageError:
     """It took longer than somebody gave it."""
-    msg = f"The batch took longer than {stage.timeout_s:g} seconds, which is its session.insert_timeout"
-    todo = "Give it more time, or make its batches smaller (s3.max_batch_files, s3.max_batch_bytes)."
+    msg = f"The batch took longer than {stage.timeout_s:g} seconds, which is its {stage.timeout_is}"
+    todo = "It is tried again. Give it more time, or make its batches smaller (ALTER JOB, ALTER ROUTINE LOAD)."
     return StageError(msg, left="Nothing of it was committed.", todo=todo)

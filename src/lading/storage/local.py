@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from lading.errors import StorageError
 from lading.storage.errors import CHANGED, GONE, MISSING, fault_of, store_failed
 from lading.storage.homes import file_of_home, home_of
-from lading.storage.store import ObjectInfo
+from lading.storage.store import ObjectInfo, Upload
 
 if TYPE_CHECKING:
     import pyarrow.fs as pafs
@@ -133,6 +133,12 @@ class LocalStore:
                 path.unlink(missing_ok=True)
             except OSError as error:
                 raise _failed(path, error) from error
+
+    def uploads(self) -> Iterator[Upload]:
+        return iter(())
+
+    def abort(self, upload: Upload) -> None:
+        """A disk has none."""
 
     def arrow(self) -> tuple[pafs.FileSystem, str]:
         import pyarrow.fs as pafs

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from lading.errors import StorageError
 from lading.model.s3_access import S3Access, bucket_path
 from lading.storage.errors import DENIED, fault_of
-from lading.storage.store import ByteFile, ObjectInfo, ObjectStore
+from lading.storage.store import ByteFile, ObjectInfo, ObjectStore, Upload
 
 if TYPE_CHECKING:
     import pyarrow.fs as pafs
@@ -80,6 +80,12 @@ class RenewedStore:
     def delete(self, keys: Iterable[str]) -> None:
         all_keys = [*keys]
         self._do(lambda store: store.delete(all_keys))
+
+    def uploads(self) -> Iterator[Upload]:
+        return iter(self._do(lambda store: [*store.uploads()]))
+
+    def abort(self, upload: Upload) -> None:
+        self._do(lambda store: store.abort(upload))
 
     def arrow(self) -> tuple[pafs.FileSystem, str]:
         store = self._open_with(self._keys())

@@ -17,7 +17,7 @@ from lading.model.s3_access import S3Access
 from lading.storage.aws import role_refused
 from lading.storage.errors import CHANGED, DENIED, GONE, ROLE, UNSORTED, store_failed
 from lading.storage.s3_client import client_of
-from lading.storage.store import ObjectInfo
+from lading.storage.store import ObjectInfo, Upload
 
 if TYPE_CHECKING:
     import pyarrow.fs as pafs
@@ -35,6 +35,8 @@ _GONE = {"NoSuchKey", "404", "NotFound"}
 _FAILS_IF = {"PreconditionFailed", "412"}
 _RACING = {"ConditionalRequestConflict", "409"}
 _PAST_END = {"InvalidRange", "416"}
+_UNKNOWN_REQUEST = {"NotImplemented", "501", "MethodNotAllowed", "405"}
+"""A store that looks like S3 and does not know such a request."""
 _DENIED = {
     *("AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken", "ExpiredToken", "403"),
     *("InvalidClientTokenId", "AuthFailure"),
@@ -161,6 +163,27 @@ class S3Store:
             # The request succeeds also when single objects could not be deleted.
             for refused in answer.get("Errors", ()):
                 raise self._failed(group[0], f"{refused.get('Key')}: {refused.get('Code')}")
+
+    def uploads(self) -> Iterator[Upload]:
+        whole, skip = "", len(self._start)
+        try:
+            for page in self._s3.get_paginator("list_multipart_uploads").paginate(
+                Bucket=self._bucket, Prefix=self._start
+            ):
+                for item in page.get("Uploads", ()):
+                    yield Upload(item["Key"][skip:], item["UploadId"], item["Initiated"])
+        except _FAILED as error:
+            if _code(error) not in _UNKNOWN_REQUEST:
+                raise self._failed(whole, error) from error
+
+    def abort(self, upload: Upload) -> None:
+        try:
+            self._s3.abort_multipart_upload(
+                Bucket=self._bucket, Key=self._start + upload.key, UploadId=upload.upload_id
+            )
+        except _FAILED as error:
+            if _code(error) != "NoSuchUpload":
+                raise self._failed(upload.key, error) from error
 
     def arrow(self) -> tuple[pafs.FileSystem, str]:
         from lading.storage.libraries import arrow_filesystem

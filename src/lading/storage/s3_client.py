@@ -26,7 +26,8 @@ from lading.storage.aws import Credentials, open_session, sts_endpoint_of
 _MAX_CLIENTS = 64
 """A client costs some MiB. One that falls out lives on as long as a job holds it."""
 _POOL = 32
-_ATTEMPTS = 5
+_ATTEMPTS, _SILENCE_S = 5, 20
+"""A store that says nothing for so long is asked again; after all attempts, in two minutes, the job says so."""
 _making = threading.Lock()
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _REGION = "x-amz-bucket-region"
@@ -69,7 +70,7 @@ def _build(access: S3Access, attempts: int) -> Any:
             retries={"mode": "standard", "total_max_attempts": attempts},
             s3={"addressing_style": "path" if access.path_style else "auto"},
             connect_timeout=10,
-            read_timeout=60,
+            read_timeout=_SILENCE_S,
             max_pool_connections=_POOL,
             signature_version=UNSIGNED if access.anonymous else None,
         ),

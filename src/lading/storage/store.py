@@ -30,6 +30,15 @@ class ObjectInfo:
     modified: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """An object that is sent in parts, and the last part is not there. Nobody sees it, and its parts take space."""
+
+    key: str
+    upload_id: str
+    begun: datetime
+
+
 class ByteFile(Protocol):
     """An open object. Reads may return less than was asked for; nothing only at the end."""
 
@@ -101,6 +110,14 @@ class ObjectStore(ReadStore, Protocol):
 
     def delete(self, keys: Iterable[str]) -> None:
         """Delete objects; those that are gone already are fine."""
+        ...
+
+    def uploads(self) -> Iterator[Upload]:
+        """Those that were begun and not ended, from every page; none where there is no such thing."""
+        ...
+
+    def abort(self, upload: Upload) -> None:
+        """Throw away what was sent of an object; one that has ended already is fine. Who still sends it fails."""
         ...
 
     def arrow(self) -> tuple[pafs.FileSystem, str]:

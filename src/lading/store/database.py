@@ -15,7 +15,7 @@ from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from lading.errors import ConfigError, LadingError, RecordError, StoreError
-from lading.net.postgres import connection_limits
+from lading.net.postgres import connection_limits, end_silence
 
 BUSY_TIMEOUT_MS = 10_000
 MAX_WAL_TRIES = 50
@@ -148,7 +148,7 @@ def _open_engine(url: URL) -> Engine:
         msg = "A metadata store in PostgreSQL needs the package psycopg"
         raise ConfigError(msg, left="Nothing was opened.", todo="Install lading[postgres].") from error
     event.listen(engine, "connect", _prepare_postgres)
-    return engine
+    return end_silence(engine)
 
 
 def _prepare_sqlite(connection: Any, _record: Any) -> None:

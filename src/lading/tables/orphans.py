@@ -8,21 +8,24 @@ last, so delete what was found at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from datetime import datetime
 
-from lading.errors import HeadLostError, TableError
+from lading.errors import HeadLostError, StorageError, TableError
 from lading.ids import JobId, new_token
 from lading.model.bill import Head
-from lading.storage.store import ObjectInfo, ObjectStore
+from lading.storage.errors import DENIED, fault_of
+from lading.storage.store import ObjectInfo, ObjectStore, Upload
 from lading.tables.base import LakeTable
 from lading.tables.bills import FOLDER, StoredBills, bill_key, job_of_bill
 from lading.tables.compaction.model import OWN_NAME
 from lading.tables.compaction.notes import promised_files
 from lading.tables.registry import all_kinds
 
-DATA, BILL, STATE = "data file", "bill", "state"
+DATA, BILL, STATE, UPLOAD = "data file", "bill", "state", "unfinished upload"
+_log = logging.getLogger("lading.clean")
 _MOST_BILLS = 2000
 
 
@@ -33,9 +36,11 @@ class Orphan:
     path: str
     """Relative to the table."""
     what: str
-    """For people: data file, bill, state."""
+    """For people: data file, bill, state, unfinished upload."""
     size: int = 0
     """In bytes; 0: not known."""
+    upload: Upload | None = None
+    """No file yet: somebody died while it was sent to a bucket."""
 
 
 def find_orphans(table: LakeTable, *, older_than: datetime) -> list[Orphan]:
@@ -46,7 +51,10 @@ def find_orphans(table: LakeTable, *, older_than: datetime) -> list[Orphan]:
     """
     heads = {job_id: head for job_id in sorted(table.job_ids()) if (head := table.read_head(job_id)) is not None}
     # The files first: what is committed after that is among what the table keeps.
-    files = list(_own_files(table, older_than))
+    listed = list(table.bills.storage.list(""))
+    _check_alone(table, listed)
+    others = roots_of_others(info.key for info in listed)
+    files = [info for info in listed if info.modified < older_than and _is_own_file(info.key, others)]
     found, ended = list[Orphan](), table.ended_jobs()
     for job_id, head in heads.items():
         found += [Orphan(path=path, what=BILL) for path in _unlanded(table.bills, job_id, head, older_than)]
@@ -64,6 +72,7 @@ def find_orphans(table: LakeTable, *, older_than: datetime) -> list[Orphan]:
     return [
         *(Orphan(path=info.key, what=DATA, size=info.size) for info in files if _name(info.key) not in needed),
         *found,
+        *_unfinished(table, older_than, others),
     ]
 
 
@@ -90,20 +99,33 @@ def storage_now(storage: ObjectStore) -> datetime:
 
 def remove_orphans(table: LakeTable, orphans: Iterable[Orphan]) -> None:
     """Delete them. Dies in here: the rest is found the next time."""
-    table.bills.storage.delete([orphan.path for orphan in orphans])
+    known = list(orphans)
+    table.bills.storage.delete([orphan.path for orphan in known if orphan.upload is None])
+    for orphan in known:
+        if orphan.upload is not None:
+            table.bills.storage.abort(orphan.upload)
 
 
-def _own_files(table: LakeTable, older_than: datetime) -> Iterator[ObjectInfo]:
-    """Old files that Lading named, but for those of tables that lie inside the place of this one."""
-    listed = list(table.bills.storage.list(""))
-    _check_alone(table, listed)
-    others = roots_of_others(info.key for info in listed)
-    for info in listed:
-        folder, _, name = info.key.rpartition("/")
-        if info.modified >= older_than or not OWN_NAME.fullmatch(name):
-            continue
-        if folder.partition("/")[0] != FOLDER and not any(f"{folder}/".startswith(root) for root in others):
-            yield info
+def _unfinished(table: LakeTable, older_than: datetime, others: Set[str]) -> Iterator[Orphan]:
+    """What was killed while it sent a file in parts. A batch that still sends one fails, and is staged again."""
+    try:
+        for upload in table.bills.storage.uploads():
+            is_own = _is_own_file(upload.key, others) or upload.key.startswith(f"{FOLDER}/")
+            if upload.begun < older_than and is_own:
+                yield Orphan(path=upload.key, what=UPLOAD, upload=upload)
+    except StorageError as error:
+        if fault_of(error) != DENIED:
+            raise
+        # A right that many do not give. Everything else can be cleaned without it.
+        _log.warning("unfinished uploads to %s may not be listed, and stay: %s", table.location, error)
+
+
+def _is_own_file(key: str, others: Set[str]) -> bool:
+    """Whether Lading named it, and it is not of a table that lies inside the place of this one."""
+    folder, _, name = key.rpartition("/")
+    if not OWN_NAME.fullmatch(name) or folder.partition("/")[0] == FOLDER:
+        return False
+    return not any(f"{folder}/".startswith(root) for root in others)
 
 
 def _check_alone(table: LakeTable, listed: Iterable[ObjectInfo]) -> None:

@@ -7,6 +7,7 @@ import os
 import re
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from lading.errors import StageError
@@ -68,24 +69,36 @@ class Engine:
 
     def session(self) -> SparkSession:
         """The session, started when it is first needed. One whose process died is replaced."""
+        from py4j.protocol import Py4JError
+
+        told: Exception | None = None
+        for _ in range(_MOST_ENDS):
+            with self._lock:
+                try:
+                    return self._living()
+                except (Py4JError, OSError) as error:
+                    told = error  # It was alive a moment ago, or was ended because it did not answer.
+        msg = "Spark ended when it was asked for"
+        raise StageError(msg, left="Nothing was read.", todo="It is started again; see the log.") from told
+
+    def _living(self) -> SparkSession:
         from lading.pipeline.executors import is_stopped
         from lading.pipeline.process import end_process, is_alive
         from lading.pipeline.session import NO_SUBSTITUTION
 
-        with self._lock:
-            if (
-                self._session is not None
-                and self._is_ours
-                and (not is_alive(self._session) or (not self.is_local and is_stopped(self._session)))
-            ):
-                _log.error("Spark died; it is started again")
-                end_process(self._session)
-                self._session = None
-            if self._session is None:
-                self._session = self._start()
-            if self._session.conf.get(NO_SUBSTITUTION) != "false":
-                self._session.conf.set(NO_SUBSTITUTION, "false")  # Also in a session that somebody else made.
-            return self._session
+        if (
+            self._session is not None
+            and self._is_ours
+            and (not is_alive(self._session) or (not self.is_local and is_stopped(self._session)))
+        ):
+            _log.error("Spark died; it is started again")
+            end_process(self._session)
+            self._session = None
+        if self._session is None:
+            self._session = self._start()
+        if self._session.conf.get(NO_SUBSTITUTION) != "false":
+            self._session.conf.set(NO_SUBSTITUTION, "false")  # Also in a session that somebody else made.
+        return self._session
 
     @property
     def is_local(self) -> bool:
@@ -124,12 +137,15 @@ class Engine:
         with self._lock:  # It may be starting.
             if self._session is None or not self._is_ours:
                 return
+            from py4j.protocol import Py4JError
+
             from lading.pipeline.process import end_process, is_alive
 
-            if is_alive(self._session):
-                self._session.stop()
-            else:
-                end_process(self._session)
+            with suppress(Py4JError, OSError):  # It ended meanwhile, or was ended because it did not answer.
+                if is_alive(self._session):
+                    self._session.stop()
+                    return
+            end_process(self._session)
 
     def _start(self) -> SparkSession:
         from py4j.protocol import Py4JError

@@ -20,7 +20,6 @@ from lading.sql.syntax.spans import Span
 UNSET = "*"
 MOST_TASKS = 256
 _PREFIX = "property."
-_TIMEOUT_INTERVALS, _LEAST_TIMEOUT_S = 10, 60
 _UNKNOWN = -1
 
 
@@ -54,7 +53,7 @@ def facts_of(
         statistic=kind.shown_counts(positions, sight),
         tasks=tasks,
         error_urls=tuple(error_urls),
-        timeout_s=max(_TIMEOUT_INTERVALS * load.limits.interval_s, _LEAST_TIMEOUT_S),
+        timeout_s=load.timeout_s,
     )
 
 

@@ -87,6 +87,6 @@ def _glue_client(properties: Any, rules: AddressRules) -> Any:
         "glue",
         region_name=properties.get("glue.region") or None,
         endpoint_url=endpoint or None,
-        config=Config(retries={"mode": "standard", "total_max_attempts": 5}, connect_timeout=10, read_timeout=60),
+        config=Config(retries={"mode": "standard", "total_max_attempts": 5}, connect_timeout=10, read_timeout=20),
     )
     return guard_peers(client, rules) if endpoint else client

@@ -20,7 +20,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import IntegrityError, ProgrammingError
 from sqlalchemy.pool import NullPool
 
-from lading.net.postgres import connection_limits
+from lading.net.postgres import SILENCE_PLUGIN, connection_limits
 from lading.tables.iceberg.errors import translated
 from lading.tables.iceberg.place import local_path
 from lading.tables.kind import TablePlace
@@ -47,13 +47,13 @@ def postgres_catalog(url: str, home: str | Path, *, name: str = "lading") -> Cat
 
 
 def with_limits(url: str) -> str:
-    """A database that gives no answer is an error in the end, also for what PyIceberg asks by itself."""
+    """A database that gives no answer is an error in the end, also what PyIceberg asks with an engine of its own."""
     parsed = make_url(url)
     options = parsed.query.get("options", "")
     limits = (
         f"{options if isinstance(options, str) else ' '.join(options)} -c statement_timeout={_STATEMENT_MS}".strip()
     )
-    more = {**connection_limits(parsed.query), "options": limits}
+    more = {**connection_limits(parsed.query), "options": limits, "plugin": SILENCE_PLUGIN}
     return parsed.update_query_dict(more).render_as_string(hide_password=False)
 
 

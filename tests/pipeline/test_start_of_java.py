@@ -1,0 +1,64 @@
+"""A Java that never says that it is there, and one that says nothing any more. Spark itself: tests/faults."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from lading.errors import StageError
+from lading.pipeline.answering import watch_answers
+from lading.pipeline.gateway import Launch, launch_java
+
+
+def test_a_start_that_never_ends_is_ended_with_what_it_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    launcher, said = tmp_path / "bin" / "spark-submit", tmp_path / "said"
+    launcher.parent.mkdir()
+    launcher.write_text(f"#!/bin/sh\nsleep 600 &\necho $! > {said}.new; mv {said}.new {said}\nwait\n")
+    launcher.chmod(0o700)
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+    with pytest.raises(StageError, match="has not said for 1 seconds"):
+        launch_java(Launch(options={}, environment={"PATH": "/usr/bin:/bin"}, most_s=1.0))
+    state = Path(f"/proc/{said.read_text().strip()}/stat")
+    assert not state.exists() or state.read_text().rpartition(")")[2].split()[0] == "Z"
+
+
+class Gateway:
+    """To a process that lives for a minute, and answers until somebody says otherwise."""
+
+    def __init__(self) -> None:
+        self.proc = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+        self.asked, self.answers = threading.Semaphore(0), threading.Event()
+        self.answers.set()
+        self.jvm: Any = SimpleNamespace(
+            java=SimpleNamespace(lang=SimpleNamespace(System=SimpleNamespace(nanoTime=self._ask)))
+        )
+
+    def _ask(self) -> int:
+        self.asked.release()
+        self.answers.wait(60)
+        return 0
+
+
+@pytest.fixture
+def gateway() -> Iterator[Gateway]:
+    made = Gateway()
+    yield made
+    made.proc.kill()
+    made.proc.wait()
+    made.answers.set()
+
+
+def test_a_java_is_ended_when_it_answers_no_more_and_not_before(gateway: Gateway) -> None:
+    watch_answers(gateway, 1.0)
+    for _ in range(25):  # Longer than it may be silent.
+        assert gateway.asked.acquire(timeout=30)
+    assert gateway.proc.poll() is None
+    gateway.answers.clear()
+    assert gateway.proc.wait(30) == -9
