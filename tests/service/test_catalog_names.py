@@ -17,6 +17,7 @@ from lading.errors import (
     LadingError,
     NotFoundError,
     SqlError,
+    TableError,
     TableNotFoundError,
 )
 from lading.http.app import create_app
@@ -181,6 +182,20 @@ def test_purge_deletes_the_files_of_a_table_of_a_catalog(desk: Desk, theirs: Sql
     assert [path.name for path in place.rglob("*") if path.is_file()] == ["notes.txt"]
     assert len(desk.lading.catalog.open_table("sales", "orders").files()) == 2
     assert sorted(desk.lading.catalog.open_table("sales", "orders").scan()["id"].to_pylist()) == [0, 1]
+
+
+@pytest.mark.parametrize("said", ["false", "maybe"])
+def test_purge_is_refused_where_files_may_be_those_of_another_table(desk: Desk, theirs: SqlCatalog, said: str) -> None:
+    load_both(desk, batches=1)
+    desk.sql("DROP JOB WHERE jobName = 'theirs'; DROP JOB WHERE jobName = 'ours'")
+    shared = [task.file.file_path for task in theirs.load_table("sales.orders").scan().plan_files()]
+    schema = theirs.load_table("sales.orders").schema()
+    theirs.create_table("sales.clone", schema, properties={"gc.enabled": said}).add_files(shared)
+    with pytest.raises(TableError, match="PURGE is refused for the table sales.clone: gc.enabled is"):
+        desk.sql("DROP TABLE lake.sales.clone PURGE")
+    assert theirs.table_exists("sales.clone")
+    desk.sql("DROP TABLE lake.sales.clone")
+    assert theirs.load_table("sales.orders").scan().to_arrow()["id"].to_pylist() == [0]
 
 
 def test_alter_job_knows_its_table_from_any_catalog(desk: Desk, theirs: SqlCatalog) -> None:
