@@ -191,7 +191,7 @@ def test_purge_is_refused_where_files_may_be_those_of_another_table(desk: Desk, 
     shared = [task.file.file_path for task in theirs.load_table("sales.orders").scan().plan_files()]
     schema = theirs.load_table("sales.orders").schema()
     theirs.create_table("sales.clone", schema, properties={"gc.enabled": said}).add_files(shared)
-    with pytest.raises(TableError, match="PURGE is refused for the table sales.clone: gc.enabled is"):
+    with pytest.raises(TableError, match=r"PURGE is refused for the table sales.clone: gc.enabled is"):
         desk.sql("DROP TABLE lake.sales.clone PURGE")
     assert theirs.table_exists("sales.clone")
     desk.sql("DROP TABLE lake.sales.clone")
