@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.table import StaticTable
 
 from lading.errors import (
     ConfigError,
@@ -32,6 +33,7 @@ from tests.service.routine_fakes import bench
 from tests.service.routine_words import create
 from tests.service.test_catalog_statements import SCHEMA, properties
 from tests.service.test_rollbacks import LocalDesk
+from tests.service.test_rollbacks import theirs as as_others
 from tests.store.postgres import NoPostgresError, PostgresServer, serve_postgres
 from tests.support.rest_catalog import free_port
 
@@ -196,6 +198,21 @@ def test_purge_is_refused_where_files_may_be_those_of_another_table(desk: Desk, 
     assert theirs.table_exists("sales.clone")
     desk.sql("DROP TABLE lake.sales.clone")
     assert theirs.load_table("sales.orders").scan().to_arrow()["id"].to_pylist() == [0]
+
+
+@pytest.mark.parametrize("more", ["", " PURGE"])
+def test_files_that_may_be_those_of_another_table_stay(desk: Desk, more: str) -> None:
+    desk.table("orders", form="iceberg", more='TBLPROPERTIES ("gc.enabled" = "false")')
+    desk.create(target="orders")
+    desk.put_orders("a.csv", 0, 3)
+    desk.run()
+    with as_others(desk) as table:
+        newest = table.metadata_location
+    desk.sql(f"DROP JOB WHERE jobName = 'j'; DROP TABLE orders{more}")
+    assert desk.sql("SHOW TABLES") == []
+    assert sorted(StaticTable.from_metadata(newest).scan().to_arrow()["id"].to_pylist()) == [0, 1, 2]
+    with pytest.raises(ConflictError, match="already an Iceberg table at"):
+        desk.table("orders", form="iceberg")
 
 
 def test_alter_job_knows_its_table_from_any_catalog(desk: Desk, theirs: SqlCatalog) -> None:
