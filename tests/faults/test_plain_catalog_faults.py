@@ -20,7 +20,7 @@ from tests.support.rest_catalog import free_port
 from tests.tables.s3_server import S3Server
 
 ROWS = 5
-SEEDS = int(os.environ.get("LADING_TEST_FAULT_SEEDS", "12"))
+SEEDS = max(2, int(os.environ.get("LADING_TEST_FAULT_SEEDS", "12")) // 3)
 
 
 @pytest.fixture(scope="module")

@@ -275,7 +275,7 @@ def _remark(found: _Found) -> str:
     if not found.is_known:
         return "The table does not keep enough history to tell which commit it was rolled back to"
     if found.back is None and found.kept is None:
-        return f"The table has no commit of this job that its bills tell of, as one that was made anew. {_NEITHER}"
+        return f"The table has no commit of this job that its bills tell of, as one that was made again. {_NEITHER}"
     if found.back is None:
         return "The bill of the commit that the table ends with is gone: only KEEP POSITION is possible"
     if found.restored is None:
