@@ -9,6 +9,7 @@ import deltalake
 import pytest
 from pyiceberg.types import StringType
 
+from lading.errors import ConfigError
 from lading.tables.iceberg.table import IcebergTable
 from tests.console.local import LocalLading
 
@@ -54,3 +55,23 @@ def test_an_added_column_does_not_pause_the_job_at_the_next_restart(tmp_path: Pa
         rows = lading.catalog.open_table("default", "t").scan()
         assert sorted(rows["id"].to_pylist()) == [1, 2]
         assert rows["note"].to_pylist() == [None, None]
+
+
+def test_a_name_with_a_dot_is_one_name(tmp_path: Path) -> None:
+    with LocalLading(tmp_path / "home") as lading:
+        lading.sql(
+            "CREATE TABLE t (id INT, s STRUCT<x: INT>) USING iceberg;"
+            "ALTER TABLE t ADD COLUMN `a.b` INT AFTER id, ADD COLUMN `s.y` INT;"
+            "ALTER TABLE t MODIFY COLUMN `a.b` BIGINT"
+        )
+        table = lading.catalog.open_table("default", "t")
+        assert isinstance(table, IcebergTable)
+        schema = table.handle.load().schema()
+        assert [(field.name, str(field.field_type)) for field in schema.fields if field.name != "s"] == [
+            ("id", "int"),
+            ("a.b", "long"),
+            ("s.y", "int"),
+        ]
+        with pytest.raises(ConfigError, match=r"cannot have these columns: .*s\.x"):
+            lading.sql("ALTER TABLE t ADD COLUMN `s.x` INT")
+        assert table.schema().names == ["id", "a.b", "s", "s.y"]

@@ -158,6 +158,28 @@ def test_mysql_switches_and_uses(wire: Wire, server: MysqlServer) -> None:
     there.connection.close()
 
 
+def test_a_catalog_of_the_file_is_one_at_every_door(made: str, tmp_path: Path) -> None:
+    (statement,) = parse_statements(made)
+    assert isinstance(statement, CreateCatalog)
+    said = {**statement.properties, "iceberg.jdbc.catalog_name": "lake"}
+    lines = "".join(f'"{name}" = "{value}"\n' for name, value in said.items())
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "lading.toml").write_text(f"[catalogs.pond]\n{lines}")
+    with Lading(tmp_path / "home") as opened, MysqlServer(opened, options=MysqlOptions(port=0)) as started:
+        there = Wire(started, database="pond.sales")
+        assert there.first("DESCRIBE orders") == ["theirs", "city"]
+        there.connection.select_db("pond.logs")
+        assert there.first("SHOW TABLES") == ["visits"]
+        tables = (
+            "SELECT table_name FROM pond.information_schema.tables WHERE table_schema IN ('sales', 'logs') ORDER BY 1"
+        )
+        assert there.first(tables) == ["orders", "visits"]
+        there.connection.close()
+        known = Catalog(opened.store, Visitor(user="root"), opened.catalog.external.has)
+        job = f"CREATE JOB j ON STREAMING DO INSERT INTO pond.sales.orders {SOURCE}"
+        assert check_text(job, known=known).remarks == ()
+
+
 def test_information_schema_is_that_of_the_catalog(wire: Wire) -> None:
     columns = (
         "SELECT column_name, table_catalog FROM {}information_schema.columns "
@@ -280,7 +302,7 @@ def test_the_command_line_names_tables_of_catalogs(made: str, tmp_path: Path) ->
 
 
 def test_the_console_checks_a_job_against_the_table_that_it_names(lading: Lading) -> None:
-    known = Catalog(lading.store, Visitor(user="root"))
+    known = Catalog(lading.store, Visitor(user="root"), lading.catalog.external.has)
 
     def target(text: str, database: str = "default") -> tuple[str, tuple[str, ...]]:
         checked = check_text(text, database=database, known=known)
@@ -306,7 +328,8 @@ def test_the_console_checks_a_job_against_the_table_that_it_names(lading: Lading
     assert target(routine.format("r", "orders"), "lake.sales") == ("lake.sales.orders", ())
     # A user who may not see a catalog learns nothing of it here.
     lading.sql("CREATE USER IF NOT EXISTS 'bob'")
-    bob = Catalog(lading.store, Visitor(user="bob", rights=lading.access.rights(lading.access.identity_for("bob"))))
+    rights = lading.access.rights(lading.access.identity_for("bob"))
+    bob = Catalog(lading.store, Visitor(user="bob", rights=rights), lading.catalog.external.has)
     for hidden in ("lake.sales.orders", "nolake.sales.orders"):
         assert check_text(job.format(hidden), known=bob).remarks == ()
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.table import StaticTable
 
 from lading.errors import (
     ConfigError,
@@ -17,6 +18,7 @@ from lading.errors import (
     LadingError,
     NotFoundError,
     SqlError,
+    TableError,
     TableNotFoundError,
 )
 from lading.http.app import create_app
@@ -31,6 +33,7 @@ from tests.service.routine_fakes import bench
 from tests.service.routine_words import create
 from tests.service.test_catalog_statements import SCHEMA, properties
 from tests.service.test_rollbacks import LocalDesk
+from tests.service.test_rollbacks import theirs as as_others
 from tests.store.postgres import PostgresServer
 
 __all__ = ["bench"]
@@ -171,6 +174,35 @@ def test_purge_deletes_the_files_of_a_table_of_a_catalog(desk: Desk, theirs: Sql
     assert [path.name for path in place.rglob("*") if path.is_file()] == ["notes.txt"]
     assert len(desk.lading.catalog.open_table("sales", "orders").files()) == 2
     assert sorted(desk.lading.catalog.open_table("sales", "orders").scan()["id"].to_pylist()) == [0, 1]
+
+
+@pytest.mark.parametrize("said", ["false", "maybe"])
+def test_purge_is_refused_where_files_may_be_those_of_another_table(desk: Desk, theirs: SqlCatalog, said: str) -> None:
+    load_both(desk, batches=1)
+    desk.sql("DROP JOB WHERE jobName = 'theirs'; DROP JOB WHERE jobName = 'ours'")
+    shared = [task.file.file_path for task in theirs.load_table("sales.orders").scan().plan_files()]
+    schema = theirs.load_table("sales.orders").schema()
+    theirs.create_table("sales.clone", schema, properties={"gc.enabled": said}).add_files(shared)
+    with pytest.raises(TableError, match=r"PURGE is refused for the table sales.clone: gc.enabled is"):
+        desk.sql("DROP TABLE lake.sales.clone PURGE")
+    assert theirs.table_exists("sales.clone")
+    desk.sql("DROP TABLE lake.sales.clone")
+    assert theirs.load_table("sales.orders").scan().to_arrow()["id"].to_pylist() == [0]
+
+
+@pytest.mark.parametrize("more", ["", " PURGE"])
+def test_files_that_may_be_those_of_another_table_stay(desk: Desk, more: str) -> None:
+    desk.table("orders", form="iceberg", more='TBLPROPERTIES ("gc.enabled" = "false")')
+    desk.create(target="orders")
+    desk.put_orders("a.csv", 0, 3)
+    desk.run()
+    with as_others(desk) as table:
+        newest = table.metadata_location
+    desk.sql(f"DROP JOB WHERE jobName = 'j'; DROP TABLE orders{more}")
+    assert desk.sql("SHOW TABLES") == []
+    assert sorted(StaticTable.from_metadata(newest).scan().to_arrow()["id"].to_pylist()) == [0, 1, 2]
+    with pytest.raises(ConflictError, match="already an Iceberg table at"):
+        desk.table("orders", form="iceberg")
 
 
 def test_alter_job_knows_its_table_from_any_catalog(desk: Desk, theirs: SqlCatalog) -> None:

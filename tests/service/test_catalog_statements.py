@@ -9,6 +9,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import polars as pl
+import psycopg
 import pyarrow as pa
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
@@ -129,7 +130,7 @@ def test_a_catalog_is_made_shown_changed_and_dropped(desk: Desk, theirs: SqlCata
 def test_what_it_shows_runs_again_and_shows_no_secret(desk: Desk, postgres: PostgresServer, tmp_path: Path) -> None:
     password = secret("database")
     uri = postgres.new_database()
-    with pytest.raises((StorageError, ConfigError)) as caught:
+    with pytest.raises(TableError, match='role "nobody" does not exist') as caught:
         desk.sql(
             f'CREATE CATALOG lake {properties(uri, tmp_path)[:-1]}, "iceberg.jdbc.user" = "nobody", '
             f'"iceberg.jdbc.password" = "{password}")'
@@ -284,6 +285,41 @@ def test_an_unreachable_catalog_is_not_made(desk: Desk) -> None:
             '"uri" = "http://127.0.0.1:9")'
         )
     assert len(desk.sql("SHOW CATALOGS")) == 1
+
+
+def test_who_may_not_come_in_or_may_only_read_is_told_so(
+    desk: Desk, theirs: SqlCatalog, uri: str, tmp_path: Path
+) -> None:
+    with psycopg.connect(uri, autocommit=True) as database:
+        database.execute("CREATE ROLE reader LOGIN")
+        database.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader")
+        database.execute("CREATE ROLE locked_out NOLOGIN")
+    said = '"iceberg.jdbc.catalog_name" = "lake", "iceberg.jdbc.user" = '
+    as_user = properties(uri.replace("lading@", ""), tmp_path)[:-1]
+    with pytest.raises(TableError, match=r"may not be read or written.*not permitted to log in"):
+        desk.sql(f'CREATE CATALOG pond {as_user}, {said} "locked_out")')
+    assert len(desk.sql("SHOW CATALOGS")) == 1
+    desk.sql(f'CREATE CATALOG pond {as_user}, {said} "reader")')
+    desk.put_orders("a.csv", 0, 3)
+    for statement in ("CREATE DATABASE pond.x", "CREATE TABLE pond.sales.x (id BIGINT) USING iceberg"):
+        with pytest.raises(TableError, match="permission denied for table") as caught:
+            desk.sql(statement)
+        assert "INSERT INTO" not in caught.value.what
+    with pytest.raises(LadingError, match=r"database refused it: permission denied for table iceberg_tables\."):
+        desk.create(target="pond.sales.orders")
+    assert desk.sql('SELECT Name FROM jobs("type"="insert")') == []
+    assert theirs.load_table("sales.orders").properties == {"owner": "them"}
+    # A role that loses a right later: the job stops and says why, and goes on after it is granted again.
+    with psycopg.connect(uri, autocommit=True) as database:
+        database.execute("GRANT INSERT, UPDATE ON ALL TABLES IN SCHEMA public TO reader")
+        desk.create(target="pond.sales.orders")
+        database.execute("REVOKE SELECT ON ALL TABLES IN SCHEMA public FROM reader")
+        desk.run()
+        assert (desk.show("Status"), "permission denied" in desk.show("ErrorMsg")) == ("PAUSED", True)
+        database.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader")
+    desk.sql("RESUME JOB WHERE jobName = 'j'")
+    desk.run()
+    assert theirs.load_table("sales.orders").scan().to_arrow().num_rows == 3
 
 
 def test_privileges_hold_for_a_catalog_or_a_part_of_it(

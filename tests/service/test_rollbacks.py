@@ -260,6 +260,34 @@ def test_a_copy_of_an_old_folder_is_a_rollback_too(desk: Desk) -> None:
     assert desk.lading.verify("j").is_clean
 
 
+def test_a_table_that_was_made_again_leads_to_a_new_job(desk: Desk) -> None:
+    """With its folder went the bills: neither way is left, and neither is named."""
+    desk.table()
+    desk.put_orders("a.csv", 0, 3)
+    desk.create()
+    desk.run()
+    folder = desk.path / "home" / "warehouse" / "shop" / "orders"
+    there = deltalake.DeltaTable(folder)
+    schema, none = there.schema(), there.to_pyarrow_table().slice(0, 0)
+    shutil.rmtree(folder)
+    deltalake.write_deltalake(folder, none, name="again")
+    assert deltalake.DeltaTable(folder).schema() == schema
+    desk.put_orders("b.csv", 10, 2)
+    desk.run()
+    assert desk.show("Status") == "PAUSED"
+    told = "Restore the table with its folder _lading, or DROP the job and CREATE it again."
+    assert str(desk.sql(LOOK)[0][-1]).endswith(f"as one that was made again. {told}")
+    for way in (KEEP, AGAIN):
+        with pytest.raises(JobStateError, match="is not possible") as caught:
+            desk.sql(way)
+        assert caught.value.todo == told
+    desk.sql("DROP JOB WHERE jobName = 'j'")
+    desk.create()
+    desk.run()
+    assert desk.ids() == [0, 1, 2, 10, 11]
+    assert desk.lading.verify("j").is_clean
+
+
 @pytest.mark.parametrize("choice", ["keep", "again"])
 def test_a_death_after_the_commit_leaves_a_job_that_can_be_resumed(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, choice: str

@@ -168,7 +168,8 @@ class _NewView:
         database = str(self._database.value or "default")
         ui.run_javascript(f"lading.keepDraft({json.dumps(draft_of(given))})")
         visitor = await console.ask(console.visitor, self._page.request)
-        known = Catalog(console.lading.store, visitor) if visitor is not None else None
+        lading = console.lading
+        known = Catalog(lading.store, visitor, lading.catalog.external.has) if visitor is not None else None
         checked = await console.ask(check_text, given, database=database, known=known)
         if turn == self._turn:
             self._show(checked)

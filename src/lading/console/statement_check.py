@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -38,8 +38,8 @@ class Known(Protocol):
 class Catalog:
     """What is there, told to one visitor: what they may not see is neither missing nor there."""
 
-    def __init__(self, store: MetadataStore, visitor: Visitor) -> None:
-        self._store, self._visitor = store, visitor
+    def __init__(self, store: MetadataStore, visitor: Visitor, has_catalog: Callable[[str], bool]) -> None:
+        self._store, self._visitor, self._has_catalog = store, visitor, has_catalog
 
     def misses_table(self, database: str, name: str) -> bool:
         """Whether a table is not there that they could see; of another catalog, whether there is no such catalog."""
@@ -48,7 +48,7 @@ class Catalog:
             # Its catalog is not asked while somebody types.
             catalog = split_key(database)[0]
             may_know = rights is None or rights.see_catalog(catalog)
-            return may_know and self._store.find_catalog(catalog) is None
+            return may_know and not self._has_catalog(catalog)
         may_know = rights is None or rights.see_table(database, name)
         return may_know and self._store.find_table(database, name) is None
 

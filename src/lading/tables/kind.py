@@ -138,6 +138,10 @@ class TableKind(Protocol):
         """Have the catalog forget a table. Its files stay: the owner of the place deletes them."""
         ...
 
+    def shares_files(self, place: TablePlace) -> bool:
+        """Whether the table says that its files may be those of other tables, too. Not when it cannot be read."""
+        ...
+
     def purge(self, place: TablePlace) -> None:
         """Delete the files of a table, and no others, wherever it is. The files that tell of it go last.
 

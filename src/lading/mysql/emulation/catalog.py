@@ -64,7 +64,7 @@ class Catalog:
 
     def has_catalog(self, catalog: str) -> bool:
         """Whether there is such a catalog of others."""
-        return self._lading.store.find_catalog(catalog) is not None
+        return self._lading.catalog.external.has(catalog)
 
     def databases(self, catalog: str = INTERNAL) -> list[str]:
         """The databases of a catalog, each with its catalog."""

@@ -68,6 +68,10 @@ class ExternalCatalogs:
             raise no_catalog(name)
         return found
 
+    def has(self, name: str) -> bool:
+        """Whether there is such a catalog of others."""
+        return name in self._of_file.entries or self._store.find_catalog(name) is not None
+
     def require(self, name: str) -> None:
         """Refuse a catalog that is not there."""
         if name != INTERNAL:
@@ -83,7 +87,7 @@ class ExternalCatalogs:
         1. seal the secrets. Dies here: secrets of a catalog that is not there, which nobody reads.
         2. keep the catalog.
         """
-        if statement.name in self._of_file.entries or self._store.find_catalog(statement.name) is not None:
+        if self.has(statement.name):
             if statement.if_not_exists:
                 return
             self._of_file.refuse(statement.name, "made")

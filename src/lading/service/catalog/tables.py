@@ -259,25 +259,25 @@ class TableCatalog:
         return self.entry(database, name).created_at.isoformat()
 
     def drop_table(self, name: QualifiedName, database: str, *, if_exists: bool, purge: bool = False) -> None:
-        """DROP TABLE: the name first, then the files, when they are at the table's own place in the warehouse.
+        """DROP TABLE: the name first, then the files, when they are the table's own, at its place in the warehouse.
 
-        A place that the statement named is not deleted: nobody knows what else is there. PURGE deletes the files that
-        the table itself knows, before the name: killed in between, the statement may be run again.
-        In a catalog of others the name goes, and the files with PURGE only, as the catalog deletes them.
+        PURGE deletes the files that the table knows, at a place that the statement named or in a catalog of others,
+        before the name: killed in between, the statement may be run again.
         """
-        if is_external(database):
-            if self.has_table(database, name.name) or not if_exists:
-                self._drop_external(database, name.name, purge=purge)
+        if if_exists and not self.has_table(database, name.name):
             return
-        found = self._catalog.find_table(database, name.name)
-        if found is None and if_exists:
+        if is_external(database):
+            self._drop_external(database, name.name, purge=purge)
             return
         entry = self.entry(database, name.name)
-        if purge and not self.is_own_place(entry.location, database, name.name):
-            kind_of(entry.format).purge(self._place_of(database, name.name, entry.location))
+        kind, place = kind_of(entry.format), self._place_of(database, name.name, entry.location)
+        is_own = self.is_own_place(entry.location, database, name.name)
+        if purge and not is_own:
+            kind.purge(place)
+        is_deleted = is_own and not kind.shares_files(place)
         self._catalog.drop_table(database, name.name)
-        kind_of(entry.format).drop(self._named_place(f"{database}.{name.name}", entry.location))
-        if self.is_own_place(entry.location, database, name.name):
+        kind.drop(place)
+        if is_deleted:
             shutil.rmtree(self._own_place(database, name.name), ignore_errors=True)
 
     def _drop_external(self, database: str, name: str, *, purge: bool) -> None:

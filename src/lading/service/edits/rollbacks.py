@@ -42,6 +42,7 @@ COLUMNS = (
     "PositionOfTable",
     "Remark",
 )
+_NEITHER = "Restore the table with its folder _lading, or DROP the job and CREATE it again."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,6 +229,8 @@ def _sight(record: JobRecord, found: _Found, *, keeps_position: bool) -> Rollbac
         choice, other = ("KEEP POSITION", "LOAD AGAIN") if keeps_position else ("LOAD AGAIN", "KEEP POSITION")
         msg = f"{choice} is not possible for job {record.full_name}: {known}"
         todo = f"Use {other}, and move the position with ALTER; or restore the table, or make a new job."
+        if found.kept is None and found.back is None:
+            todo = _NEITHER
         raise JobStateError(msg, left="Nothing was changed.", todo=todo, job_id=record.job_id)
     # Without the bill of what the table has, totals begin again.
     restored = found.restored if found.back is not None else None
@@ -271,6 +274,8 @@ def _at(bill: Bill | None) -> str:
 def _remark(found: _Found) -> str:
     if not found.is_known:
         return "The table does not keep enough history to tell which commit it was rolled back to"
+    if found.back is None and found.kept is None:
+        return f"The table has no commit of this job that its bills tell of, as one that was made again. {_NEITHER}"
     if found.back is None:
         return "The bill of the commit that the table ends with is gone: only KEEP POSITION is possible"
     if found.restored is None:

@@ -63,6 +63,10 @@ class DeltaKind:
     def drop(self, place: TablePlace) -> None:
         """No catalog knows it."""
 
+    def shares_files(self, place: TablePlace) -> bool:
+        """No Delta table says so."""
+        return False
+
     def purge(self, place: TablePlace) -> None:
         from lading.tables.delta.purge import purge_table
 

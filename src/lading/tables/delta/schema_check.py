@@ -39,6 +39,19 @@ def check_fit(metadata: Metadata, staged: Sequence[StagedFile]) -> None:
             raise _misfit(file, f"has {stats.get('numRecords')} rows by its statistics, not {file.rows}")
 
 
+def check_names(metadata: Metadata, staged: Sequence[StagedFile]) -> None:
+    """Columns have the names that they had when the files were written: jobs fill columns by their names, and another
+    column may have that name now. Asked of files that check_fit found to fit.
+    """
+    now = {column.physical: column.name for column in columns_of(metadata)}
+    for file in staged:
+        facts = parse_staged(file)
+        for inside in facts.columns:
+            before = facts.names.get(inside, inside)
+            if now[inside] != before:
+                raise _misfit(file, f"has column {before}, which the table calls {now[inside]} now")
+
+
 def _has_nulls(column: DeltaColumn, file: StagedFile, facts: StagedFacts) -> bool:
     if column.name in file.partition:
         return file.partition[column.name] is None

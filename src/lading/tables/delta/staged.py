@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from lading.errors import SchemaMismatchError
@@ -20,11 +20,19 @@ class StagedFacts:
     stats: str
     with_nulls: Collection[str]
     """Columns that hold a null. Statistics do not tell it of every column: the table may leave some out."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """Column → what the table called it when the file was written, where that is another name."""
 
 
 def render_staged(facts: StagedFacts) -> str:
     """As text, for `StagedFile.stats`."""
-    body = {"columns": dict(facts.columns), "stats": facts.stats, "with_nulls": sorted(facts.with_nulls)}
+    body: dict[str, Any] = {
+        "columns": dict(facts.columns),
+        "stats": facts.stats,
+        "with_nulls": sorted(facts.with_nulls),
+    }
+    if facts.names:
+        body["names"] = dict(facts.names)
     return json.dumps(body, separators=(",", ":"))
 
 
@@ -33,7 +41,10 @@ def parse_staged(file: StagedFile) -> StagedFacts:
     try:
         found = json.loads(file.stats)
         return StagedFacts(
-            columns=dict(found["columns"]), stats=str(found["stats"]), with_nulls=frozenset(found["with_nulls"])
+            columns=dict(found["columns"]),
+            stats=str(found["stats"]),
+            with_nulls=frozenset(found["with_nulls"]),
+            names=dict(found.get("names", {})),
         )
     except (ValueError, KeyError, TypeError) as error:
         msg = f"The staged file {file.path} was not written for a Delta table"

@@ -21,7 +21,7 @@ from lading.storage.store import ObjectStore
 from lading.tables.base import DoneTag, Removals, Snapshot, TableVersion, WriterSpec
 from lading.tables.bills import StoredBills
 from lading.tables.compaction.model import LiveFile, LiveFiles
-from lading.tables.delta.actions import entry_key
+from lading.tables.delta.actions import Metadata, entry_key
 from lading.tables.delta.alter import WIDENS, alter_schema
 from lading.tables.delta.columns import columns_of
 from lading.tables.delta.domains import clustering_columns
@@ -39,7 +39,7 @@ from lading.tables.delta.removed import find_removals
 from lading.tables.delta.replace import Replacing, rewrite_stats, why_not
 from lading.tables.delta.resume import LogFolderCopies
 from lading.tables.delta.scan import count_hidden, list_files, scan_rows, snapshot_of
-from lading.tables.delta.schema_check import check_fit
+from lading.tables.delta.schema_check import check_fit, check_names
 from lading.tables.delta.tags import set_property
 from lading.tables.delta.writer import column_defaults, writer_extra
 from lading.tables.folders import column_fields
@@ -50,6 +50,7 @@ from lading.tables.staged_files import check_present
 
 MAX_REBASES = 100
 """How often a commit steps behind unrelated commits that were faster."""
+_Checks = Sequence[Callable[[Metadata, Sequence[StagedFile]], None]]
 
 
 class DeltaLakeTable:
@@ -95,6 +96,9 @@ class DeltaLakeTable:
         The entry of a version can be put once. The second writer reads what was put there and looks at the head
         again: unrelated commits are stepped behind, a head that moved ends the attempt.
         """
+        return self._commit(expected, staged, bill, checks=(check_fit, check_names))
+
+    def _commit(self, expected: Head | None, staged: Sequence[StagedFile], bill: Bill, checks: _Checks) -> Outcome:
         self._tail.refresh()
         if (settled := self._settled(expected, bill)) is not None:
             return settled
@@ -102,7 +106,8 @@ class DeltaLakeTable:
         for _ in range(MAX_REBASES):
             self._check_not_behind(expected, bill)
             check_appendable(self._tail.protocol, self._tail.metadata, where=self.storage.uri)
-            check_fit(self._tail.metadata, staged)
+            for check in checks:
+                check(self._tail.metadata, staged)
             content = render_entry(bill, staged, self._tail.ground())
             try:
                 # Dies before the put: the log is as it was. Dies after it: files and head are in the table, both.
@@ -157,7 +162,8 @@ class DeltaLakeTable:
         """Commit a lost bill again. False: it can never be part of the table any more."""
         bill = lost.bill
         if head_of(self._tail, bill.job_id) == bill.replaces:
-            return isinstance(self.commit(bill.replaces, lost.files, bill), Landed)
+            # Its columns keep their rows, whatever they were called since: it had landed.
+            return isinstance(self._commit(bill.replaces, lost.files, bill, checks=(check_fit,)), Landed)
         check_present(self.storage, lost.files)
         for _ in range(MAX_REBASES):
             self._tail.refresh()

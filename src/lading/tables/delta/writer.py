@@ -79,7 +79,8 @@ class DeltaWriter:
     def _stats(self, footer: pq.FileMetaData, notes: FileNotes) -> str:
         stats = render_stats(footer, self._file_schema, notes, columns=self._indexed)
         with_nulls = [name for name, count in notes.nulls.items() if count]
-        return render_staged(StagedFacts(columns=self._columns, stats=stats, with_nulls=with_nulls))
+        names = {inside: name for name, inside in self._physical.items() if inside != name and inside in self._columns}
+        return render_staged(StagedFacts(columns=self._columns, stats=stats, with_nulls=with_nulls, names=names))
 
 
 def writer_extra(metadata: Metadata, clustered_by: Collection[str] = ()) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.table import Table
 
+from lading.errors import ConfigError
 from lading.model.table import Column, ColumnChange
 from lading.tables.altering import WIDE_FAMILIES, changed, needed_changes
 from lading.tables.iceberg.errors import is_locked, translated
@@ -44,9 +45,10 @@ def _commit(handle: Handle, table: Table, changes: Sequence[ColumnChange]) -> bo
                 for change in changes:
                     kind = iceberg_type(Column(name=change.name, type=change.type))
                     if not change.is_new:
-                        update.update_column(change.name, kind)
+                        update.update_column((change.name,), kind)
                         continue
-                    update.add_column(change.name, kind, doc=change.comment or None)
+                    # As one part: a text with a dot in it would be the way into a struct.
+                    update.add_column((change.name,), kind, doc=change.comment or None)
                     if change.after:
                         update.move_after(change.name, change.after)
                     elif change.after is not None:
@@ -54,6 +56,10 @@ def _commit(handle: Handle, table: Table, changes: Sequence[ColumnChange]) -> bo
             table._do_commit(updates=transaction._updates, requirements=transaction._requirements)  # noqa: SLF001
         except CommitFailedException:
             return False
+        except ValueError as error:
+            # Names within structs count, too: `a.b` beside a struct `a` that has a field `b`.
+            msg = f"The Iceberg {handle.what} cannot have these columns: {error}"
+            raise ConfigError(msg, left="Nothing was changed.", todo="Choose other names.") from error
         except Exception as error:
             if is_locked(error):
                 return False

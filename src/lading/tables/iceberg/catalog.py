@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from sqlalchemy import event
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import OperationalError
 
+from lading.errors import LadingError
 from lading.model.s3_access import S3Access
 from lading.tables.iceberg.errors import translated, wrong_setting
 from lading.tables.iceberg.file_io_properties import FILE_IO, file_io_properties
@@ -25,6 +27,7 @@ from lading.tables.iceberg.postgres import (
     postgres_catalog,
     use_shared_engine,
 )
+from lading.tables.iceberg.retention import keeps_all
 from lading.tables.kind import TablePlace
 
 BUSY_TIMEOUT_S = 60
@@ -120,3 +123,13 @@ def drop_table(spec: CatalogSpec, identifier: str) -> None:
     with translated(f"table {identifier}"):
         catalog.drop_table(identifier)
     catalog.close()
+
+
+def shares_files(spec: CatalogSpec, identifier: str, options: S3Access) -> bool:
+    """Whether a table says so. One that cannot be read says nothing."""
+    with closing(open_catalog(spec, options)) as catalog:
+        try:
+            with translated(f"table {identifier}"):
+                return bool(keeps_all(catalog.load_table(identifier).metadata.properties))
+        except LadingError:
+            return False

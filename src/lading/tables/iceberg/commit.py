@@ -21,7 +21,7 @@ from lading.model.batch import StagedFile
 from lading.model.bill import Bill, Head
 from lading.model.outcome import Landed, NotLanded, Outcome, Unknown
 from lading.tables.iceberg.append import PreparedCommit, prepare_append
-from lading.tables.iceberg.errors import is_before_commit, is_locked, translated
+from lading.tables.iceberg.errors import is_before_commit, is_locked, said_by, translated
 from lading.tables.iceberg.handle import Handle, version_of
 from lading.tables.iceberg.heads import Anchor, find_anchor, rolled_back
 from lading.tables.iceberg.moved import Place, check_not_moved
@@ -119,7 +119,7 @@ def send(table: Table, prepared: PreparedCommit) -> Outcome | Conflict:
         if is_locked(error):
             return Conflict(why=f"the catalog's database was locked by another writer: {error}")
         if is_before_commit(error):
-            return NotLanded(why=f"the catalog's database refused it: {error}")
+            return NotLanded(why=f"the catalog's database refused it: {said_by(error)}")
         return _unknown(error)
     return Landed(version=prepared.sequence_number)
 

@@ -45,6 +45,11 @@ _DENIED = frozenset(
 """What AWS Glue says to a key that is wrong, or may not do it."""
 _FORBIDDEN = ("AccessControlException", "Permission denied", "does not have privileges")
 """What a Hive metastore says."""
+_NOT_LET_IN = re.compile(
+    "permission denied|password authentication failed|no password supplied|not permitted to log in|no pg_hba.conf entry"
+    '|role "[^"]*" does not exist'
+)
+"""What PostgreSQL says to somebody who may not come in, or may not do it."""
 _UNKNOWN_TYPE = re.compile(r"Unsupported field type: '([^']*)'")
 
 
@@ -114,6 +119,9 @@ def _unreachable(what: str, error: Exception) -> LadingError | None:
         case CatalogAnswerError() if any(word in str(error) for word in _FORBIDDEN):
             msg = f"The Iceberg {what} may not be read or written: {_short(error)}"
             return TableError(msg, left=_NOTHING, todo="Check the credentials and the permissions.")
+        case DBAPIError() if _NOT_LET_IN.search(str(error)) is not None:
+            msg = f"The Iceberg {what} may not be read or written: {_short(error)}"
+            return TableError(msg, left=_NOTHING, todo="Check the credentials and the permissions.")
         case (
             CatalogAnswerError()
             | DBAPIError()
@@ -151,6 +159,11 @@ def is_locked(error: BaseException) -> bool:
     return is_before_commit(error) and "database is locked" in str(error)
 
 
+def said_by(error: BaseException) -> str:
+    """The words of a database, without those of SQLAlchemy around them: its statement, values and advice."""
+    return str(error.orig) if isinstance(error, DBAPIError) and error.orig is not None else str(error)
+
+
 def _short(error: BaseException) -> str:
-    text = " ".join(str(error).split())
+    text = " ".join(said_by(error).split())
     return text if len(text) <= 300 else f"{text[:300]}…"

@@ -88,6 +88,11 @@ class IcebergKind:
 
         drop_table(catalog_of(place), place.name)
 
+    def shares_files(self, place: TablePlace) -> bool:
+        from lading.tables.iceberg.catalog import catalog_of, shares_files
+
+        return shares_files(catalog_of(place), place.name, place.options)
+
     def purge(self, place: TablePlace) -> None:
         raise refuse_purge(self.title, place)
 

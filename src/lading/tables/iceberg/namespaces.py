@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pyiceberg.exceptions import NamespaceAlreadyExistsError, NamespaceNotEmptyError, NoSuchNamespaceError
 
-from lading.errors import ConflictError
+from lading.errors import ConflictError, TableError
 from lading.model.catalog import CatalogAccess
 from lading.tables.iceberg.errors import translated
 from lading.tables.iceberg.external import open_external
+from lading.tables.iceberg.retention import keeps_all
 
 _NOTHING = "Nothing was changed."
 
@@ -65,9 +66,16 @@ class IcebergNamespaces:
                 raise ConflictError(msg, code="DatabaseInUse", left=_NOTHING, todo="Drop its tables first.") from error
 
     def drop_table(self, database: str, name: str, *, purge: bool) -> None:
-        """Take the name out of the catalog. With `purge` the files go, too: the catalog, or PyIceberg, deletes them."""
+        """Take the name out of the catalog. With `purge` the files go, too: the catalog, or PyIceberg, deletes them.
+
+        Raises TableError with `purge` when the table says that its files may be those of other tables.
+        """
         with translated(f"table {database}.{name}"):
             if purge:
+                table = self._catalog.load_table(identifier_of(database, name))
+                if why := keeps_all(table.metadata.properties):
+                    msg = f"PURGE is refused for the table {database}.{name}: {why}"
+                    raise TableError(msg, left=_NOTHING, todo="DROP it without PURGE: the name goes, the files stay.")
                 self._catalog.purge_table(identifier_of(database, name))
             else:
                 self._catalog.drop_table(identifier_of(database, name))

@@ -18,14 +18,21 @@ MAX_AGE_MS = "history.expire.max-snapshot-age-ms"
 MIN_KEPT = "history.expire.min-snapshots-to-keep"
 
 
-def why_not(table: Table) -> str:
-    """Why nothing of this table may be expired; empty when something may."""
-    properties = table.metadata.properties
+def keeps_all(properties: Mapping[str, str]) -> str:
+    """Why no file of a table may be deleted, whatever becomes of the table; empty when its files are its own."""
     collects = properties.get(GC_ENABLED, "true").strip().lower()
     if collects == "false":
         return f"{GC_ENABLED} is false: files of the table may belong to other tables too"
     if collects != "true":
         return f"{GC_ENABLED} is {properties[GC_ENABLED]!r}, which is not understood"
+    return ""
+
+
+def why_not(table: Table) -> str:
+    """Why nothing of this table may be expired; empty when something may."""
+    properties = table.metadata.properties
+    if why := keeps_all(properties):
+        return why
     for name in (MAX_AGE_MS, MIN_KEPT):
         if name in properties and _number(properties, name) is None:
             return f"{name} is {properties[name]!r}, which is not understood"

@@ -198,7 +198,8 @@ def check_fits(file_schema: Schema, current: Schema, *, where: str) -> None:
     """Refuse files whose columns the current schema of the table cannot read as they were written.
 
     A column that was added since and may be null is fine, and so is a widened type: Iceberg reads by field id. A
-    column that is gone is not: its rows would be dropped without a word.
+    column that is gone is not: its rows would be dropped without a word. Nor is one with another name: jobs fill
+    columns by their names, and another column may have that name now.
     """
     theirs = {field.field_id: field for field in file_schema.fields}
     ours = {field.field_id: field for field in current.fields}
@@ -209,6 +210,8 @@ def check_fits(file_schema: Schema, current: Schema, *, where: str) -> None:
         old = theirs.get(field_id)
         if old is None and field.required:
             raise _misfit(where, f"column {field.name} is required and the files do not have it")
+        if old is not None and old.name != field.name:
+            raise _misfit(where, f"column {old.name} is called {field.name} now")
         if old is not None and field.required and not old.required:
             raise _misfit(where, f"column {field.name} must not be null any more")
         if old is not None and not _reads(old.field_type, field.field_type):

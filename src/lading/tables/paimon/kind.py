@@ -49,6 +49,10 @@ class PaimonKind:
     def drop(self, place: TablePlace) -> None:
         """No catalog of Lading knows it."""
 
+    def shares_files(self, place: TablePlace) -> bool:
+        """No Paimon table says so."""
+        return False
+
     def purge(self, place: TablePlace) -> None:
         raise refuse_purge(self.title, place)
 
