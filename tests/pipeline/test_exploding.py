@@ -101,7 +101,7 @@ def test_arrays_of_typed_files_keep_the_type_of_their_elements(of: Any) -> None:
 def test_what_stands_beside_is_not_repeated_in_one_large_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exploding, "MAX_BYTES", 1000)
     columns = {"long": pa.array(["y" * 300, "z"]), "x": pa.array(["[1,2,3,4,5,6,7]", "[8]"])}
-    batches = [item for item in Exploding(read=partial(read, columns, {}), column="x")(SPLITS)]
+    batches = list(Exploding(read=partial(read, columns, {}), column="x")(SPLITS))
     found = [item.num_rows for item in batches if isinstance(item, pa.RecordBatch)]
     assert (found, sum(found)) == ([2, 2, 2, 2], 8)
     monkeypatch.setattr(exploding, "MAX_ROWS", 1)

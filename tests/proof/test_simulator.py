@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from lading.cli.main import app
 from lading.testing.catalogue import MUTANTS, applied
-from lading.testing.simulator import FILES_EVERY, REPLAYS_EVERY, run_schedule, simulate
+from lading.testing.simulator import ASIDE_EVERY, FILES_EVERY, REPLAYS_EVERY, run_schedule, simulate
 from lading.testing.verdict import CLASSES
 
 SCHEDULES = 1000
@@ -34,7 +34,7 @@ RARE = {
 def test_no_schedule_loses_doubles_reorders_or_corrupts_a_row() -> None:
     summary = simulate(range(SCHEDULES))
     assert summary.first_failure is None
-    more = SCHEDULES // FILES_EVERY + SCHEDULES // REPLAYS_EVERY
+    more = SCHEDULES // FILES_EVERY + SCHEDULES // REPLAYS_EVERY + SCHEDULES // ASIDE_EVERY
     assert (summary.schedules, sum(summary.classes.values())) == (SCHEDULES + more, 0)
     assert min(summary.commits, summary.crashes, summary.edits) > 400
 

@@ -128,7 +128,7 @@ def test_records_of_a_stream_are_taken_apart_into_rows(lading: Lading, monkeypat
     lading.run()
     location = lading.catalog.open_table("default", "w").location.removeprefix("file://")
     assert sorted(pl.read_delta(location).rows()) == [(1, "HARE"), (1, "LYNX"), (3, "NEWT"), (4, "CROW"), (4, "TOAD")]
-    (job,) = [record for record in lading.store.list_jobs() if record.name == "parts"]
+    (job,) = [record for record in lading.store.list_jobs() if record.record.name == "parts"]
     counted = lading.bills(job, 1)[0].totals.rows
     assert (counted.total, counted.loaded, counted.error, counted.unselected) == (7, 5, 1, 1)
     # The record that could not be taken apart may be several rows: it stays in quarantine.
