@@ -55,7 +55,9 @@ def test_each_element_is_a_row_and_every_record_is_counted(vector_desk: VectorDe
     )
     assert {("loaded", "3"), ("bad", "3")} <= set(tried)
     load(desk, "j", "lines", SELECT, "*.json", "json")
-    assert told(desk, "j")["path"].startswith("vector")
+    explained = told(desk, "j")
+    assert explained["path"].startswith("vector")
+    assert explained["rows"].startswith("explode: one row for each element of lines")
     desk.run()
     assert lines_of(desk, form) == LOADED
     rows = desk.lading.bills(desk.lading.job("j"), 1)[0].totals.rows

@@ -18,9 +18,9 @@ from lading.testing.verdict import CORRUPT, DUP, LOSS, PROGRESS_MISMATCH, Findin
 BadFiles = dict[str, list[Row]]
 ReadRows = Callable[[str], Sequence[Row] | None]
 Comes = Callable[[Row, Positions], bool]
-IsSkipped = Callable[[Row, Positions], bool]
-MOVE = "edit-"
-"""How the reasons of bills begin that moved the position."""
+LeftOut = Callable[[Positions], set[int]]
+WORD = "word-"
+"""How the reasons of edits begin that move no position."""
 
 
 @dataclass(slots=True)
@@ -28,8 +28,8 @@ class _Walk:
     """What is known after each bill of a lineage."""
 
     findings: Findings
-    is_skipped: IsSkipped
-    at: Positions = field(default_factory=Positions)
+    skipped: set[int] = field(default_factory=set)
+    """Files that were left out by somebody's word, which only such a word changes."""
     moved_at: int = -1
     """When an operator last moved the position."""
     waiting: dict[Row, list[tuple[int, int]]] = field(default_factory=dict)
@@ -48,14 +48,21 @@ class _Walk:
         for row in (*good, *bad):
             told = f"seq {bill.seq} reads {row} again, and nobody moved the position since"
             self.findings.expect(row.number < 0 or self.read_at.get(row, -1) <= self.moved_at, DUP, told)
-            left_out = self.is_skipped(row, self.at)
-            self.findings.expect(not left_out, DUP, f"seq {bill.seq} reads {row}, whose file is left out")
+            told = f"seq {bill.seq} reads {row}, whose file is left out"
+            self.findings.expect(row.key not in self.skipped, DUP, told)
             self.read_at[row] = bill.seq
             self.read[row] += 1
         for row in bad:
             self.waiting.setdefault(row, []).append((bill.seq, bill.seq))
         self.loaded.update(good)
         self.errors += len(bad)
+
+    def edit(self, bill: Bill, left_out: LeftOut) -> None:
+        """A word about a file, or a move, or a rollback that was meant."""
+        if bill.reason.startswith(WORD) or bill.accepts_rollback:
+            self.skipped = left_out(bill.positions)
+        if bill.kind is BillKind.EDIT and not bill.reason.startswith(WORD):
+            self.moved_at = bill.seq
 
     def replay(self, bill: Bill, good: Sequence[Row], bad: Sequence[Row], comes: Comes) -> None:
         """A replay: every row that waits, and none that comes by reading."""
@@ -87,11 +94,11 @@ def check_lineage(
     file_rows: ReadRows,
     bad_files: BadFiles,
     comes: Comes,
-    is_skipped: IsSkipped,
+    left_out: LeftOut,
     findings: Findings,
 ) -> set[Row]:
     """Everything that is wrong. The rows that were read."""
-    walk = _Walk(findings, is_skipped)
+    walk = _Walk(findings)
     for bill in lineage:
         found = [file_rows(file.path) for file in bill.files]
         findings.expect(None not in found, CORRUPT, f"seq {bill.seq} names files that are gone")
@@ -105,8 +112,7 @@ def check_lineage(
             walk.replay(bill, good, bad, comes)
         else:
             findings.expect(not good, DUP, f"seq {bill.seq} is a {bill.kind.value} with rows")
-            walk.moved_at = bill.seq if bill.reason.startswith(MOVE) else walk.moved_at
-        walk.at = bill.positions
+            walk.edit(bill, left_out)
         totals = (bill.totals.rows.loaded, bill.totals.rows.error)
         told = f"seq {bill.seq} has totals {totals}, and {(walk.loaded.total(), walk.errors)} are there"
         findings.expect(totals == (walk.loaded.total(), walk.errors), PROGRESS_MISMATCH, told)

@@ -26,7 +26,7 @@ from lading.sources.files.source import FilesSource
 from lading.sources.files.spec import FilesSpec, Format, Place
 from lading.sources.files.window import FileStatus, read_window
 from lading.storage.store import ObjectInfo
-from lading.testing.aside_check import BadFiles, check_lineage
+from lading.testing.aside_check import WORD, BadFiles, check_lineage
 from lading.testing.files_world import SETTLE_S, FilesWorld
 from lading.testing.folder import PLACE, Folder, FolderStager, SimulatedFile
 from lading.testing.source import Row
@@ -210,7 +210,7 @@ class AsideWorld(FilesWorld):
     def _restore(self, actor: Actor, positions: Positions) -> None:
         bill = actor.coordinator.bill
         if bill is not None:
-            reason = f"word-{self.rng.getrandbits(32):08x}"
+            reason = f"{WORD}{self.rng.getrandbits(32):08x}"
             self.counts.edits += 1
             steps: Steps[Bill | None] = actor.coordinator.restore(positions, reason=reason, seen=bill.head)
             self._begin(actor, steps, None)
@@ -252,9 +252,7 @@ class AsideWorld(FilesWorld):
         head = self.table.read_head_unchecked(JOB_ID)
         if head is not None:
             lineage = read_lineage(self.evidence(), head)
-            read = check_lineage(
-                lineage, self.table.file_rows, self.quarantine, self._comes, self._is_skipped, findings
-            )
+            read = check_lineage(lineage, self.table.file_rows, self.quarantine, self._comes, self._left_out, findings)
             self._check_counted(lineage[-1].positions, read, findings)
             named = {file.path for bill in lineage for file in bill.files}
             there = self.table.versions[-1].files - self.table.strangers
@@ -270,11 +268,12 @@ class AsideWorld(FilesWorld):
                     not missing, LOSS, f"{file.key} counts as loaded, and {len(missing)} rows were not read"
                 )
 
-    def _is_skipped(self, row: Row, positions: Positions) -> bool:
-        """Whether the file of a row is left out."""
-        return bool(positions.partitions) and (
-            self._status_of(self.folder.all[row.key], positions) is FileStatus.SKIPPED
-        )
+    def _left_out(self, positions: Positions) -> set[int]:
+        """The numbers of the files that are left out."""
+        skipped = {
+            key for state in positions.partitions.values() for key in read_window(state, self.clock.now()).skipped
+        }
+        return {file.number for file in self.folder.all if file.key in skipped}
 
     def _status_of(self, file: SimulatedFile, positions: Positions) -> FileStatus:
         ((_, state),) = positions.partitions.items()
@@ -343,8 +342,8 @@ def _events(world: AsideWorld, *, moves: bool) -> list[tuple[int, Callable[[], N
         (9, world.folder.appear),
         (8, world.pass_time),
         (7, with_actor(world.replay)),
-        (5, with_actor(world.word)),
-        (2 if moves else 0, with_actor(world.move)),
+        (8, with_actor(world.word)),
+        (4 if moves else 0, with_actor(world.move)),
         (2, with_actor(world.undo)),
         (3, world.messy.arrive),
         (2, world.messy.repair),

@@ -10,6 +10,7 @@ from random import Random
 from lading.errors import LadingError
 from lading.model.job import WatermarkRule
 from lading.testing.aside_world import run_aside_schedule
+from lading.testing.errors_world import run_errors_schedule
 from lading.testing.files_world import run_files_schedule
 from lading.testing.operator import edit
 from lading.testing.replays_world import run_replays_schedule
@@ -25,6 +26,8 @@ REPLAYS_EVERY = 10
 """And one of so many that of a schedule with replays."""
 ASIDE_EVERY = 20
 """And one of so many that of files that are put aside, left out, and loaded after all."""
+ERRORS_EVERY = 20
+"""And one of so many that of an errors table."""
 
 
 @dataclass(slots=True)
@@ -98,6 +101,8 @@ def _schedules(seeds: Iterable[int]) -> Iterator[tuple[int, tuple[World, Finding
             yield seed, run_replays_schedule(seed)
         if seed % ASIDE_EVERY == 0:
             yield seed, run_aside_schedule(seed)
+        if seed % ERRORS_EVERY == 0:
+            yield seed, run_errors_schedule(seed)
 
 
 def _setting(rng: Random) -> Setting:

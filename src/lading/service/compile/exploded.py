@@ -17,6 +17,14 @@ from lading.suggest import did_you_mean
 from lading.tables.types import spark_type
 
 
+def exploded_line(read: object) -> list[tuple[str, str]]:
+    """What EXPLAIN says of a stage that reads so."""
+    if not isinstance(read, Exploding):
+        return []
+    told = f"explode: one row for each element of {read.column}, which stands for the element"
+    return [("rows", f"{told}; none of an empty array" if not read.keeps_empty else told)]
+
+
 def explode_of(load: LoadSpec) -> Explode | None:
     """What a load takes apart. None: nothing. Raises NotSupportedError for what it cannot."""
     translated = translate_mapping(row_load(load))
