@@ -324,6 +324,22 @@ def test_a_head_that_went_back_is_noticed_from_the_store_or_from_the_bills(bench
         run_steps(bench.incarnation().start())
 
 
+def test_no_epoch_is_used_twice_when_a_table_is_put_back_twice_with_its_heads(bench: Bench) -> None:
+    """What follows the bills tells by the epoch whether counts only grew. Once both lines had the same one."""
+    coordinator, epochs = bench.started(), list[int]()
+    run_steps(coordinator.run_batch())
+    for _ in range(2):
+        bench.table.restore_with_heads(1)
+        head = bench.table.read_head_unchecked(JOB.job_id)
+        assert head is not None
+        sight = RollbackSight(head=head, restored=head, goes_on=head, version=bench.table.version())
+        bill = run_steps(coordinator.accept_rollback(sight, reason="a copy of the folder came back"))
+        epochs.append(bill.epoch if bill is not None else -1)
+        run_steps(coordinator.run_batch())
+    assert coordinator.bill is not None
+    assert epochs == sorted(set(epochs))
+
+
 def test_followers_catch_up_after_a_crash_in_order_and_once(bench: Bench) -> None:
     first = bench.started()
     batch = first.run_batch()

@@ -144,6 +144,22 @@ def test_a_replay_is_refused_when_the_position_was_moved_back_before_it(bench: R
         replay(coordinator)
 
 
+def test_nobody_is_told_that_rows_come_again_which_lie_before_the_position(bench: ReplayBench) -> None:
+    """A move into the middle of what a commit read brings only the rest of it again."""
+    coordinator = bench.started()
+    while (bill := run_steps(coordinator.run_batch())) is not None and not bill.tally.rows.error:
+        pass
+    assert bill is not None
+    (first, *_) = bill.ranges
+    assert int(first.end) - int(first.start) > 1
+    bench.heal()
+    move(coordinator, int(first.start) + 1, first.partition)
+    with pytest.raises(JobStateError, match="may be loaded twice") as refused:
+        replay(coordinator)
+    assert "only what lies behind the position comes by reading again" in str(refused.value)
+    assert "Have the others sent once more" in str(refused.value)
+
+
 def test_what_was_read_again_is_replayed_once_after_the_older_rows_were_given_up(bench: ReplayBench) -> None:
     coordinator = bench.loaded_all()
     bench.heal()

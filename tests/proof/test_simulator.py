@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from lading.cli.main import app
 from lading.testing.catalogue import MUTANTS, applied
-from lading.testing.simulator import FILES_EVERY, REPLAYS_EVERY, run_schedule, simulate
+from lading.testing.simulator import ASIDE_EVERY, ERRORS_EVERY, FILES_EVERY, REPLAYS_EVERY, run_schedule, simulate
 from lading.testing.verdict import CLASSES
 
 SCHEDULES = 1000
@@ -20,6 +20,9 @@ RARE = {
     "edit-keeps-finished": 34,
     "given-up-forgotten": 626,
     "listing-error-is-empty": 37,
+    "load-file-forgets-nothing": 360,
+    "load-file-of-a-loaded-one": 380,
+    "move-called-harmless": 860,
     "own-commit-is-a-stranger": 50,
     "own-head-fences-a-start": 649,
     "prune-removes-head": 561,
@@ -27,6 +30,7 @@ RARE = {
     "replay-forgotten": 100,
     "replay-of-what-comes-again": 50,
     "replay-outlives-a-rollback": 180,
+    "skipped-file-forgotten": 140,
     "state-of-a-failed-attempt": 48,
     "watermark-falls": 60,
 }
@@ -36,7 +40,7 @@ RARE = {
 def test_no_schedule_loses_doubles_reorders_or_corrupts_a_row() -> None:
     summary = simulate(range(SCHEDULES))
     assert summary.first_failure is None
-    more = SCHEDULES // FILES_EVERY + SCHEDULES // REPLAYS_EVERY
+    more = sum(SCHEDULES // every for every in (FILES_EVERY, REPLAYS_EVERY, ASIDE_EVERY, ERRORS_EVERY))
     assert (summary.schedules, sum(summary.classes.values())) == (SCHEDULES + more, 0)
     assert min(summary.commits, summary.crashes, summary.edits) > 400
 

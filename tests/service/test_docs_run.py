@@ -99,6 +99,8 @@ def test_the_page_about_nested_data_runs(tmp_path: Path, monkeypatch: pytest.Mon
     assert rows[0]["file"] == f"file://{tmp_path}/inbox/a.json"
     told = CliRunner().invoke(app, ["sql", "--format", "json", "-e", "SHOW LOAD ERRORS FOR baskets"]).output
     assert "column lines[2].price: cannot read 'dear' as decimal(12,2)" in told
+    lines = DeltaTable(tmp_path / "lading-home" / "warehouse" / "shop" / "lines").to_pyarrow_table().to_pylist()
+    assert [(row["basket"], row["sku"], str(row["price"])) for row in lines] == [(1, "x", "1.50"), (3, None, "1.00")]
     assert spark.range(3).count() == 3
 
 

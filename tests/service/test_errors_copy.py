@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import cast
@@ -169,6 +170,7 @@ def test_whatever_a_job_does_every_row_is_copied_once(tmp_path: Path, delta: Rig
             job.edit,
             job.load,
             lambda: job.roll_back(random.randint(1, 4)),
+            partial(replayed, job, random, turn),
         ]
         random.choice(ways)() if random.random() < 0.4 else job.load(
             *(f"{turn}.{n}" for n in range(random.randint(0, 2)))
@@ -180,6 +182,13 @@ def test_whatever_a_job_does_every_row_is_copied_once(tmp_path: Path, delta: Rig
             copier = job.copier(known=random.choice([None, copier.summary]))
     job.copier().copy(job.newest)
     assert job.copied() == job.wanted
+
+
+def replayed(job: BadJob, random: Random, turn: int) -> Bill:
+    """What waits is taken up: some of it is bad again."""
+    waiting = job.newest.totals.rows.error
+    again = random.randint(0, max(0, waiting - 1))
+    return job.replay(*(f"{turn}.again.{n}" for n in range(again)), good=waiting - again) if waiting else job.load()
 
 
 def test_bad_rows_of_commits_that_were_rolled_back_are_not_passed_over(tmp_path: Path, delta: Rig) -> None:

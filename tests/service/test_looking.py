@@ -54,6 +54,12 @@ def test_a_messy_csv_is_seen_as_it_is(lading: Lading, tmp_path: Path) -> None:
     )
 
 
+def test_a_row_that_does_not_fit_the_others_is_told_with_its_place(lading: Lading, tmp_path: Path) -> None:
+    (tmp_path / "in" / "a.csv").write_text("id,name,at\n1,x,2\n2,y\n")
+    seen = lading.sql(f'DESCRIBE FROM FILE("uri"="{tmp_path}/in/*")')[0]
+    assert f"1 bad rows, the first: {tmp_path}/in/a.csv, row 2: Column count mismatch" in seen.message
+
+
 def test_json_and_parquet_are_seen_with_their_types(lading: Lading, tmp_path: Path) -> None:
     rows = [{"id": 1, "a": {"b": [1]}}, {"id": 2, "x": 1.5, "ok": True}]
     (tmp_path / "in" / "a.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -164,6 +170,7 @@ def test_a_look_at_nothing_says_where_it_looked(lading: Lading, tmp_path: Path) 
         ("DESCRIBE FILE('uri'='in/*.csv')", "Write DESCRIBE FROM FILE(…)"),
         ("SHOW COLUMNS FROM t", "DESCRIBE db.table shows the columns"),
         ("SHOW CREATE TABLE t", "DESCRIBE db.table shows its columns"),
+        ("SHOW ERRORS FOR j", "SHOW LOAD ERRORS FOR job shows the bad rows"),
         ("EXPLAIN SELECT 1", "EXPLAIN is for loads"),
         ("HELP", "help is a word of the shell"),
         (

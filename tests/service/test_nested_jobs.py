@@ -279,8 +279,10 @@ def test_what_is_not_possible_is_refused_by_name(vector_desk: VectorDesk) -> Non
         return str(caught.value)
 
     job = "CREATE JOB j ON STREAMING DO INSERT INTO t (id, tag) "
-    assert "explode makes many rows from one" in refusal(f"{job} SELECT id, explode(tags) FROM {source}")
-    assert "LATERAL" in refusal(f"{job} SELECT id, x FROM {source} LATERAL VIEW explode(tags) v AS x")
+    assert "posexplode makes many rows from one" in refusal(f"{job} SELECT id, posexplode(tags) FROM {source}")
+    lateral = refusal(f"{job} SELECT id, x FROM {source} LATERAL VIEW explode(tags) v AS x")
+    assert "LATERAL" in lateral
+    assert "Write explode(lines).sku in the SELECT" in lateral
     assert "struct<age:bigint> has no field size" in refusal(f"{job} SELECT id, who.size FROM {source}")
     assert "Column tag is bigint, and is filled with a struct<age:bigint>" in refusal(
         f"{job} SELECT id, who FROM {source}"

@@ -111,3 +111,26 @@ def test_a_stream_that_was_moved_back_is_refused_and_one_that_went_on_is_not(lad
     lading.run()
     assert (3, "newt") in rows(lading)
     assert len(rows(lading)) == 2, "records of now have two fields, and the definition asks for three"
+
+
+def test_records_of_a_stream_are_taken_apart_into_rows(lading: Lading, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Positions count records, and totals rows; a batch may begin and end at any record."""
+    boxes = ['{"id":1,"words":["hare","lynx"]}', '{"id":2,"words":[]}', "{", '{"id":3,"words":["newt"]}']
+    monkeypatch.setitem(BOXES, "json", {"north": boxes})
+    lading.sql("CREATE TABLE w (id BIGINT NOT NULL, word STRING) USING delta")
+    lading.sql(
+        "CREATE ROUTINE LOAD parts ON w COLUMNS (id, words, word = upper(explode(words))) "
+        'PROPERTIES ("max_filter_ratio"="1", "max_error_number"="10", "format"="json", "max_batch_rows"="200000") '
+        'FROM TOY ("toy_box"="json")'
+    )
+    lading.run()
+    BOXES["json"]["north"].append('{"id":4,"words":["toad","crow"]}')
+    lading.run()
+    location = lading.catalog.open_table("default", "w").location.removeprefix("file://")
+    assert sorted(pl.read_delta(location).rows()) == [(1, "HARE"), (1, "LYNX"), (3, "NEWT"), (4, "CROW"), (4, "TOAD")]
+    (job,) = [record for record in lading.store.list_jobs() if record.record.name == "parts"]
+    counted = lading.bills(job, 1)[0].totals.rows
+    assert (counted.total, counted.loaded, counted.error, counted.unselected) == (7, 5, 1, 1)
+    # The record that could not be taken apart may be several rows: it stays in quarantine.
+    lading.sql("PAUSE ROUTINE LOAD FOR parts")
+    assert "none of the 1 bad rows" in lading.sql("REPLAY ERRORS FOR parts")[-1].message

@@ -21,6 +21,7 @@ from lading.sources.files.schema import infer_schema
 from lading.sources.files.source import FilesSource
 from lading.sources.files.spec import FilesSpec, LateFiles
 from lading.sources.files.surveys import told_survey
+from lading.sources.files.window import read_window
 from lading.storage.store import open_store
 from tests.sources.support import BIG, Place, pack, with_columns
 from tests.sources.test_faulty_reads import CONTENTS, Shaky
@@ -145,6 +146,25 @@ def test_a_file_that_was_repaired_is_loaded_where_late_files_are(folder: Place, 
         assert json.loads(found[0].payload)["marks"]["late.unread"] == "", "it is not put aside any longer"
         rows = [item.num_rows for item in read_split(spec, found[0]) if isinstance(item, pa.RecordBatch)]
         assert rows == [2]
+
+
+def test_a_file_that_comes_broken_a_second_time_is_not_taken_for_a_loaded_one(folder: Place) -> None:
+    """It was: its third, whole version was never loaded, and LOAD FILE said that it was not put aside."""
+    spec = spec_of(folder)
+    source = FilesSource(spec)
+    folder.put("a.gz", BAD)
+    state, _ = put_aside(source, start(source), spec)
+    folder.delete("a.gz")
+    folder.put("a.gz", BAD[:-9])
+    source.look_everywhere()
+    state, _ = put_aside(source, state, spec)
+    assert [key.rpartition("/")[2] for key in read_window(state, NOW).unread] == ["a.gz"]
+    survey = source.survey(Positions(partitions={source.partition: state}))
+    assert (survey.unread.files, survey.changed.files) == (1, 0)
+    folder.delete("a.gz")
+    folder.put("a.gz", pack(GOOD, "gz"))
+    source.look_everywhere()
+    assert keys(planned(source, state)) == ["a.gz"]
 
 
 def test_a_file_in_several_parts_is_judged_once_as_a_whole(folder: Place) -> None:

@@ -38,7 +38,7 @@ from lading.commit.next_bill import (
 )
 from lading.commit.ports import CoordinatorPorts
 from lading.commit.replays import SourceOrder, check_all_there, plan_of_replay, waiting_bills
-from lading.commit.rollback import RollbackSight, check_accounts_for, rolled_back
+from lading.commit.rollback import RollbackSight, check_accounts_for, epoch_above, rolled_back
 from lading.commit.settle import commit_and_settle, fenced
 from lading.commit.steps import Steps
 from lading.commit.telling import Teller, has_due_state
@@ -246,7 +246,7 @@ class Coordinator:
         """Go on from a table that was rolled back on purpose, by an operator's word.
 
         The word holds for the table the operator saw: if it has moved since, in any direction, nothing lands. The
-        seq goes on above every bill that was ever written, so that none is used twice, and the epoch rises.
+        seq and the epoch go on above every bill that was ever written, so that none is used twice.
         """
         yield "edit.before"
         bills, job_id = self._world.bills, self.job.job_id
@@ -259,6 +259,7 @@ class Coordinator:
         highest = max(head.seq for head in (*bills.heads(job_id), sight.head, sight.goes_on) if head is not None)
         stamp = replace(self._stamp(planned_at), table_version=sight.version)
         bill = draft_restart(self.job, restored, newest, goes_on, highest, stamp, reason=reason)
+        bill = replace(bill, epoch=max(bill.epoch, epoch_above(bills, job_id, highest)))
         yield from self._commit(bill, ())
         yield "edit.after"
         return bill

@@ -129,7 +129,8 @@ def _check_comes_once(job: Job, bill: Bill, later: Sequence[Bill], order: Source
             if stood is not None and now is not None and order.repeats_nothing(stood, now):
                 continue
             if now != stood and not (now is not None and _is_behind(order, bound, now)):
-                raise _comes_again(job, bill, f"the position of partition {name} was moved since", is_sure=is_sure)
+                why, only = f"the position of partition {name} was moved since", _is_inside(order, bill, name, now)
+                raise _comes_again(job, bill, why, is_sure=is_sure, only_some=only)
     for other in later:
         for part in other.ranges:
             at = PartitionState(at=part.start)
@@ -167,11 +168,26 @@ def _is_behind(order: SourceOrder, bound: PartitionState, now: PartitionState) -
     return now == bound or (order.way is not None and order.way(bound, now) in ("FORWARD", "SAME"))
 
 
-def _comes_again(job: Job, bill: Bill, why: str, *, is_sure: bool = True) -> JobStateError:
-    would = "would" if is_sure else "may"
+_SOME = (
+    "Of those of that partition, only what lies behind the position comes by reading again; SHOW LOAD ERRORS tells "
+    "where each is from."
+)
+
+
+def _is_inside(order: SourceOrder, bill: Bill, name: str, now: PartitionState | None) -> bool:
+    """Whether a position lies within what a commit read."""
+    if now is None:
+        return False
+    starts = [PartitionState(at=part.start) for part in bill.ranges if part.partition == name]
+    return any(order.way is not None and order.way(start, now) == "FORWARD" for start in starts)
+
+
+def _comes_again(job: Job, bill: Bill, why: str, *, is_sure: bool = True, only_some: bool = False) -> JobStateError:
+    would = "would" if is_sure and not only_some else "may"
     rows, name = bill.tally.rows.error, job.name
     msg = f"{rows} bad rows of commit {bill.seq} of job {name} {would} be loaded twice, from its source, too: {why}"
-    todo = f"They come by reading again. Give up those in quarantine: {_give_up(job, bill)}"
+    again = f"{_SOME} Have the others sent once more." if only_some else "They come by reading again."
+    todo = f"{again} Give up those in quarantine: {_give_up(job, bill)}"
     if not is_sure:
         todo = (
             "What is read from a position on cannot be told of this source. Look whether their files were or will be "

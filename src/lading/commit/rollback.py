@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from lading.commit.protocols import Bills
-from lading.errors import CommitRefusedError, HeadLostError, RolledBackError
+from lading.errors import CommitRefusedError, HeadLostError, RecordError, RolledBackError
+from lading.ids import JobId
 from lading.model.bill import Bill, Head
 from lading.model.job import Job
 
@@ -73,6 +75,16 @@ def check_accounts_for(job: Job, bills: Bills, goes_on: Bill, restored: Head) ->
         )
         todo = "Use LOAD AGAIN: it goes on behind the rows that the table has, and loads none of them twice."
         raise CommitRefusedError(msg, left="Nothing was changed.", todo=todo, job_id=job.job_id)
+
+
+def epoch_above(bills: Bills, job_id: JobId, highest: int) -> int:
+    """An epoch that no bill has: the newest have the highest, also those that a rollback took away with their heads."""
+    epochs = [0]
+    for head in bills.heads(job_id):
+        if head.seq == highest:
+            with suppress(HeadLostError, RecordError):  # One that never landed may be half a file, and has no epoch.
+                epochs.append(bills.read(job_id, head).epoch + 1)
+    return max(epochs)
 
 
 def rolled_back(job: Job, head: Head | None, once: int) -> RolledBackError:

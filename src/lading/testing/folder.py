@@ -79,6 +79,10 @@ class Folder:
             if not file.is_whole:
                 file.written, file.modified, file.version = file.rows, self._clock.now(), file.version + 1
 
+    def now(self) -> datetime:
+        """The time by its clock."""
+        return self._clock.now()
+
     def delete(self) -> None:
         """A whole file is deleted, loaded or not. Its name does not come again."""
         able = sorted(key for key, file in self.files.items() if file.is_whole)

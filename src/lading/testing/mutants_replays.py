@@ -6,7 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from lading.commit import coordinator, next_bill, replays
+from lading.model.batch import BatchPlan
 from lading.model.bill import Bill
+from lading.service.runtime import bad_commits
+from lading.service.runtime.errors_copy import OpenErrors
 from lading.testing.mutants import Patch, mutant
 
 
@@ -49,3 +52,25 @@ def _replay_outlives_a_rollback(patch: Patch) -> None:
 @mutant("replay-counted-as-new", "a row that is taken up was counted before")
 def _replay_counted_as_new(patch: Patch) -> None:
     patch(Bill, "added", property(lambda self: self.tally))
+
+
+@mutant("errors-replay-overlooked", "bad rows are found where a replay made their number smaller")
+def _errors_replay_overlooked(patch: Patch) -> None:
+    patch(bad_commits, "_counting", lambda bill: str(bill.epoch))
+
+
+@mutant("errors-rollback-overlooked", "bad rows are found where a rollback made their number smaller")
+def _errors_rollback_overlooked(patch: Patch) -> None:
+    patch(bad_commits, "_counting", lambda bill: str(bill.replayed_through))
+
+
+@mutant("errors-position-behind", "bad rows and how far they were copied are one commit")
+def _errors_position_behind(patch: Patch) -> None:
+    whole = OpenErrors.plan
+
+    def sloppy(self: OpenErrors, *args: Any) -> BatchPlan:
+        plan = whole(self, *args)
+        splits = [replace(each, end=str(max(int(each.start), int(each.end or 0) - 1))) for each in plan.splits]
+        return replace(plan, splits=tuple(splits))
+
+    patch(OpenErrors, "plan", sloppy)

@@ -131,7 +131,7 @@ def run_replays_schedule(seed: int) -> tuple[ReplaysWorld, Findings]:
     )
     world = ReplaysWorld(rng, setting)
     world.source.bad_share = 0.3
-    events = _events(world)
+    events = replay_events(world)
     findings = Findings()
     try:
         for _, event in rng.choices(events, [weight for weight, _ in events], k=rng.randint(40, 160)):
@@ -142,7 +142,8 @@ def run_replays_schedule(seed: int) -> tuple[ReplaysWorld, Findings]:
     return world, findings
 
 
-def _events(world: ReplaysWorld) -> list[tuple[int, Callable[[], None]]]:
+def replay_events(world: ReplaysWorld) -> list[tuple[int, Callable[[], None]]]:
+    """What may happen, each with how often."""
     rng = world.rng
 
     def with_actor(event: Callable[[Actor], None]) -> Callable[[], None]:

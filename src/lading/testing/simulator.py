@@ -9,6 +9,8 @@ from random import Random
 
 from lading.errors import LadingError
 from lading.model.job import WatermarkRule
+from lading.testing.aside_world import run_aside_schedule
+from lading.testing.errors_world import run_errors_schedule
 from lading.testing.files_world import run_files_schedule
 from lading.testing.operator import edit
 from lading.testing.replays_world import run_replays_schedule
@@ -22,6 +24,10 @@ FILES_EVERY = 10
 """One seed of so many is also that of a schedule over files."""
 REPLAYS_EVERY = 10
 """And one of so many that of a schedule with replays."""
+ASIDE_EVERY = 20
+"""And one of so many that of files that are put aside, left out, and loaded after all."""
+ERRORS_EVERY = 20
+"""And one of so many that of an errors table."""
 
 
 @dataclass(slots=True)
@@ -93,6 +99,10 @@ def _schedules(seeds: Iterable[int]) -> Iterator[tuple[int, tuple[World, Finding
             yield seed, run_files_schedule(seed)
         if seed % REPLAYS_EVERY == 0:
             yield seed, run_replays_schedule(seed)
+        if seed % ASIDE_EVERY == 0:
+            yield seed, run_aside_schedule(seed)
+        if seed % ERRORS_EVERY == 0:
+            yield seed, run_errors_schedule(seed)
 
 
 def _setting(rng: Random) -> Setting:

@@ -253,8 +253,8 @@ CREATE JOB x ON STREAMING DO INSERT INTO t SELECT a FROM S3("uri"="a") WHERE a I
 --- ! NotSupportedError 1:91 A subquery is not possible
 
 --- many rows from one
-CREATE JOB x ON STREAMING DO INSERT INTO t SELECT explode(a) FROM S3("uri"="a")
---- ! NotSupportedError 1:51 explode makes many rows from one
+CREATE JOB x ON STREAMING DO INSERT INTO t SELECT posexplode(a) FROM S3("uri"="a")
+--- ! NotSupportedError 1:51 posexplode makes many rows from one
 
 --- half an expression
 CREATE JOB x ON STREAMING DO INSERT INTO t SELECT a,

@@ -27,6 +27,7 @@ from lading.service.compile.column_defaults import with_defaults
 from lading.service.compile.compiled import Compiled
 from lading.service.compile.event_time import check_names, state_rule, watermark_rule, with_event_time, with_state
 from lading.service.compile.evolution import watch_of
+from lading.service.compile.exploded import with_elements
 from lading.service.compile.joins import JoinSource, join_columns, join_rule, joined_source_load, map_joined_rows
 from lading.service.compile.kept_form import row_form
 from lading.service.compile.listening import listen_rule
@@ -80,6 +81,7 @@ def compile_load(record: JobRecord, load: LoadSpec, target: Target, context: Ope
     asked = replace(context, reads_rows=True, columns=columns, metadata=metadata, watch=watch)
     opened = kind.open(load, asked)
     try:
+        opened = with_elements(load, opened)
         stage = _stage(load, kind, opened, target, record.job_id)
     except BaseException:
         opened.close()

@@ -11,6 +11,7 @@ from lading.model.codec import encode
 from lading.model.load import LoadSpec
 from lading.model.rows import REST
 from lading.pipeline.kept_rows import RowForm
+from lading.service.compile.exploded import explode_of
 from lading.sources.kind import OpenSource
 
 _ELSEWHERE = ("s3.", "kafka_", "kinesis_", "aws.", "property.", "use_path_style", "uri", "provider")
@@ -40,4 +41,6 @@ def _reads(load: LoadSpec, columns: tuple[tuple[str, str], ...]) -> str:
     if is_by_place:
         # Names are given to fields by their places: with other names the same record gives columns other values.
         parts.append([name for name, _ in columns])
+    if (exploded := explode_of(load)) is not None:
+        parts.append({"explode": exploded.column, "keeps_empty": exploded.keeps_empty})
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]

@@ -91,7 +91,7 @@ class ErrorsCopy:
         self._clock = clock
         self._incarnation = incarnation
         self._caretaker = caretaker
-        self._open: _OpenErrors | None = None
+        self._open: OpenErrors | None = None
         self._tries = 0
         self._next_s = 0.0
         self._is_done = False
@@ -134,11 +134,11 @@ class ErrorsCopy:
         self._is_done, self._tries, self._next_s, self._uncopied = is_whole, 0, 0.0, None
         self.summary = self._opened().summary()
 
-    def _opened(self) -> _OpenErrors:
+    def _opened(self) -> OpenErrors:
         if self._open is None:
             lake = self._place.open()
             check_errors_columns(self._place.name, lake.schema())
-            self._open = _OpenErrors(self._place, lake, self._clock, self._incarnation, self._caretaker)
+            self._open = OpenErrors(self._place, lake, self._clock, self._incarnation, self._caretaker)
         return self._open
 
     def _note(self, newest: Bill, error: Exception) -> None:
@@ -173,7 +173,7 @@ class ErrorsCopy:
         self.summary = replace(self.summary, behind=len(known.found) if is_told else None)
 
 
-class _OpenErrors:
+class OpenErrors:
     """The errors table while it is open: the source of its coordinator, as planner and as stager."""
 
     def __init__(

@@ -9,6 +9,7 @@ from lading.model.pairs import single_sources
 from lading.pipeline.state.partials import partials_of
 from lading.pipeline.state.rules import JoinRule, StateStage, StreamJoinRule, WindowRule
 from lading.service.compile.compiled import Compiled
+from lading.service.compile.exploded import exploded_line
 from lading.service.edits.edit import facts_text
 from lading.service.result import Result, table
 from lading.service.session import Session
@@ -50,6 +51,7 @@ def explain_job(session: Session, record: JobRecord) -> Result:
     if compiled.stage is not None:
         mapping = compiled.stage.mapping
         lines += [(f"column {c.name}", f"{c.expression or 'NULL'} → {c.nested or c.type}") for c in mapping.columns]
+        lines += exploded_line(compiled.stage.tools.read)
         lines.append(("where", mapping.where or "true"))
         lines.append(("source columns", ", ".join(compiled.stage.source.names)))
         lines += _joined(session, record, compiled) + _joined_streams(record, compiled) + _kept(record)

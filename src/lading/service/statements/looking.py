@@ -191,11 +191,12 @@ def _take(seen: Seen, items: Iterable[Any], most: int, *, is_typed: bool) -> Non
         rows = pa.RecordBatch.from_arrays(
             [_loaded(batch.column(name)) for name in (*names, ERROR)], names=[*names, ERROR]
         ).to_pylist()
-        for row in rows:
+        for number, row in enumerate(rows):
             error = row.pop(ERROR)
             if error is not None:
                 seen.bad += 1
-                seen.first_error = seen.first_error or error
+                where = f"{batch.column(FILE)[number]}, row {batch.column(ROW)[number]}"
+                seen.first_error = seen.first_error or f"{where}: {error}"
             else:
                 rest = row.pop(REST, None)
                 seen.rows.append(row if REST not in names else rest_fields(rest))

@@ -20,6 +20,7 @@ from lading.pipeline.stage import Stage
 from lading.pipeline.vector.arrays import UnsureError
 from lading.pipeline.vector.evaluate import map_batch
 from lading.service.compile.compiled import Compiled, Draft
+from lading.service.compile.exploded import exploded_line
 from lading.service.compile.sourced import AnyJob, source_of
 from lading.service.result import Result, table
 from lading.service.security.reach import job_rules
@@ -170,6 +171,7 @@ def _lines(stage: Stage | None, tried: _Tried) -> list[tuple[str, str]]:
         told = f"{column.expression or 'NULL'} → {column.nested or column.type}{'' if column.nullable else ' NOT NULL'}"
         lines.append((f"column {column.name}", f"{told}: {values}" if values else told))
     if stage is not None:
+        lines += exploded_line(stage.tools.read)
         lines.append(("where", stage.mapping.where or "true"))
     if tried.not_tried:
         return [*lines, ("rows", f"not tried: {tried.not_tried}")]

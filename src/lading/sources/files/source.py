@@ -160,7 +160,7 @@ class FilesSource:
         after = window.adding(taken, at_most=self._spec.remembered_keys, pinned=self._spec.also_load)
         beside, marks = render_aside(after, window), render_window(after)
         # The only file of a batch may turn out to be one that cannot be read.
-        unread = render_aside(with_unread(after, taken[0].key), window) if len(taken) == 1 else {}
+        unread = render_aside(with_unread(after, taken[0].key), after) if len(taken) == 1 else {}
         first = Payload(parts=(), marks=beside, unread=unread)
         splits = self._splits(state.at, found, limits, finished=finished, marks=marks, first=first)
         if found.has_more and (not is_once or self._look_took_s >= QUICK_S):

@@ -19,6 +19,8 @@ from lading.sql.expressions.dialect import (
     too_deep,
     unknown_unit,
 )
+from lading.sql.expressions.exploding import NAMES as EXPLODE
+from lading.sql.expressions.exploding import Explode, explodes_of, wholes_of, with_elements
 from lading.sql.expressions.functions import DIFFERENT, RENAMED, REWRITTEN, call
 from lading.sql.expressions.implicit_casts import IMPLICIT, has_columns, is_guard, is_spark_cast
 from lading.sql.expressions.paths import is_bound, with_paths
@@ -73,6 +75,10 @@ class SparkExpression:
     """The columns it reads, in the order in which they are written."""
     functions: tuple[str, ...]
     """The Spark functions it calls, in small letters; casts and operators are not among them."""
+    explodes: tuple[Explode, ...] = ()
+    """Columns of which it means the elements, one in each row."""
+    wholes: tuple[str, ...] = ()
+    """Columns that it means as they are."""
     origin: Origin = field(compare=False, repr=False)
     """What it was made from: `typed_expressions` writes it again when the types of its columns are known."""
 
@@ -100,8 +106,10 @@ def _check_call(node: exp.Anonymous, span: Span) -> None:
         _refuse(f"{name} is an aggregate, which is not possible in a streaming job", place)
     if name in WINDOW_FUNCTIONS:
         _refuse(f"{name} is a window function, which is not possible in a streaming job", place)
-    if name in ROW_FUNCTIONS:
-        _refuse(f"{name} makes many rows from one, which is not possible in a streaming job", place)
+    if name in ROW_FUNCTIONS and name not in EXPLODE:
+        msg = f"{name} makes many rows from one, which is not possible in a streaming job"
+        todo = "explode(column) takes the array in a column of the source apart; what else, do when you read the table."
+        raise NotSupportedError(msg, place=place, hint="not possible here", todo=todo)
 
 
 def _refuse(what: str, place: Span) -> NoReturn:
@@ -126,6 +134,7 @@ def translate_expression(
     if isinstance(tree, exp.Alias):
         msg = f"{written.text} has an alias"
         raise NotSupportedError(msg, place=written.span, hint="no alias here")
+    tree = with_elements(tree, written.span, alias=source_alias, is_joined=bool(sides))
     check_rowwise(tree, written.span)
     tree = sided_columns(tree, sides, written.span) if sides else with_paths(tree, source_alias)
     origin = Origin(tree=tree, span=written.span, strict_cast=strict_cast)
@@ -134,7 +143,14 @@ def translate_expression(
     columns = dict.fromkeys(node.name for node in done if isinstance(node, exp.Column))
     calls = dict.fromkeys(node.name.lower() for node in done if isinstance(node, exp.Anonymous))
     text = write_spark(made, identify=True)
-    return SparkExpression(text=text, columns=tuple(columns), functions=tuple(calls), origin=origin)
+    return SparkExpression(
+        text=text,
+        columns=tuple(columns),
+        functions=tuple(calls),
+        explodes=explodes_of(tree),
+        wholes=tuple(name for name in wholes_of(tree) if name in columns),
+        origin=origin,
+    )
 
 
 def part_expression(whole: SparkExpression, part: exp.Expr) -> SparkExpression:

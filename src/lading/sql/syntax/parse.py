@@ -227,6 +227,7 @@ _NOT_HERE = {
     "HELP": "help is a word of the shell: run lading sql without a statement. docs/sql.md has all of them.",
     "SHOW COLUMNS": "DESCRIBE db.table shows the columns of a table; DESCRIBE FROM FILE(…) those of files.",
     "SHOW FIELDS": "DESCRIBE db.table shows the columns of a table; DESCRIBE FROM FILE(…) those of files.",
+    "SHOW ERRORS": "SHOW LOAD ERRORS FOR job shows the bad rows of a job; REPLAY ERRORS FOR job loads them again.",
     "SHOW CREATE TABLE": "DESCRIBE db.table shows its columns; SHOW CREATE is for jobs, routine loads and catalogs.",
     "EXPLAIN SELECT": "EXPLAIN is for loads: EXPLAIN JOB name, EXPLAIN CREATE JOB …, EXPLAIN ALTER JOB ….",
 }

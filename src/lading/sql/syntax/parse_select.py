@@ -52,6 +52,7 @@ _REFUSED = {
     "EXCEPT": "EXCEPT",
     "MINUS": "MINUS",
 }
+_EXPLODE = "Write explode(lines).sku in the SELECT, for a part of each element of the array lines."
 _TODO = "A streaming job maps every row by itself; do this when you read the table."
 
 
@@ -202,7 +203,8 @@ def _only_source(cursor: Cursor) -> None:
     if what := _REFUSED.get(cursor.token.upper):
         fragment = f"{ONE_SOURCE}: {what} is not possible" if what in ("a join", "UNION", "LATERAL") else ""
         msg = fragment or f"{what} is not possible in a streaming job"
-        raise NotSupportedError(msg, place=cursor.token.span, hint="not possible here", todo=_TODO)
+        todo = _EXPLODE if what == "LATERAL" else _TODO
+        raise NotSupportedError(msg, place=cursor.token.span, hint="not possible here", todo=todo)
 
 
 def _refuse(cursor: Cursor, word: str, what: str) -> None:
