@@ -27,7 +27,8 @@ def make_history(lading: LocalLading, metrics: Metrics, clock: PastClock, inbox:
         lading.sql(
             f"CREATE TABLE {name} (id BIGINT, city VARCHAR(64), amount DECIMAL(10,2)) USING delta; "
             f'CREATE JOB {name} PROPERTIES ("max_interval" = "2", "file.settle_seconds" = "0", '
-            f'"session.enable_insert_strict" = "{str(strict).lower()}", "session.insert_max_filter_ratio" = "0.2") '
+            f'"session.enable_insert_strict" = "{str(strict).lower()}", "session.enable_strict_cast" = "true", '
+            '"session.insert_max_filter_ratio" = "0.2") '
             f"ON STREAMING COMMENT '{name.replace('_', ' ')} of all shops' DO INSERT INTO {name} "
             f"SELECT id, city, amount FROM "
             f'FILE("uri" = "{inbox}/{name}/*.csv", "format" = "csv_with_names", "column_separator" = ",")'
