@@ -62,7 +62,12 @@ def test_create_watch_break_fix_and_move(page: Page, service: Service, shots: Pa
     page.wait_for_url("**/jobs/orders/commits/2")
     expect(page.get_by_role("region", name="Bill")).to_contain_text('"ranges"')
     expect(page.get_by_role("table", name="Files that it wrote")).to_contain_text(".parquet")
-    page.go_back()
+    expect(page.get_by_role("link", name="The next one")).to_have_count(0)
+    page.get_by_role("link", name="The one before").click()
+    page.get_by_role("link", name="The next one").click()
+    page.wait_for_url("**/jobs/orders/commits/2")
+    for _ in range(3):
+        page.go_back()
     expect(page.get_by_role("tab", name="Commits")).to_have_attribute("aria-selected", "true")
 
     # A bad file stops it, and says why.

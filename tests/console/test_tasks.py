@@ -147,6 +147,21 @@ def test_the_gravest_comes_first_and_several_are_paused_and_resumed_at_once(page
     expect(chosen).to_be_hidden()
 
 
+def test_files_that_will_not_be_loaded_are_named(page: Page, service: Service) -> None:
+    (service.inbox / "shown").mkdir()
+    (service.inbox / "shown" / "b.csv").write_text("id,city,amount\n1,essen,1.00\n")
+    text = service.statement("shown").replace("/*.csv", "/shown/*.csv")
+    run(service, text.replace('"max_interval"', '"s3.late_files" = "SHOW", "max_interval"'))
+    page.goto(f"{service.url}/jobs/shown")
+    expect(page.locator(".ld-tile", has_text="Rows loaded").locator("dd").first).to_have_text("1")
+    (service.inbox / "shown" / "a.csv").write_text("id,city,amount\n2,ulm,2.00\n")
+    expect(page.locator(".ld-badge").nth(1)).to_have_text("late files")
+    banner = page.locator(".ld-banner", has_text="Some files are there and will not be loaded")
+    expect(banner).to_contain_text("1 file before the position")
+    expect(banner).to_contain_text("a.csv")
+    run(service, "DROP JOB WHERE jobname = 'shown'")
+
+
 def test_the_end_of_a_job_is_asked_for_by_its_name_with_keys_alone(page: Page, service: Service) -> None:
     page.goto(f"{service.url}/jobs/broken")
     page.get_by_role("button", name="Stop", exact=True).press("Enter")

@@ -13,10 +13,10 @@ from starlette.responses import Response
 
 from lading.console import formatting
 from lading.console.desk import Console
-from lading.console.layout import STORE_S, commit_path, frame, job_path, to_login
+from lading.console.layout import STORE_S, commit_path, frame, job_path, show_no_job, to_login
 from lading.console.widgets.basic import Tiles, box, button, facts, link, text
 from lading.console.widgets.results import result_table
-from lading.errors import LadingError
+from lading.errors import JobNotFoundError, LadingError
 from lading.service.views.build import redacted
 
 MOST_SEQ = 2**63 - 1
@@ -44,19 +44,23 @@ def add_commit(console: Console) -> None:
             try:
                 if 0 <= seq < MOST_SEQ:
                     bill = await console.ask(console.sights.bill_or_none, name, seq, visitor.may_see)
+                newest = await console.ask(console.sights.bills, name, limit=1, may_see=visitor.may_see)
+            except JobNotFoundError as error:
+                show_no_job(error)
+                return None
             except LadingError as error:
                 why = redacted(str(error))
             if bill is None:
-                ui.context.client.status_code = 404
-                text("h1", "There is no such commit")
+                ui.context.client.status_code = 503 if why else 404
+                text("h1", "This commit cannot be read right now" if why else "There is no such commit")
                 text("p", why or f"The history of {name} has no commit {seq}.", "ld-muted")
-                link("All jobs", "/")
+                link(f"The job {name}", job_path(name))
                 return None
-            show_bill(name, bill)
+            show_bill(name, bill, is_newest=newest[0].seq <= seq)
         return None
 
 
-def show_bill(name: str, bill: Mapping[str, Any]) -> None:
+def show_bill(name: str, bill: Mapping[str, Any], *, is_newest: bool) -> None:
     """The page of a bill, as its JSON has it."""
     seq, rows = int(bill["seq"]), bill["tally"]["rows"]
     with box("div", "ld-stack"):
@@ -68,7 +72,8 @@ def show_bill(name: str, bill: Mapping[str, Any]) -> None:
             text("h1", f"Commit {seq:,}", "ld-grow")
             if seq:
                 link("The one before", commit_path(name, seq - 1), "ld-link")
-            link("The next one", commit_path(name, seq + 1), "ld-link")
+            if not is_newest:
+                link("The next one", commit_path(name, seq + 1), "ld-link")
     tiles = Tiles(_FATES, has_notes=False)
     for fate in _FATES:
         tone = {"error": "bad", "late": "warn"}.get(fate) if rows.get(fate) else None
