@@ -207,7 +207,12 @@ def test_a_job_is_edited_with_the_change_shown_first_and_copied(page: Page, serv
 
 
 def test_pages_that_are_not_there(page: Page, service: Service) -> None:
-    assert httpx.get(f"{service.url}/jobs/nobody").status_code == 404
+    for path in ("nobody", "nobody/edit", "nobody/commits/1"):
+        answer = httpx.get(f"{service.url}/jobs/{path}")
+        assert (answer.status_code, "There is no such job" in answer.text) == (404, True)
+    for seq in ("999", "-1", "x", "9" * 30, "²"):
+        answer = httpx.get(f"{service.url}/jobs/orders/commits/{seq}")
+        assert (answer.status_code, "There is no such commit" in answer.text) == (404, True)
     assert httpx.get(f"{service.url}/api/nobody").json()["error"]["code"] == "NoSuchPath"
     strange = httpx.get(f"{service.url}/jobs/%3C%2Ftitle%3E%3Cscript%3Ealert(1)%3C%2Fscript%3E")
     assert "<script>alert" not in strange.text

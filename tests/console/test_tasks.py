@@ -143,6 +143,18 @@ def test_the_gravest_comes_first_and_several_are_paused_and_resumed_at_once(page
     tile.click()
     chosen.get_by_role("button", name="Resume").click()
     expect(health).to_have_text(["needs review", "healthy", "healthy"])
+    # An error stays after it was cured, and says how old it is.
+    trouble = page.locator("tbody tr", has_text="into default.orders").locator('[data-label="Last error"]')
+    expect(trouble.locator("time")).to_have_text(re.compile(r"now|\d+ (s|min) ago"))
+    # All that the filter finds, and no others.
+    page.get_by_label("Filter by name, table, state or health").fill("healthy")
+    expect(page.locator("tbody tr")).to_have_count(2)
+    chosen.get_by_role("button", name="Choose none").click()
+    expect(chosen).to_be_hidden()
+    page.get_by_role("checkbox", name="Choose alpha").check()
+    chosen.get_by_role("button", name="Choose all that are found").click()
+    expect(chosen).to_contain_text("2 jobs chosen")
+    expect(page.get_by_role("checkbox", name="Choose orders")).to_be_checked()
     chosen.get_by_role("button", name="Choose none").click()
     expect(chosen).to_be_hidden()
 

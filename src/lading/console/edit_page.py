@@ -30,8 +30,8 @@ def add_edit(console: Console) -> None:
         with frame(console, visitor, title=f"Edit {name}", here="/") as page:
             try:
                 draft = await console.ask(actions.edit_draft, console, visitor, name)
-            except JobNotFoundError as error:
-                show_no_job(error)
+            except JobNotFoundError:
+                show_no_job(name)
                 return None
             view = _EditView(page, name, draft)
             page.every(view.refresh)

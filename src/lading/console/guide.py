@@ -102,7 +102,7 @@ def missing_of(guide: Guide) -> list[str]:
     source = source_of(guide).properties
     missing = [each.label for each in KINDS[guide.kind] if each.is_needed and each.name not in source]
     missing += ["the table"] if not guide.table.strip() else []
-    missing += ["a preview of the source, or columns"] if not _filled(guide) else []
+    missing += ["a preview of the source, for its columns"] if not _filled(guide) else []
     return missing + (["the name of the job"] if not guide.job.strip() else [])
 
 

@@ -69,8 +69,8 @@ def add_job(console: Console) -> None:
         with frame(console, visitor, title=name, here="/") as page:
             try:
                 record = await console.ask(console.sights.record, name, visitor.may_see)
-            except JobNotFoundError as error:
-                show_no_job(error)
+            except JobNotFoundError:
+                show_no_job(name)
                 return None
             view = _JobView(page, record)
             page.every(view.refresh)
