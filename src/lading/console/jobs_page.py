@@ -90,10 +90,11 @@ class _JobsView:
                     self._found = text("span", "", "ld-muted", aria_live="polite")
                 with box("div", "ld-bar ld-pad", role="group", aria_label="Chosen jobs") as self._bulk:
                     self._count = text("strong", "", "ld-grow")
-                    button("Pause", lambda: self._control_all("PAUSE"))
-                    button("Resume", lambda: self._control_all("RESUME"))
-                    button("Choose all that are found", self._pick_all)
-                    button("Choose none", self._pick_none)
+                    with box("div", "ld-bar ld-acts"):
+                        button("Pause", lambda: self._control_all("PAUSE"))
+                        button("Resume", lambda: self._control_all("RESUME"))
+                        button("Choose all found", self._pick_all)
+                        button("Choose none", self._pick_none)
                 self._table = LiveTable(
                     "Jobs",
                     _COLUMNS,
