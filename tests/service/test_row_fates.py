@@ -40,7 +40,7 @@ def test_bad_rows_that_are_allowed_go_to_quarantine_and_are_not_made_null(desk: 
     desk.run()
     (job,) = JobViews(desk.lading).list_jobs()
     assert job.problem is not None
-    operations.allow_bad_rows(desk.lading.session("ann", is_trusted=True), desk.job(), job.problem.allow)
+    operations.allow_bad_rows(desk.lading.session("ann", is_trusted=True), desk.lading.job("j"), job.problem.allow)
     desk.run()
     assert desk.ids() == [1]
     assert [str(row[3]) for row in desk.sql("SHOW LOAD ERRORS FOR j")] == [
