@@ -10,6 +10,7 @@ import polars as pl
 from playwright.sync_api import Locator, Page, expect
 
 from tests.console.service import Service
+from tests.console.test_colours import colours
 
 
 def run(service: Service, text: str) -> None:
@@ -191,5 +192,15 @@ def test_the_end_of_a_job_is_asked_for_by_its_name_with_keys_alone(page: Page, s
     page.get_by_role("button", name="Stop", exact=True).press("Enter")
     typed.fill("broken")
     expect(red).to_be_enabled()
+    bad = bytes.fromhex(colours("light")["bad"][1:])
+    expect(red).to_have_css("background-color", f"rgb({bad[0]}, {bad[1]}, {bad[2]})")
+    # Somebody else has it open to change it, and is told.
+    other = page.context.new_page()
+    other.goto(f"{service.url}/jobs/broken/edit")
+    expect(other.get_by_role("button", name="Show what would change")).to_be_enabled()
     typed.press("Enter")
     expect(page.locator(".ld-badge").first).to_have_text("STOPPED")
+    expect(other.locator(".ld-banner", has_text="The job is STOPPED")).to_contain_text("It has ended")
+    expect(other.get_by_role("button", name="Show what would change")).to_be_disabled()
+    expect(other.get_by_role("button", name="Pause the job")).to_be_hidden()
+    other.close()
