@@ -24,6 +24,8 @@ PAGES = {
     "job-definition": "/jobs/orders?tab=Definition",
     "job-audit": "/jobs/stock_levels?tab=Audit",
     "job-problem": "/jobs/returns",
+    "job-failing": "/jobs/invoices",
+    "job-late": "/jobs/shipments",
     "job-missing": "/jobs/nobody",
     "commit": "/jobs/orders/commits/2",
     "edit": "/jobs/orders/edit",

@@ -11,32 +11,35 @@ from lading.service.telemetry.metrics import Metrics
 from lading.status.lag import LagUnit
 from tests.console.local import LocalLading, PastClock
 
-JOBS = ("orders", "payments", "returns", "stock_levels")
+JOBS = ("orders", "payments", "returns", "stock_levels", "invoices", "shipments")
+AWAY, LATE = "invoices", "shipments"
+"""The folder of the one is gone; in that of the other is a file that came late."""
 _CITIES = ("essen", "lagos", "osaka", "quito")
 BEAT = timedelta(seconds=30)
 
 
 def make_history(lading: LocalLading, metrics: Metrics, clock: PastClock, inbox: Path, *, beats: int = 120) -> None:
-    """Four jobs with commits up to now: one is paused by hand, one by bad rows."""
+    """Six jobs with commits up to now: one is paused by hand, one by bad rows, one fails, one leaves a file out."""
     chance = random.Random(7)
     clock.behind = BEAT * beats
     lading.sql("CREATE DATABASE shop; USE shop")
     for name in JOBS:
         (inbox / name).mkdir()
         strict = name == "returns"
+        late = '"s3.late_files" = "SHOW", ' if name == LATE else ""
         lading.sql(
             f"CREATE TABLE {name} (id BIGINT, city VARCHAR(64), amount DECIMAL(10,2)) USING delta; "
-            f'CREATE JOB {name} PROPERTIES ("max_interval" = "2", "file.settle_seconds" = "0", '
-            f'"session.enable_insert_strict" = "{str(strict).lower()}", "session.insert_max_filter_ratio" = "0.2") '
+            f'CREATE JOB {name} PROPERTIES ({late}"max_interval" = "2", "file.settle_seconds" = "0", '
+            f'"session.enable_insert_strict" = "{str(strict).lower()}", "session.enable_strict_cast" = "true", '
+            '"session.insert_max_filter_ratio" = "0.2") '
             f"ON STREAMING COMMENT '{name.replace('_', ' ')} of all shops' DO INSERT INTO {name} "
             f"SELECT id, city, amount FROM "
             f'FILE("uri" = "{inbox}/{name}/*.csv", "format" = "csv_with_names", "column_separator" = ",")'
         )
     for beat in range(beats):
         for number, name in enumerate(JOBS):
-            if name == "stock_levels" and beat > 100:
-                continue
-            if number and beat % 2:
+            every = 12 if name in (AWAY, LATE) else 2 if number else 1
+            if beat % every or (name == "stock_levels" and beat > 100):
                 continue
             wave = 1.3 + math.sin(beat / 14 + number) + chance.uniform(-0.15, 0.15)
             is_last = beat >= beats - 2
@@ -47,6 +50,10 @@ def make_history(lading: LocalLading, metrics: Metrics, clock: PastClock, inbox:
             lading.run([name])
         clock.behind -= BEAT
     lading.sql("PAUSE JOB WHERE jobname = 'stock_levels'")
+    put_rows(inbox / LATE / "0000-corrected.csv", 200, chance)
+    (inbox / AWAY).rename(inbox / f".{AWAY}")
+    (inbox / AWAY).write_text("somebody moved the folder")
+    lading.run([AWAY, LATE])
 
 
 def put_rows(path: Path, rows: int, chance: random.Random, bad: float = 0.0005) -> None:

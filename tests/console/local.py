@@ -107,7 +107,12 @@ class LocalStager:
                 continue
             given = batch.column(name)
             columns[column.name] = made = _cast(given, column.type)
-            wrong = pc.and_(pc.is_valid(given), pc.is_null(made))
+            if self._stage.mapping.strict:
+                wrong = pc.and_(pc.is_valid(given), pc.is_null(made))
+            elif not column.nullable:
+                wrong = pc.is_null(made)
+            else:
+                continue  # As in Spark: what cannot be read is NULL then, and its row is good.
             for at in pc.indices_nonzero(pc.and_(wrong, pc.invert(is_bad))).to_pylist():
                 record = ",".join(str(batch.column(name)[at].as_py()) for name in self._stage.source.names)
                 reason = f"column {column.name}: cannot read '{given[at].as_py()}' as {column.type}"

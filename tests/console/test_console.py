@@ -62,7 +62,12 @@ def test_create_watch_break_fix_and_move(page: Page, service: Service, shots: Pa
     page.wait_for_url("**/jobs/orders/commits/2")
     expect(page.get_by_role("region", name="Bill")).to_contain_text('"ranges"')
     expect(page.get_by_role("table", name="Files that it wrote")).to_contain_text(".parquet")
-    page.go_back()
+    expect(page.get_by_role("link", name="The next one")).to_have_count(0)
+    page.get_by_role("link", name="The one before").click()
+    page.get_by_role("link", name="The next one").click()
+    page.wait_for_url("**/jobs/orders/commits/2")
+    for _ in range(3):
+        page.go_back()
     expect(page.get_by_role("tab", name="Commits")).to_have_attribute("aria-selected", "true")
 
     # A bad file stops it, and says why.
@@ -202,7 +207,12 @@ def test_a_job_is_edited_with_the_change_shown_first_and_copied(page: Page, serv
 
 
 def test_pages_that_are_not_there(page: Page, service: Service) -> None:
-    assert httpx.get(f"{service.url}/jobs/nobody").status_code == 404
+    for path in ("nobody", "nobody/edit", "nobody/commits/1"):
+        answer = httpx.get(f"{service.url}/jobs/{path}")
+        assert (answer.status_code, "There is no such job" in answer.text) == (404, True)
+    for seq in ("999", "-1", "x", "9" * 30, "²"):
+        answer = httpx.get(f"{service.url}/jobs/orders/commits/{seq}")
+        assert (answer.status_code, "There is no such commit" in answer.text) == (404, True)
     assert httpx.get(f"{service.url}/api/nobody").json()["error"]["code"] == "NoSuchPath"
     strange = httpx.get(f"{service.url}/jobs/%3C%2Ftitle%3E%3Cscript%3Ealert(1)%3C%2Fscript%3E")
     assert "<script>alert" not in strange.text

@@ -64,7 +64,7 @@ def test_a_table_that_is_there_is_filled_by_name_and_what_is_not_filled_is_left_
     text = text_of(replace(guide, allows_bad_rows=True))
     assert check_text(text).is_ready
     assert "CREATE TABLE" not in text
-    for part in ("OFFSET_END", "INSERT INTO shop.delta_t (id)", '"session.enable_insert_strict" = "false"'):
+    for part in ("OFFSET_END", "INSERT INTO shop.delta_t (id)", '"session.enable_strict_cast" = "true"'):
         assert part in text
 
 

@@ -217,6 +217,12 @@ def test_the_audit_page_shows_who_did_what_and_to_others_their_own(
     page.get_by_role("option", name="account").click()
     expect(rows.filter(has_text="GRANT SELECT ON shop.* TO 'ann'")).to_have_count(1)
     expect(rows.filter(has_text="login")).to_have_count(0)
+    # The address has what was chosen, for who is sent it.
+    page.wait_for_url("**/audit?user=root&kind=account")
+    page.reload()
+    expect(page.get_by_label("User")).to_have_value("root")
+    expect(rows.filter(has_text="GRANT SELECT ON shop.* TO 'ann'")).to_have_count(1)
+    expect(rows.filter(has_text="login")).to_have_count(0)
     context.clear_cookies()
     page.goto(f"{service.url}/audit")
     log_in(page, "ann", secret("ann"))
@@ -266,6 +272,7 @@ def test_a_token_is_made_used_and_dropped_from_the_menu(context: BrowserContext,
     typed.press("Enter")
     expect(page.get_by_text("There is no token.")).to_be_visible()
     assert httpx.get(f"{service.url}/api/jobs/orders", headers=token).status_code == 401
+    expect(shown).to_be_hidden()
     page.reload()
     expect(page.get_by_label("The new token")).to_be_hidden()  # It was shown once.
     menu.click()

@@ -10,6 +10,7 @@ import polars as pl
 from playwright.sync_api import Locator, Page, expect
 
 from tests.console.service import Service
+from tests.console.test_colours import colours
 
 
 def run(service: Service, text: str) -> None:
@@ -143,8 +144,35 @@ def test_the_gravest_comes_first_and_several_are_paused_and_resumed_at_once(page
     tile.click()
     chosen.get_by_role("button", name="Resume").click()
     expect(health).to_have_text(["needs review", "healthy", "healthy"])
+    # An error stays after it was cured, and says how old it is.
+    trouble = page.locator("tbody tr", has_text="into default.orders").locator('[data-label="Last error"]')
+    expect(trouble.locator("time")).to_have_text(re.compile(r"now|\d+ (s|min) ago"))
+    # All that the filter finds, and no others.
+    page.get_by_label("Filter by name, table, state or health").fill("healthy")
+    expect(page.locator("tbody tr")).to_have_count(2)
     chosen.get_by_role("button", name="Choose none").click()
     expect(chosen).to_be_hidden()
+    page.get_by_role("checkbox", name="Choose alpha").check()
+    chosen.get_by_role("button", name="Choose all found").click()
+    expect(chosen).to_contain_text("2 jobs chosen")
+    expect(page.get_by_role("checkbox", name="Choose orders")).to_be_checked()
+    chosen.get_by_role("button", name="Choose none").click()
+    expect(chosen).to_be_hidden()
+
+
+def test_files_that_will_not_be_loaded_are_named(page: Page, service: Service) -> None:
+    (service.inbox / "shown").mkdir()
+    (service.inbox / "shown" / "b.csv").write_text("id,city,amount\n1,essen,1.00\n")
+    text = service.statement("shown").replace("/*.csv", "/shown/*.csv")
+    run(service, text.replace('"max_interval"', '"s3.late_files" = "SHOW", "max_interval"'))
+    page.goto(f"{service.url}/jobs/shown")
+    expect(page.locator(".ld-tile", has_text="Rows loaded").locator("dd").first).to_have_text("1")
+    (service.inbox / "shown" / "a.csv").write_text("id,city,amount\n2,ulm,2.00\n")
+    expect(page.locator(".ld-badge").nth(1)).to_have_text("late files")
+    banner = page.locator(".ld-banner", has_text="Some files are there and will not be loaded")
+    expect(banner).to_contain_text("1 file before the position")
+    expect(banner).to_contain_text("a.csv")
+    run(service, "DROP JOB WHERE jobname = 'shown'")
 
 
 def test_the_end_of_a_job_is_asked_for_by_its_name_with_keys_alone(page: Page, service: Service) -> None:
@@ -164,5 +192,15 @@ def test_the_end_of_a_job_is_asked_for_by_its_name_with_keys_alone(page: Page, s
     page.get_by_role("button", name="Stop", exact=True).press("Enter")
     typed.fill("broken")
     expect(red).to_be_enabled()
+    bad = bytes.fromhex(colours("light")["bad"][1:])
+    expect(red).to_have_css("background-color", f"rgb({bad[0]}, {bad[1]}, {bad[2]})")
+    # Somebody else has it open to change it, and is told.
+    other = page.context.new_page()
+    other.goto(f"{service.url}/jobs/broken/edit")
+    expect(other.get_by_role("button", name="Show what would change")).to_be_enabled()
     typed.press("Enter")
     expect(page.locator(".ld-badge").first).to_have_text("STOPPED")
+    expect(other.locator(".ld-banner", has_text="The job is STOPPED")).to_contain_text("It has ended")
+    expect(other.get_by_role("button", name="Show what would change")).to_be_disabled()
+    expect(other.get_by_role("button", name="Pause the job")).to_be_hidden()
+    other.close()

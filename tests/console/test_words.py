@@ -11,7 +11,7 @@ from lading.console import formatting
 from lading.console.job_details import end_words
 from lading.console.job_plots import rate_lines, without_steps
 from lading.console.login_page import inside
-from lading.console.new_page import draft_of
+from lading.console.new_page import EXAMPLES, draft_of
 from lading.console.spark_glance import glance_or_none
 from lading.console.statement_check import check_text
 from lading.console.step_timings import SILENCE, STEPS, StepMemory
@@ -123,6 +123,20 @@ def test_a_name_that_is_taken_is_a_mistake_and_a_table_that_is_missing_a_remark(
         mistake = check_text(text, known=_Known()).mistake
         assert mistake is not None
         assert "already" in mistake.message
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_is_complete(name: str) -> None:
+    checked = check_text(EXAMPLES[name], known=_Empty())
+    assert (checked.mistake, checked.remarks, len(checked.jobs)) == (None, (), 1)
+
+
+class _Empty:
+    def misses_table(self, database: str, name: str) -> bool:
+        return True
+
+    def has_job(self, name: str) -> bool:
+        return False
 
 
 def test_a_text_with_a_secret_is_not_kept_in_the_browser() -> None:

@@ -28,7 +28,10 @@ from tests.tables.s3_server import S3Server
 
 LIMIT_S = 90.0
 TAKEN_WITHIN_S = 15.0
-LENIENT = '"max_interval"="1", "session.insert_max_filter_ratio"="0.9", "session.enable_insert_strict"="false"'
+LENIENT = (
+    '"max_interval"="1", "session.insert_max_filter_ratio"="0.9", '
+    '"session.enable_insert_strict"="false", "session.enable_strict_cast"="true"'
+)
 """Jobs look often, and bad rows do not stop them."""
 ROOT = Path(__file__).parent.parent.parent
 

@@ -30,7 +30,10 @@ from tests.support.other_readers import read_elsewhere
 __all__ = ["bench"]
 
 ROOT = Path(__file__).parents[2]
-LOOSE = '"session.enable_insert_strict"="false", "session.insert_max_filter_ratio"="1", "file.settle_seconds"="0"'
+LOOSE = (
+    '"session.enable_insert_strict"="false", "session.enable_strict_cast"="true", '
+    '"session.insert_max_filter_ratio"="1", "file.settle_seconds"="0"'
+)
 ERRORS = '"errors.table"="t_errors"'
 PASSWORD = secret("long-enough")
 

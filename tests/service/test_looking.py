@@ -154,6 +154,14 @@ def test_a_refused_job_leaves_a_table_alone_that_was_there(lading: Lading, tmp_p
     assert DeltaTable(place).to_pyarrow_table().to_pylist() == [{"id": 7, "city": "ulm"}]
 
 
+@pytest.mark.parametrize("given", ["", '"uri"=""', '"uri"="  "', '"format"="csv"'])
+def test_without_a_uri_nothing_is_read(lading: Lading, given: str) -> None:
+    """Least of all the folder that the service happens to run in."""
+    for text in (f"SELECT * FROM FILE({given}) LIMIT 1", f"DESCRIBE FROM FILE({given})"):
+        with pytest.raises(SqlError, match="uri is a required property"):
+            lading.sql(text)
+
+
 def test_a_look_at_nothing_says_where_it_looked(lading: Lading, tmp_path: Path) -> None:
     for statement in ("DESCRIBE FROM", "SELECT * FROM"):
         seen = lading.sql(f'{statement} FILE("uri"="{tmp_path}/inn/*.csv")')[0]

@@ -23,6 +23,8 @@ STRICT = (
     "Insert has filtered data in strict mode: 1 of 550 rows are bad; the first: /in/0118.csv, row 422: column amount: "
     "cannot read 'n/a' as decimal(10,2). Nothing was committed; the position is unchanged. Fix the bad rows."
 )
+ALLOWED = {"session.enable_insert_strict": "false", "session.enable_strict_cast": "true"}
+"""Without the second, what cannot be read would be NULL, and nothing would go to quarantine."""
 
 
 def paused(message: str, code: ReasonCode = ReasonCode.TOO_MANY_FAILURE_ROWS_ERR) -> Story:
@@ -37,7 +39,7 @@ def test_bad_rows_are_a_sentence_a_value_a_place_and_what_would_allow_them() -> 
     assert problem is not None
     assert problem.sentence == "1 of 550 rows is bad: column amount cannot be read as decimal(10,2)."
     assert (problem.value, problem.file, problem.row) == ("n/a", "/in/0118.csv", 422)
-    assert (problem.allow, problem.detail) == ({"session.enable_insert_strict": "false"}, STRICT)
+    assert (problem.allow, problem.detail) == (ALLOWED, STRICT)
     ratio = STRICT.replace("Insert has filtered data in strict mode", "too many filtered rows")
     problem = problem_of(paused(ratio).record)
     assert problem is not None
@@ -97,7 +99,7 @@ def test_bad_rows_are_allowed_and_the_job_goes_on(tmp_path: Path) -> None:
         (job,) = JobViews(lading).list_jobs()
         assert (job.problem, job.totals.rows.loaded, job.totals.rows.error) == (None, 1, 1)
         (alter,) = [entry for entry in JobViews(lading).audit("j") if entry.action == "ALTER"]
-        assert "enable_insert_strict" in alter.statement
+        assert all(f'"{name}" = "{value}"' in alter.statement for name, value in ALLOWED.items())
         assert "known" in f"{alter.statement} {alter.facts}"
 
 

@@ -33,7 +33,10 @@ from tests.console.local import LocalStager
 from tests.service.conftest import Desk
 from tests.service.test_recover import fates, lose_store
 
-LENIENT = '"session.enable_insert_strict"="false", "session.insert_max_filter_ratio"="1", "file.settle_seconds"="0"'
+LENIENT = (
+    '"session.enable_insert_strict"="false", "session.enable_strict_cast"="true", '
+    '"session.insert_max_filter_ratio"="1", "file.settle_seconds"="0"'
+)
 REPLAY = "REPLAY ERRORS FOR j"
 
 

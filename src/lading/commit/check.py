@@ -70,8 +70,9 @@ def _is_within(split: Split, end: str) -> bool:
 
 
 _STRICT = (
-    'Fix the bad rows, or allow some with ALTER: "session.enable_insert_strict" = "false" and '
-    '"session.insert_max_filter_ratio" = "0.1". Then RESUME. SHOW LOAD ERRORS has all of them.'
+    'Fix the bad rows or let a tenth of a batch go to quarantine with ALTER: "session.enable_insert_strict" = "false", '
+    '"session.enable_strict_cast" = "true", "session.insert_max_filter_ratio" = "0.1". Then RESUME. '
+    "SHOW LOAD ERRORS has all of them."
 )
 
 

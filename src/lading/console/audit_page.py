@@ -55,12 +55,13 @@ class _Shown:
 class _AuditView:
     def __init__(self, page: Page) -> None:
         self._page = page
+        asked = page.request.query_params
         text("h1", "Audit")
         with box("div", "ld-panel"):
             with box("div", "ld-bar ld-pad"):
-                self._user = field("User").props("clearable debounce=300")
-                self._kind = _choice("Kind", KINDS)
-                self._result = _choice("Result", RESULTS)
+                self._user = field("User", value=asked.get("user", "")[:200]).props("clearable debounce=300")
+                self._kind = _choice("Kind", KINDS, asked.get("kind", ""))
+                self._result = _choice("Result", RESULTS, asked.get("result", ""))
             self._table = LiveTable("Events, newest first", _COLUMNS, empty="No event fits the filter.")
             self._note = text("p", "", "ld-muted ld-pad", aria_live="polite")
         for chosen in (self._user, self._kind, self._result):
@@ -78,11 +79,15 @@ class _AuditView:
         self._note.set_text(shown.note)
 
     async def _filter(self) -> None:
+        self._page.remember(
+            user=str(self._user.value or "").strip(), kind=self._kind.value or "", result=self._result.value or ""
+        )
         await self._page.attempt(self.refresh)
 
 
-def _choice(label: str, known: tuple[str, ...]) -> ui.select:
-    made = ui.select({"": "all", **{word: word for word in known}}, value="", label=label)
+def _choice(label: str, known: tuple[str, ...], asked: str) -> ui.select:
+    chosen = asked if asked in known else ""
+    made = ui.select({"": "all", **{word: word for word in known}}, value=chosen, label=label)
     return made.props("outlined dense options-dense").classes("ld-field ld-choice")
 
 

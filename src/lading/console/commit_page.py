@@ -13,10 +13,10 @@ from starlette.responses import Response
 
 from lading.console import formatting
 from lading.console.desk import Console
-from lading.console.layout import STORE_S, commit_path, frame, job_path, to_login
+from lading.console.layout import STORE_S, commit_path, frame, job_path, show_no_job, to_login
 from lading.console.widgets.basic import Tiles, box, button, facts, link, text
 from lading.console.widgets.results import result_table
-from lading.errors import LadingError
+from lading.errors import JobNotFoundError, LadingError
 from lading.service.views.build import redacted
 
 MOST_SEQ = 2**63 - 1
@@ -34,7 +34,7 @@ def add_commit(console: Console) -> None:
     """The page at `/jobs/{name}/commits/{seq}`."""
 
     @ui.page("/jobs/{name}/commits/{seq}", response_timeout=STORE_S)
-    async def commit(request: Request, name: str, seq: int) -> Response | None:
+    async def commit(request: Request, name: str, seq: str) -> Response | None:
         visitor = await console.ask(console.visitor, request)
         if visitor is None:
             return to_login(request)
@@ -42,21 +42,31 @@ def add_commit(console: Console) -> None:
             why = ""
             bill: Mapping[str, Any] | None = None
             try:
-                if 0 <= seq < MOST_SEQ:
-                    bill = await console.ask(console.sights.bill_or_none, name, seq, visitor.may_see)
+                if (wanted := seq_of(seq)) is not None:
+                    bill = await console.ask(console.sights.bill_or_none, name, wanted, visitor.may_see)
+                newest = await console.ask(console.sights.bills, name, limit=1, may_see=visitor.may_see)
+            except JobNotFoundError:
+                show_no_job(name)
+                return None
             except LadingError as error:
                 why = redacted(str(error))
             if bill is None:
-                ui.context.client.status_code = 404
-                text("h1", "There is no such commit")
+                ui.context.client.status_code = 503 if why else 404
+                text("h1", "This commit cannot be read right now" if why else "There is no such commit")
                 text("p", why or f"The history of {name} has no commit {seq}.", "ld-muted")
-                link("All jobs", "/")
+                link(f"The job {name}", job_path(name))
                 return None
-            show_bill(name, bill)
+            show_bill(name, bill, is_newest=newest[0].seq <= int(bill["seq"]))
         return None
 
 
-def show_bill(name: str, bill: Mapping[str, Any]) -> None:
+def seq_of(text: str) -> int | None:
+    """The number of a commit as an address has it; None for what can be none."""
+    seq = int(text) if text.isascii() and text.isdigit() and len(text) <= len(str(MOST_SEQ)) else -1
+    return seq if 0 <= seq < MOST_SEQ else None
+
+
+def show_bill(name: str, bill: Mapping[str, Any], *, is_newest: bool) -> None:
     """The page of a bill, as its JSON has it."""
     seq, rows = int(bill["seq"]), bill["tally"]["rows"]
     with box("div", "ld-stack"):
@@ -66,9 +76,11 @@ def show_bill(name: str, bill: Mapping[str, Any]) -> None:
             link(name, job_path(name))
         with box("div", "ld-bar"):
             text("h1", f"Commit {seq:,}", "ld-grow")
-            if seq:
-                link("The one before", commit_path(name, seq - 1), "ld-link")
-            link("The next one", commit_path(name, seq + 1), "ld-link")
+            with box("div", "ld-bar ld-acts"):
+                if seq:
+                    link("The one before", commit_path(name, seq - 1), "ld-link")
+                if not is_newest:
+                    link("The next one", commit_path(name, seq + 1), "ld-link")
     tiles = Tiles(_FATES, has_notes=False)
     for fate in _FATES:
         tone = {"error": "bad", "late": "warn"}.get(fate) if rows.get(fate) else None

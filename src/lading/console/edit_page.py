@@ -30,8 +30,8 @@ def add_edit(console: Console) -> None:
         with frame(console, visitor, title=f"Edit {name}", here="/") as page:
             try:
                 draft = await console.ask(actions.edit_draft, console, visitor, name)
-            except JobNotFoundError as error:
-                show_no_job(error)
+            except JobNotFoundError:
+                show_no_job(name)
                 return None
             view = _EditView(page, name, draft)
             page.every(view.refresh)
@@ -42,7 +42,7 @@ class _EditView:
     def __init__(self, page: Page, name: str, draft: actions.EditDraft) -> None:
         self._page, self._name = page, name
         self._shown: tuple[str, Result] | None = None
-        self._is_paused: bool | None = None
+        self._job_state = ""
         with box("nav", "ld-crumb", aria_label="Where you are"):
             link("Jobs", "/")
             text("span", " / ")
@@ -70,11 +70,14 @@ class _EditView:
         """Follow the state: a job that runs cannot be altered."""
         console, visitor = self._page.console, await self._page.visitor()
         record = await console.ask(console.sights.record, self._name, visitor.may_see)
-        is_paused = record.state.value == "PAUSED"
-        if is_paused != self._is_paused:
-            self._is_paused = is_paused
-            title = "" if is_paused else f"The job is {record.state.value}"
-            self._state.show(title, "A definition can be changed while the job is PAUSED.", "warn")
+        state = record.state.value
+        if state != self._job_state:
+            self._job_state = state
+            is_paused = state == "PAUSED"
+            todo = "A definition can be changed while the job is PAUSED."
+            if record.is_final:
+                todo = "It has ended, and cannot be changed any more. Its page can duplicate it."
+            self._state.show("" if is_paused else f"The job is {state}", todo, "warn")
             self._first.set_visibility(not is_paused and not record.is_final)
             self._look_button.set_enabled(is_paused)
             self._forget()

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from lading.service.result import Result
+from lading.service.views.problems import QUARANTINE
 from lading.sql.statements.jobs import CreateJob
 from lading.sql.statements.parts import Expression, InsertSelect, QualifiedName, SelectItem, SourceFunction
 from lading.sql.statements.tables import ColumnDefinition, CreateTable
@@ -101,7 +102,7 @@ def missing_of(guide: Guide) -> list[str]:
     source = source_of(guide).properties
     missing = [each.label for each in KINDS[guide.kind] if each.is_needed and each.name not in source]
     missing += ["the table"] if not guide.table.strip() else []
-    missing += ["a preview of the source, or columns"] if not _filled(guide) else []
+    missing += ["a preview of the source, for its columns"] if not _filled(guide) else []
     return missing + (["the name of the job"] if not guide.job.strip() else [])
 
 
@@ -113,7 +114,7 @@ def text_of(guide: Guide) -> str:
     catalog, _, database = database.rpartition(".")
     table = QualifiedName(name=name, db=database or None, catalog=catalog or None)
     filled = _filled(guide)
-    properties = {"session.enable_insert_strict": "false"} if guide.allows_bad_rows else {}
+    properties = dict(QUARANTINE) if guide.allows_bad_rows else {}
     if guide.interval_s.strip():
         properties["max_interval"] = guide.interval_s.strip()
     insert = InsertSelect(

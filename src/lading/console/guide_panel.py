@@ -9,6 +9,7 @@ from typing import Any
 from nicegui import ui
 
 from lading.console import formatting, queries
+from lading.console.formatting import Tone
 from lading.console.guide import (
     BEGINNINGS,
     KINDS,
@@ -45,6 +46,8 @@ class GuidePanel:
         self._page, self._on_text = page, on_text
         self._guide = Guide()
         self._checked: SourceFunction | None = None
+        self._is_refused = False
+        """What is said of the source is that it could not be checked."""
         self._source_columns: Sequence[Mapped] = ()
         self._target: Result | None = None
         """The columns of the table that was chosen; None for a new one."""
@@ -212,6 +215,9 @@ class GuidePanel:
             self._checked = None
             self._said.show("Not checked against the source", "It was changed since it was looked at.", "warn")
             self._rows.set_visibility(False)
+        elif self._is_refused:
+            self._said.show("")  # That was another source.
+        self._is_refused = False
         self._changed()
 
     async def _preview(self) -> None:
@@ -224,36 +230,46 @@ class GuidePanel:
                 visitor, CancelToken(), lambda: queries.look_at_source(console, visitor, source_of(asked))
             )
         except LadingError as error:
-            self._checked = None
-            self._rows.set_visibility(False)
-            shown = queries.told(error)
-            self._said.show(shown[0], shown[1], "bad")
-            self._page.announce(shown[0])
+            self._refuse(*queries.told(error), "bad")
             return
         finally:
             self._look.enable()
             self._look.props["loading"] = False
         if not is_same_source(asked, self._guide):
             # Somebody went on while it was looked at: what was seen is of another source than the form names now.
-            self._said.show("Not checked against the source", "It was changed while it was looked at.", "warn")
-            self._page.announce("Not checked against the source")
+            self._refuse("Not checked against the source", "It was changed while it was looked at.", "warn")
             return
         self._take_in(asked, rows, described)
+
+    def _refuse(self, title: str, lines: str, tone: Tone) -> None:
+        """Say why nothing is known of the source."""
+        self._checked, self._is_refused = None, True
+        self._rows.set_visibility(False)
+        self._said.show(title, lines, tone)
+        self._page.announce(title)
 
     def _take_in(self, asked: Guide, rows: Result, described: Result) -> None:
         """Show what was seen of the source, and fill the mapping from it."""
         before = self._source_columns
-        self._source_columns, found = seen_columns(described)
+        columns, found = seen_columns(described)
+        what = redacted(f"{asked.kind} {source_of(asked).properties.get(kind_of(asked.kind).subject, '')}")
+        if not columns:
+            # An empty source says nothing of what a job would find in it: nothing was checked.
+            why = rows.message if not found else ""
+            self._refuse("The source has no row to look at yet", f"{what}. {why}".strip(), "warn")
+            return
+        self._source_columns = columns
         self._guide = replace(self._guide, found=found)
         self._checked = source_of(self._guide)
         if self._pick.value == NEW:
             self._guide = replace(self._guide, columns=self._source_columns)
         elif self._target is not None:
-            columns = mapped_again(self._target, before, self._source_columns, self._guide.columns)
-            self._guide = replace(self._guide, columns=columns)
-        count = f"{formatting.count(len(self._source_columns))} columns"
-        what = f"{asked.kind} {source_of(asked).properties.get(kind_of(asked.kind).subject, '')}"
-        self._said.show(f"Checked against the source: {count}", f"{redacted(what)}. {rows.message}".strip(), "good")
+            filled = mapped_again(self._target, before, self._source_columns, self._guide.columns)
+            self._guide = replace(self._guide, columns=filled)
+        number = len(self._source_columns)
+        count = f"{formatting.count(number)} {formatting.plural(number, 'columns')}"
+        self._is_refused = False
+        self._said.show(f"Checked against the source: {count}", f"{what}. {rows.message}".strip(), "good")
         self._page.announce(f"Checked against the source: {count}")
         self._rows.clear()
         with self._rows:

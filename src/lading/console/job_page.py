@@ -19,12 +19,13 @@ from lading.console.job_problem import ROLLED_BACK, ProblemPanel
 from lading.console.layout import Page, edit_path, frame, show_no_job, to_login
 from lading.console.move_dialog import MoveDialog, StopDialog, UndoDialog
 from lading.console.rollback_dialog import RollbackDialog
-from lading.console.widgets.basic import Badge, Tiles, box, button, link, text
+from lading.console.widgets.basic import Badge, Banner, Tiles, box, button, link, text
 from lading.errors import JobNotFoundError
+from lading.jobs.batches import NOT_LOADED
 from lading.jobs.record import JobRecord
 from lading.model.notices import ListeningSummary
 from lading.service.operations import ALTER, UNDO
-from lading.service.views.records import JobDetail, JobView
+from lading.service.views.records import Health, JobDetail, JobView
 from lading.sources.registry import is_stream
 from lading.tables.compaction.figures import TableFigures
 
@@ -68,8 +69,8 @@ def add_job(console: Console) -> None:
         with frame(console, visitor, title=name, here="/") as page:
             try:
                 record = await console.ask(console.sights.record, name, visitor.may_see)
-            except JobNotFoundError as error:
-                show_no_job(error)
+            except JobNotFoundError:
+                show_no_job(name)
                 return None
             view = _JobView(page, record)
             page.every(view.refresh)
@@ -112,6 +113,7 @@ class _JobView:
             on_edit=lambda: ui.navigate.to(edit_path(name)),
             has_files=is_files,
         )
+        self._left_out = Banner()
         self._figures, self._event_figures = Tiles(_FIGURES), Tiles(_EVENT_FIGURES)
         self._event_figures.set_visibility(False)
         self._plots = JobPlots(page, name)
@@ -154,6 +156,7 @@ class _JobView:
         self._edit.set_visibility(not is_final)
         self._rollback.set_visibility(is_paused and job.reason is not None and ROLLED_BACK in job.reason.message)
         self._why.show(job)
+        self._left_out.show(*left_out_words(job), "warn")
         self._show_figures(detail)
 
     def _show_figures(self, detail: JobDetail) -> None:
@@ -259,3 +262,11 @@ def _lag_note(job: JobView, now: datetime) -> str:
     if job.lag.seconds_to_trim is not None:
         notes.append(f"{formatting.spell(job.lag.seconds_to_trim)} until rows are lost")
     return "; ".join(notes)
+
+
+def left_out_words(job: JobView) -> tuple[str, str]:
+    """Which files a job will not load, and what loads them; nothing for a job that leaves none out."""
+    if job.health.state is not Health.LATE_FILES:
+        return "", ""
+    remark = job.message.partition(NOT_LOADED)[2]
+    return "Some files are there and will not be loaded", f"{remark[:1].upper()}{remark[1:]}"

@@ -13,7 +13,7 @@ from lading.service.views.records import Health, JobView, ProblemView
 ROLLED_BACK = "ACCEPT ROLLBACK"
 After = Callable[[], Awaitable[None]]
 _ALLOW = (
-    "Good rows are loaded from now on, and bad ones go to quarantine, where they can be read. "
+    "Good rows are loaded from now on, and bad ones go to quarantine, where they can be read and loaded again. "
     "The job is altered and resumed:"
 )
 _SKIP = (

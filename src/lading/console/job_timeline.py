@@ -48,7 +48,7 @@ class JobTimeline:
         self._list.show([event_row(self._name, event) for event in self._events[: self._most]])
         self._rest.set_visibility(len(self._events) > self._most)
         failures = sum(event.kind == "failure" for event in self._events)
-        self._count.set_text(f"{formatting.count(failures)} {formatting.plural(failures, 'failures')}")
+        self._count.set_text(f"{formatting.count(failures)} failed {'batch' if failures == 1 else 'batches'}")
 
 
 def event_row(name: str, event: HappenedView) -> Row:

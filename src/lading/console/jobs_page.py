@@ -21,6 +21,8 @@ from lading.ids import JobId
 from lading.service.views.records import Health, JobView
 
 PAGE_ROWS = 100
+MOST_NAMED = 5
+"""Of more jobs at once, only their number is said."""
 DEFAULT_SORT = "health"
 _NEVER = datetime.fromtimestamp(0, UTC)
 
@@ -88,9 +90,11 @@ class _JobsView:
                     self._found = text("span", "", "ld-muted", aria_live="polite")
                 with box("div", "ld-bar ld-pad", role="group", aria_label="Chosen jobs") as self._bulk:
                     self._count = text("strong", "", "ld-grow")
-                    button("Pause", lambda: self._control_all("PAUSE"))
-                    button("Resume", lambda: self._control_all("RESUME"))
-                    button("Choose none", self._pick_none)
+                    with box("div", "ld-bar ld-acts"):
+                        button("Pause", lambda: self._control_all("PAUSE"))
+                        button("Resume", lambda: self._control_all("RESUME"))
+                        button("Choose all found", self._pick_all)
+                        button("Choose none", self._pick_none)
                 self._table = LiveTable(
                     "Jobs",
                     _COLUMNS,
@@ -140,7 +144,8 @@ class _JobsView:
                 changed.append(f"{name} is now {now[1]}")
         self._told = told
         if changed:
-            self._page.announce("; ".join(changed))
+            many = f"{formatting.count(len(changed))} jobs changed their state or health"
+            self._page.announce("; ".join(changed) if len(changed) <= MOST_NAMED else many)
         self._draw()
 
     def _draw(self) -> None:
@@ -228,6 +233,10 @@ class _JobsView:
         (self._picked.add if is_on else self._picked.discard)(name)
         self._draw()
 
+    def _pick_all(self) -> None:
+        self._picked = {job.name for job in found_jobs(self._jobs, self._wanted, self._health)}
+        self._draw()
+
     def _pick_none(self) -> None:
         self._picked.clear()
         self._draw()
@@ -250,9 +259,11 @@ class _JobsView:
             done, refused = await console.ask(actions.control_all, console, visitor, names, verb)
             past = "paused" if verb == "PAUSE" else "resumed"
             if done:
-                self._page.tell(f"{', '.join(done)} {'is' if len(done) == 1 else 'are'} {past}")
+                self._page.tell(f"{_listed(done)} {'is' if len(done) == 1 else 'are'} {past}")
             if refused:
-                self._page.tell("; ".join(refused), is_error=True)
+                rest = len(refused) - MOST_NAMED
+                more = (f"and {formatting.count(rest)} more",) if rest > 0 else ()
+                self._page.tell("; ".join((*refused[:MOST_NAMED], *more)), is_error=True)
             if not done and not refused:
                 self._page.tell(f"None of them can be {past} now")
             await self.refresh()
@@ -272,11 +283,17 @@ def _searched(job: JobView) -> str:
     return f"{job.name} {job.target} {job.state} {health} {job.comment}".lower()
 
 
+def _listed(names: Sequence[str]) -> str:
+    """Names, as long as somebody would read them."""
+    return ", ".join(names) if len(names) <= MOST_NAMED else f"{formatting.count(len(names))} jobs"
+
+
 def _trouble(job: JobView) -> object:
     said, whole = (job.problem.sentence, job.problem.detail) if job.problem else (job.last_error, job.last_error)
     if not said:
         return ""
-    return {"text": formatting.shorten(said, 140), "title": whole, "wide": True}
+    since = formatting.millis(job.last_error_at) if job.last_error_at else None
+    return {"text": formatting.shorten(said, 140), "title": whole, "wide": True, "since": since}
 
 
 def _first_job() -> None:

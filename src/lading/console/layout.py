@@ -219,9 +219,9 @@ async def _log_out(console: Console, client: Client) -> None:
     ui.navigate.to("/login")
 
 
-def show_no_job(error: JobNotFoundError) -> None:
+def show_no_job(name: str) -> None:
     """What is said in the place of a job that is not there, or not for this visitor."""
     ui.context.client.status_code = 404
     text("h1", "There is no such job")
-    text("p", str(error), "ld-muted")
+    text("p", f"{name} does not exist, or you may not see it. A routine load is named database.name.", "ld-muted")
     link("All jobs", "/")

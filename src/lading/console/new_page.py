@@ -38,6 +38,8 @@ FROM S3(
 );
 """
 _STREAM = """\
+CREATE TABLE IF NOT EXISTS clicks (id BIGINT NOT NULL, page STRING, at DATETIME) USING delta;
+
 CREATE ROUTINE LOAD clicks ON clicks
 PROPERTIES ("format" = "json")
 FROM KINESIS (
@@ -47,6 +49,8 @@ FROM KINESIS (
 );
 """
 _TOPIC = """\
+CREATE TABLE IF NOT EXISTS clicks (id BIGINT NOT NULL, page STRING, at DATETIME) USING delta;
+
 CREATE ROUTINE LOAD clicks ON clicks
 PROPERTIES ("format" = "json")
 FROM KAFKA (
@@ -55,7 +59,7 @@ FROM KAFKA (
   "property.kafka_default_offsets" = "OFFSET_BEGINNING"
 );
 """
-_EXAMPLES = {"Files": EXAMPLE, "Kinesis": _STREAM, "Kafka": _TOPIC}
+EXAMPLES = {"Files": EXAMPLE, "Kinesis": _STREAM, "Kafka": _TOPIC}
 
 
 def draft_of(text: str) -> str:
@@ -95,7 +99,7 @@ class _NewView:
             with box("div", "ld-stack"):
                 with box("div", "ld-bar"):
                     text("span", "Begin with an example:", "ld-muted")
-                    for name, example in _EXAMPLES.items():
+                    for name, example in EXAMPLES.items():
                         text("button", name, "ld-small", type="button").on("click", partial(self._begin, example))
                 self._editor = SqlEditor(
                     page,
@@ -140,7 +144,7 @@ class _NewView:
     def _begin(self, example: str) -> None:
         self._example = example
         given = self._editor.value.strip()
-        if given and given not in {known.strip() for known in _EXAMPLES.values()}:
+        if given and given not in {known.strip() for known in EXAMPLES.values()}:
             self._ask.open()
         else:
             self._editor.set_value(example)
@@ -181,6 +185,8 @@ class _NewView:
             self._said.show("")
         if checked.is_ready:
             title = "The statement is right" if len(checked.jobs) == 1 else "The statements are right"
+            if checked.remarks:  # It is one, and creating the job would be refused as things are.
+                title = "The statement can be read"
             said = " ".join((*checked.remarks, NOT_ASKED))
             self._said.show(title, said, "warn" if checked.remarks else "good")
             self._page.announce(f"{title}. {' '.join(checked.remarks)}")

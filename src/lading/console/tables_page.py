@@ -87,7 +87,7 @@ class _TablesView:
             with box("div", "ld-bar ld-pad"):
                 self._filter = field("Filter by name, format or job", value=self._wanted).classes("ld-grow")
                 self._filter.props("clearable debounce=200").on_value_change(self._typed)
-            self._list = LiveTable("Tables", _TABLES, empty="No table, or none that fits the filter.")
+            self._list = LiveTable("Tables", _TABLES, empty="No table, or none that fits the filter.", is_broad=True)
 
     async def refresh(self) -> None:
         console, visitor = self._page.console, await self._page.visitor()

@@ -49,6 +49,8 @@ class _TokensView:
             self._said = Banner()
             self._token = text("pre", "", "ld-code", tabindex="0", aria_label="The new token")
             self._token.set_visibility(False)
+            self._copy = button("Copy the token", lambda: ui.clipboard.write(self._token.text))
+            self._copy.set_visibility(False)
         with box("div", "ld-panel"):
             self._list = LiveTable("Tokens", (), empty="There is no token.", on_act=self._ask)
         with Dialog("Drop the token?") as self._dialog:
@@ -89,9 +91,7 @@ class _TokensView:
                 days=int(self._days.value or 30),
                 only_reads=bool(self._reads.value),
             )
-            self._said.show("The token is shown once", "Copy it now; nobody can show it again.", "warn")
-            self._token.set_text(made)
-            self._token.set_visibility(True)
+            self._show_token(made)
             self._comment.set_value("")
             await self.refresh()
 
@@ -100,6 +100,13 @@ class _TokensView:
         self._make.disable()
         await self._page.attempt(work)
         self._make.enable()
+
+    def _show_token(self, made: str) -> None:
+        """Once, to who made it; nothing when it is empty."""
+        self._said.show("The token is shown once" if made else "", "Copy it now; nobody can show it again.", "warn")
+        self._token.set_text(made)
+        for shown in (self._token, self._copy):
+            shown.set_visibility(bool(made))
 
     def _ask(self, token_id: object) -> None:
         self._dropped = str(token_id)
@@ -116,6 +123,7 @@ class _TokensView:
             console, visitor = self._page.console, await self._page.visitor()
             await console.ask(queries.drop_token, console, visitor, self._dropped)
             self._dialog.close()
+            self._show_token("")  # It may be the one that is still on the page.
             self._page.tell(f"Token {self._dropped} was dropped")
             await self.refresh()
 

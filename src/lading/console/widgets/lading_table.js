@@ -1,5 +1,5 @@
 // A table that changes in place. Cells are texts, or records: text, note, href, tone, title, at, mono, pulse, action,
-// pick (a box to choose the row by).
+// since (when it was, below the text), pick (a box to choose the row by).
 // A text that stands for a longer one, its title, opens with a click or a key.
 // Below 640 pixels each row becomes a card by CSS; the roles keep it a table for screen readers.
 export default {
@@ -44,6 +44,8 @@ export default {
                      viewBox="0 0 60 16" aria-hidden="true" preserveAspectRatio="none">
                   <rect v-for="(bar, at) in bars(cell(row, column).pulse)" :key="at" v-bind="bar"></rect>
                 </svg>
+                <time v-if="cell(row, column).since" class="ld-note" :datetime="iso(cell(row, column).since)"
+                      :title="exact(cell(row, column).since)">{{ ago(cell(row, column).since) }}</time>
                 <span v-if="cell(row, column).note" class="ld-note"
                       :data-tone="cell(row, column).noteTone || null">{{ cell(row, column).note }}</span>
               </span>
@@ -93,6 +95,9 @@ export default {
     },
     hasMore(cell) {
       return Boolean(cell.title) && cell.title !== cell.text;
+    },
+    exact(at) {
+      return lading.exact(at);
     },
     iso(at) {
       return new Date(at).toISOString();

@@ -71,7 +71,8 @@ class Seen:
         found = ", ".join(f'"{name}" = {_shown(value)}' for name, value in self.settings.items())
         parts = [self.missing] if self.missing else []
         parts += [f"read with {found}"] if found else []
-        parts += [f"{self.bad} bad rows, the first: {self.first_error}"] if self.bad else []
+        rows = "1 bad row" if self.bad == 1 else f"{self.bad} bad rows, the first"
+        parts += [f"{rows}: {self.first_error}"] if self.bad else []
         return "; ".join(parts)
 
 

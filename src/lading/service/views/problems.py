@@ -11,6 +11,8 @@ from lading.service.views.health import health_of
 from lading.service.views.records import Health, ProblemView
 
 MOST_LETTERS = 240
+QUARANTINE = {"session.enable_insert_strict": "false", "session.enable_strict_cast": "true"}
+"""With these, bad rows go to quarantine. Without the second, what cannot be read would be NULL, and its row good."""
 _COUNTS = re.compile(r"(\d+) of (\d+) rows (?:are|were) bad")
 _FIRST = re.compile(
     r"; the first: (?P<file>.*?), row (?P<row>\d+): (?P<reason>.*?)(?=\. Nothing was committed|$)", re.DOTALL
@@ -60,7 +62,7 @@ def _allowance(record: JobRecord, message: str) -> dict[str, str]:
             "max_filter_ratio": "1",
         }
     if "strict mode" in message:
-        return {"session.enable_insert_strict": "false"}
+        return dict(QUARANTINE)
     return {"session.insert_max_filter_ratio": "1"}
 
 

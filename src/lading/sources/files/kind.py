@@ -176,7 +176,7 @@ class FilesKind:
         """
         where, located = dict(source), dict(properties)
         uri = source.get("uri", "")
-        if self.is_local(source) and "://" not in uri and not uri.startswith("/"):
+        if self.is_local(source) and uri.strip() and "://" not in uri and not uri.startswith("/"):
             where["uri"] = f"{Path.cwd()}/{uri.removeprefix('./')}"
         where |= implied_quotes(source)
         if offset := properties.get("offset"):
