@@ -13,6 +13,7 @@ from bench.compare import run as compare
 from bench.compare.cases import cases
 from bench.compare.contenders import CONTENDERS
 from bench.pages import Pages
+from bench.scaling import run as scaling
 from bench.state_cases import CASES
 
 SECTIONS: dict[str, Callable[[], None]] = {
@@ -33,7 +34,7 @@ SECTIONS: dict[str, Callable[[], None]] = {
     "takeover": recovery.run_takeover,
     "safety": safety.run,
 }
-USUAL = ("compare", "latency", "commit", "many", "kinesis", "kafka", "state", "state-back")
+USUAL = ("compare", "latency", "kafka", "scaling", "commit", "many", "kinesis", "state", "state-back")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -43,6 +44,8 @@ def main(arguments: Sequence[str]) -> int:
     sections = {
         **SECTIONS,
         "compare": lambda: compare.run(pages, asked.cases, asked.contenders),
+        "scaling": lambda: scaling.run(pages),
+        **{name: partial(part, pages) for name, part in scaling.PARTS.items()},
         "kafka": lambda: kafka.run(pages),
         "latency": lambda: latency.run(pages, asked.contenders),
     }

@@ -79,6 +79,11 @@ class Usage:
         return Used(cpu_s=self._cpu.stop_s(), peak_mb=self._peak.stop_mb())
 
 
+def tree_of(root: int) -> list[int]:
+    """A process and all below it."""
+    return _tree(_all_processes(), root)
+
+
 def _tree_kb(root: int) -> int:
     processes = _all_processes()
     return sum(processes[pid][1] for pid in _tree(processes, root) if pid in processes)

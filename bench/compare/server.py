@@ -35,8 +35,8 @@ class Taken:
 class Server:
     """`bench.peers.serve` in the environment of the contender."""
 
-    def __init__(self, contender: Contender, home: Path) -> None:
-        """Start it. Raises NotInstalledError."""
+    def __init__(self, contender: Contender, home: Path, *, cores: int | None = None) -> None:
+        """Start it, on so many cores. Raises NotInstalledError."""
         home.mkdir(parents=True)
         self._name = contender.name
         self._log = home / "log"
@@ -46,10 +46,15 @@ class Server:
         given["LADING_BENCH_JARS"] = ",".join(contender.environment.jar_files())
         command = [contender.environment.python(), "-m", "bench.peers.serve", contender.module]
         self._began = time.perf_counter()
-        with self._log.open("w") as log:
-            self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, env=given, cwd=home
-            )
+        all_cores = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, sorted(all_cores)[:cores])  # The process inherits it.
+        try:
+            with self._log.open("w") as log:
+                self._process = subprocess.Popen(
+                    command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, env=given, cwd=home
+                )
+        finally:
+            os.sched_setaffinity(0, all_cores)
 
     def __enter__(self) -> Self:
         return self
@@ -58,6 +63,10 @@ class Server:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
 
     def usage(self) -> Usage:
         """Watch its processes."""
