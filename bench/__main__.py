@@ -41,7 +41,7 @@ def main(arguments: Sequence[str]) -> int:
     """Run the named sections, or the usual ones."""
     asked = _parser().parse_args(arguments)
     pages = Pages(writes=asked.write)
-    sections = {
+    sections: dict[str, Callable[[], None]] = {
         **SECTIONS,
         "compare": lambda: compare.run(pages, asked.cases, asked.contenders),
         "scaling": lambda: scaling.run(pages),

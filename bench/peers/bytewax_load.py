@@ -74,7 +74,7 @@ def _mapper(order: Order) -> Any:
     return mapped
 
 
-class _Files(FixedPartitionedSource):
+class _Files(FixedPartitionedSource):  # type: ignore[misc] # not installed here
     def __init__(self, order: Order) -> None:
         self._order = order
         self._files = {file.name: str(file) for file in order.files}
@@ -86,7 +86,7 @@ class _Files(FixedPartitionedSource):
         return _File(_rows(self._order, self._files[for_part]))
 
 
-class _File(StatefulSourcePartition):
+class _File(StatefulSourcePartition):  # type: ignore[misc] # not installed here
     def __init__(self, rows: Iterator[dict[str, Any]]) -> None:
         self._rows = rows
         self._count = 0
@@ -111,7 +111,7 @@ def _rows(order: Order, path: str) -> Iterator[dict[str, Any]]:
         yield from csv.DictReader(file) if order.form == "csv" else map(json.loads, file)
 
 
-class _Parquet(DynamicSink):
+class _Parquet(DynamicSink):  # type: ignore[misc] # not installed here
     def __init__(self, order: Order) -> None:
         self._order = order
 
@@ -119,7 +119,7 @@ class _Parquet(DynamicSink):
         return _Part(self._order, worker_index)
 
 
-class _Part(StatelessSinkPartition):
+class _Part(StatelessSinkPartition):  # type: ignore[misc] # not installed here
     def __init__(self, order: Order, index: int) -> None:
         kinds = {"BIGINT": pa.int64(), "STRING": pa.string()}
         types = {"id": "BIGINT", "city": "STRING", "amount": "", **order.extra}

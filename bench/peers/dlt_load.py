@@ -25,11 +25,12 @@ def load(order: Order) -> float:
     """Seconds of one run of the pipeline."""
     began = time.perf_counter()
 
-    @dlt.transformer(name="out", write_disposition="append", table_format="delta")
+    @dlt.transformer(name="out", write_disposition="append", table_format="delta")  # type: ignore[untyped-decorator] # not installed here
     def mapped(items: list[Any]) -> Iterator[Any]:
         files = [item["file_url"].removeprefix("file://") for item in items]
         with duckdb.connect() as connection:
-            yield from connection.execute(mapped_files(order, files)).to_arrow_reader(200_000)
+            batches: Any = connection.execute(mapped_files(order, files)).to_arrow_reader(200_000)
+            yield from batches
 
     listed = filesystem(f"file://{order.inbox}", file_glob=f"*.{order.ending}", files_per_page=PACKED)
     pipeline = dlt.pipeline(

@@ -20,7 +20,7 @@ OPTIONS = {
 
 def load(order: Order) -> float:
     """Seconds from the start of the job to its last commit."""
-    home = Path(order.home)
+    home = Path(order.home) / "service"
     session = None if order.once else _session()
     with Lading(home, session=session) as service:
         service.sql(statements(order))
@@ -37,7 +37,7 @@ def load(order: Order) -> float:
 
 def follow(order: Order) -> float:
     """A service that looks for files as often as it may, until the order is over."""
-    with Lading(Path(order.home), session=_session()) as service:
+    with Lading(Path(order.home) / "service", session=_session()) as service:
         service.warm_up()
         # Files are renamed into their folder when they are whole.
         service.sql(statements(order, '"max_interval"="1", "file.settle_seconds"="0"'))

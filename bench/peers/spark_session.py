@@ -7,7 +7,8 @@ import time
 from functools import cache
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from bench.peers.order import KEPT, Order
 
@@ -61,8 +62,9 @@ def follow_files(writer: DataStreamWriter, order: Order) -> float:
     began = time.perf_counter()
     query: StreamingQuery = writer.option("checkpointLocation", f"{order.home}/checkpoint").start()
     while not order.is_over():
-        if query.awaitTermination(0.1):
+        if not query.isActive:
             msg = f"the query ended: {query.exception()}"
             raise RuntimeError(msg)
+        time.sleep(0.1)
     query.stop()
     return time.perf_counter() - began

@@ -4,7 +4,7 @@ version of the batch."""
 from __future__ import annotations
 
 from pyspark.sql import DataFrame
-from pyspark.sql.streaming import DataStreamWriter
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from bench.peers.order import Order
 from bench.peers.spark_session import follow_files, load_all, mapped_stream

@@ -31,7 +31,7 @@ Put = Callable[[range], None]
 
 def run(pages: Pages) -> None:
     """Measure both places, and show the table and its plot."""
-    marks = sorted({min(mark, scaled(LOADED[-1], least=LOADED[1])) for mark in LOADED})
+    marks = sorted({min(mark, scaled(LOADED[-1], least=LOADED[min(1, len(LOADED) - 1)])) for mark in LOADED})
     lines: dict[str, list[tuple[float, float]]] = {}
     rows: list[list[str]] = []
     with serve_s3() as server:
