@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from operator import itemgetter
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -48,7 +49,7 @@ def run(pages: Pages) -> None:
         "scaling-prefix", plot.svg(), "The cost of a look and of a batch, by the number of loaded files"
     )
     head = ("files in", "loaded already", "a look that finds nothing", "a batch of one new file")
-    pages.show("scaling-prefix", f"{image}\n\n{markdown_table(head, sorted(rows))}")
+    pages.show("scaling-prefix", f"{image}\n\n{markdown_table(head, sorted(rows, key=itemgetter(0)))}")
 
 
 def _measure(open_place: Callable[[Path, int], Any], mark: int) -> tuple[float, float]:
