@@ -81,8 +81,8 @@ HOURS ?= 0.1
 soak: setup ## Kill jobs for HOURS=n hours, in three forms, and count what is lost (Linux)
 	$(BIN)/python -m tests.soak --hours $(HOURS)
 
-bench: setup ## Measure; prints tables
-	$(BIN)/python -m bench
+bench: setup ## Measure, beside peers that it installs; writes tables and plots into docs/performance.md (hours; LADING_BENCH_SCALE=0.1 for less)
+	$(BIN)/python -m bench --write
 
 clean: ## Remove what the other targets made
 	rm -rf $(VENV) demo-home build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from rich.table import Table
 
+from bench.scale import CACHE
+
 
 class Watch:
     """Looks at this process and at its Java process whenever a batch has been committed."""
@@ -36,8 +38,9 @@ def cpu_s(*others: str) -> float:
 
 
 def _javas() -> list[int]:
-    """Java processes below this one, but for a broker."""
-    return [pid for pid in _tree() if _name(pid) == "java" and "kafka.Kafka" not in _command(pid)]
+    """Java processes below this one, but for a broker and for other Sparks that are measured."""
+    others = ("kafka.Kafka", str(CACHE))
+    return [pid for pid in _tree() if _name(pid) == "java" and not any(word in _command(pid) for word in others)]
 
 
 def _tree() -> list[int]:

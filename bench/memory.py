@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from dataclasses import dataclass
 from pathlib import Path
 
 
@@ -20,19 +21,24 @@ class Peak:
     def stop_mb(self) -> float:
         self._stop.set()
         self._thread.join()
+        self._look()
         return self._highest_kb / 1024
 
     def _watch(self) -> None:
         while not self._stop.wait(0.2):
-            self._highest_kb = max(self._highest_kb, _tree_kb(self._root))
+            self._look()
+
+    def _look(self) -> None:
+        self._highest_kb = max(self._highest_kb, _tree_kb(self._root))
 
 
 class Cpu:
     """Adds up the processor time of a tree of processes. What one takes in the moment before it ends is missed: Spark's
     Python daemon does not wait for its workers, so nobody is told."""
 
-    def __init__(self, root: int) -> None:
+    def __init__(self, root: int, *, every_s: float = 0.5) -> None:
         self._root = root
+        self._every_s = every_s
         self._before = self._now()
         self._seen: dict[int, int] = {}
         self._stop = threading.Event()
@@ -47,11 +53,35 @@ class Cpu:
         return ticks / os.sysconf("SC_CLK_TCK")
 
     def _watch(self) -> None:
-        while not self._stop.wait(0.5):
+        while not self._stop.wait(self._every_s):
             self._seen.update(self._now())
 
     def _now(self) -> dict[int, int]:
         return {pid: _cpu_ticks(Path(f"/proc/{pid}/stat")) for pid in _tree(_all_processes(), self._root)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Used:
+    """What a tree of processes used."""
+
+    cpu_s: float
+    peak_mb: float
+
+
+class Usage:
+    """Both at once."""
+
+    def __init__(self, root: int) -> None:
+        self._cpu = Cpu(root, every_s=0.2)
+        self._peak = Peak(root)
+
+    def stop(self) -> Used:
+        return Used(cpu_s=self._cpu.stop_s(), peak_mb=self._peak.stop_mb())
+
+
+def tree_of(root: int) -> list[int]:
+    """A process and all below it."""
+    return _tree(_all_processes(), root)
 
 
 def _tree_kb(root: int) -> int:

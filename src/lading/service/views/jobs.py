@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import islice
 
 from lading.errors import JobNotFoundError, LadingError
@@ -44,9 +44,11 @@ from lading.service.views.records import (
     Series,
 )
 from lading.service.views.services import services_of
+from lading.service.views.since import entries_since
 from lading.service.views.timeline import timeline_of
 from lading.status.lag import Lag, LagUnit
-from lading.status.rates import Beat, Rates, fixed_span, measure_rates, plot
+from lading.status.rates import Rates, fixed_span, measure_rates, plot
+from lading.store.records import BillEntry
 from lading.tables.compaction.figures import TableFigures
 
 MaySee = Callable[[JobRecord], bool]
@@ -175,7 +177,8 @@ class JobViews:
         """What happened in the last minutes, newest first; of very many commits and changes the newest are told."""
         record = self.record(name, may_see)
         start = self._lading.clock.now() - timedelta(minutes=minutes)
-        bills = [bill for bill in self.bills(name, limit=limit, may_see=may_see) if bill.billed_at >= start]
+        entries, _ = self._entries_since(record, start, most=limit)
+        bills = [show_bill(entry) for entry in entries if entry.billed_at >= start]
         batches = [each for each in self.batches(name, limit=limit, may_see=may_see) if each.created_at >= start]
         audit = [entry for entry in self.audit(name, limit=limit, may_see=may_see) if entry.at >= start]
         job = self._show(record, record.totals or Tally(), {})
@@ -192,7 +195,8 @@ class JobViews:
         record = self.record(name, may_see)
         points = min(MOST_POINTS, max(1, minutes * 6))
         start, end = fixed_span(self._lading.clock.now(), timedelta(minutes=minutes), points)
-        beats, is_cut = self._beats_since(record, start.timestamp())
+        entries, is_cut = self._entries_since(record, start, most=MOST_SERIES_BILLS)
+        beats = [beat_of(entry) for entry in entries]
         return Series(
             start=start,
             end=end,
@@ -250,13 +254,8 @@ class JobViews:
         self._lookout.saw_commits(record.job_id, [(entry.seq, beat_of(entry)) for entry in reversed(entries)])
         return True
 
-    def _beats_since(self, record: JobRecord, start: float) -> tuple[list[Beat], bool]:
-        found: list[Beat] = []
-        before: int | None = None
-        while len(found) < MOST_SERIES_BILLS:
-            entries = self._lading.store.list_bills(record.job_id, limit=500, before_seq=before)
-            found += [beat_of(entry) for entry in entries]
-            if len(entries) < 500 or entries[-1].billed_at.timestamp() < start:
-                return found, False
-            before = entries[-1].seq
-        return found, True
+    def _entries_since(self, record: JobRecord, start: datetime, *, most: int) -> tuple[list[BillEntry], bool]:
+        def turn(limit: int, before_seq: int | None) -> list[BillEntry]:
+            return self._lading.store.list_bills(record.job_id, limit=limit, before_seq=before_seq)
+
+        return entries_since(turn, start, most=most)
