@@ -8,6 +8,7 @@ from functools import cache, partial
 from typing import Any
 
 from argon2 import PasswordHasher
+from httpx._config import create_ssl_context as _http_context
 from httpx._transports import default as httpx_transport
 from pymysql.connections import Connection
 from sqlalchemy import URL, Engine, create_engine
@@ -16,7 +17,6 @@ from lading.service.security import passwords
 from lading.store import database
 
 _ENGINES: dict[str, Engine] = {}
-_http_context = httpx_transport.create_ssl_context
 _mysql_context = Connection._create_ssl_ctx
 
 
@@ -61,5 +61,5 @@ def make_cheap() -> None:
     # second. tests/service/test_access.py looks at one of the processes that tests start.
     cheap = partial(PasswordHasher, time_cost=1, memory_cost=8, parallelism=1)
     passwords.PasswordHasher = cheap  # type: ignore[attr-defined, assignment]  # it is imported there
-    httpx_transport.create_ssl_context = _for_http  # type: ignore[attr-defined, assignment]  # it is imported there
-    Connection._create_ssl_ctx = _for_mysql  # type: ignore[method-assign]
+    httpx_transport.create_ssl_context = _for_http  # type: ignore[attr-defined]  # it is imported there
+    Connection._create_ssl_ctx = _for_mysql

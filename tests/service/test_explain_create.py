@@ -86,7 +86,7 @@ def test_mistakes_are_those_of_the_statement_itself(desk: Desk, wrong: str, said
 
 
 def test_it_needs_the_rights_of_the_statement_and_keeps_no_secret(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(KafkaSource.__init__.__kwdefaults__, "timeout_s", 0.5)  # type: ignore[misc]  # it has defaults
+    monkeypatch.setitem(KafkaSource.__init__.__kwdefaults__, "timeout_s", 0.5)  # type: ignore[arg-type]  # it has some
     desk.put("a.csv", ROWS)
     desk.sql("CREATE USER ann; GRANT LOAD ON shop.orders TO ann")
     with pytest.raises(DeniedError):  # Files of the machine.

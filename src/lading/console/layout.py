@@ -24,7 +24,7 @@ REFRESH_S = 2.0
 LOGIN_CHECK_S = 3.0
 """How soon an open page ends with its login, also when nobody looks at it."""
 STORE_S = 60.0
-"""So long a page that asks the store of a table waits for it; others have three seconds."""
+"""So long a page may take to be made: some ask the store of a table, and all of them a machine that may be busy."""
 STATIC = "/_lading"
 PAGES = {"/": "Jobs", "/new": "New job", "/tables": "Tables", "/sql": "SQL", "/spark": "Spark", "/audit": "Audit"}
 

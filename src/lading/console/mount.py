@@ -25,7 +25,7 @@ from lading.console.edit_page import add_edit
 from lading.console.help_page import add_help
 from lading.console.job_page import add_job
 from lading.console.jobs_page import add_jobs
-from lading.console.layout import STATIC, frame
+from lading.console.layout import STATIC, STORE_S, frame
 from lading.console.login_page import add_login
 from lading.console.new_page import add_new
 from lading.console.oidc_login import add_oidc
@@ -59,6 +59,8 @@ _HEADERS = (
     (b"referrer-policy", b"same-origin"),
     (b"x-frame-options", b"DENY"),
 )
+# A page that is not made within three seconds would be a 500, as on a machine that is busy with loading.
+page.__init__.__kwdefaults__["response_timeout"] = STORE_S  # type: ignore[index]  # it has defaults
 
 
 def mount_console(

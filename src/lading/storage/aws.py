@@ -6,6 +6,7 @@ boto3 takes a quarter of a second to import, so it is imported by the first call
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -21,6 +22,7 @@ SESSION_NAME = "lading"
 """How Lading is called in the logs of the account whose role it assumed."""
 _AWS_HOST = re.compile(r"(https?://)?[^/]*\.amazonaws\.com(\.cn)?(:\d+)?/?", re.IGNORECASE)
 _METHOD = "assume-role"
+_reading = threading.Lock()
 _LEFT = "Nothing was read."
 
 
@@ -60,10 +62,11 @@ def open_session(credentials: Credentials, region: str, *, now: Callable[[], dat
     if own is not None:
         session._credentials = own  # noqa: SLF001  # the only way to hand over credentials that renew themselves
     session.get_component("response_parser_factory").set_parser_defaults(timestamp_parser=_moment)
-    loader = _loader(session.get_config_variable("data_path"))
-    session.register_component("data_loader", loader)
-    made = boto3.Session(botocore_session=session)
-    loader.search_paths[:] = dict.fromkeys(loader.search_paths)  # Each session of boto3 adds its folder.
+    with _reading:
+        loader = _loader(session.get_config_variable("data_path"))
+        session.register_component("data_loader", loader)
+        made = boto3.Session(botocore_session=session)
+        loader.search_paths[:] = dict.fromkeys(loader.search_paths)  # Each session of boto3 adds its folder.
     return made
 
 
