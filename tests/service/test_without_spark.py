@@ -180,6 +180,17 @@ def test_processes_have_no_secret_of_the_service(near: NearDesk, monkeypatch: py
     assert "of the service" not in told
 
 
+@pytest.mark.parametrize("form", ["delta", "iceberg", "paimon"])
+def test_what_tasks_need_was_imported_before_they_were_forked(near: NearDesk, form: str) -> None:
+    near.lading.around = near_reads.tells_imports
+    near.table(form=form)
+    near.create(properties=EXACT, select="id + 1 AS id, upper(city) AS city, amount * 2 AS amount")
+    near.put_orders("a.csv", 1, 10)
+    near.run()
+    roots = {name.partition(".")[0] for name in near.lading.mark.read_text().split()}
+    assert not roots & {"lading", "numpy", "pandas", "pyiceberg", "pydantic", "pypaimon", "deltalake", "boto3"}
+
+
 def test_a_value_that_arrow_cannot_decide_goes_to_spark(near: NearDesk, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = threading.Event()
 
