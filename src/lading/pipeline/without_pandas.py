@@ -19,8 +19,8 @@ def leave_out_pandas() -> None:
     """Let Arrow look for pandas now, and find nothing: it looks once, at the first value of Python that it is given,
     and imports what it finds. Who needs pandas can still import it."""
     absent = _Absent()
-    sys.meta_path.insert(0, absent)  # type: ignore[arg-type]  # It finds nothing, so it need not load.
+    sys.meta_path.insert(0, absent)
     try:
         pa.scalar(0)
     finally:
-        sys.meta_path.remove(absent)  # type: ignore[arg-type]  # See above.
+        sys.meta_path.remove(absent)
