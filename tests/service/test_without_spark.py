@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +130,23 @@ def test_the_process_that_forks_may_die_between_batches(near: NearDesk) -> None:
     assert pool._process is not first
 
 
+def test_the_process_that_forks_ends_when_spark_is_there_and_nobody_needs_it(near: NearDesk) -> None:
+    near.begin()
+    near.run()
+    engine = near.lading.engine
+    pool = engine.near_pool()
+    assert pool is not None
+    forking = pool._process
+    assert forking is not None
+    engine._session = Any  # type: ignore[assignment]  # Whatever it is: it is there.
+    with pool.slot():
+        assert engine.near_pool() is None
+        assert forking.poll() is None
+    assert engine.near_pool() is None
+    assert forking.poll() is not None
+    engine._session = None
+
+
 def test_a_batch_that_is_cut_off_ends_its_process(near: NearDesk) -> None:
     near.begin(near_reads.hangs)
     running = threading.Thread(target=near.run)
@@ -138,11 +156,30 @@ def test_a_batch_that_is_cut_off_ends_its_process(near: NearDesk) -> None:
     wait_until_gone(pid)
     running.join(SECONDS)
     assert not running.is_alive()
+    assert near.lading.runner(near.lading.job("j").job_id).record().pace.suspect_deaths == 0
     assert near.ids() == []
     near.lading.around = None
     near.sql("RESUME JOB WHERE jobName='j'")
     near.run()
     assert near.ids() == [*range(1, 21)]
+
+
+def test_a_batch_that_waits_for_others_is_cut_off_too(near: NearDesk) -> None:
+    near.begin()
+    pool = near.lading.engine.near_pool()
+    assert pool is not None
+    with ExitStack() as others:
+        for _ in range(pool.slots):
+            others.enter_context(pool.slot())
+        running = threading.Thread(target=near.run)
+        running.start()
+        waiting = threading.Event()
+        while near.lading.job("j").task is None:
+            waiting.wait(0.05)
+        near.sql("PAUSE JOB WHERE jobName='j'")
+        running.join(SECONDS)
+        assert not running.is_alive()
+    assert near.ids() == []
 
 
 def test_a_batch_that_takes_too_long_ends_its_process(near: NearDesk) -> None:
