@@ -52,6 +52,12 @@ def tells_environment(mark: Path, read: ReadSplits, splits: Sequence[Split]) -> 
     yield from read(splits)
 
 
+def prints(text: str, mark: Path, read: ReadSplits, splits: Sequence[Split]) -> Iterator[Any]:
+    """A library of the process writes what it likes."""
+    print(text, flush=True)
+    yield from read(splits)
+
+
 def tells_imports(mark: Path, read: ReadSplits, splits: Sequence[Split]) -> Iterator[Any]:
     """The file says what was imported while the task read, and wrote what it had read."""
     before = set(sys.modules)

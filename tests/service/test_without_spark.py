@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ import pytest
 
 from lading.service.facade import Lading
 from lading.service.runtime.spark import Engine
+from lading.service.security.redaction import HIDDEN
+from lading.testing.marked import secret
 from tests.service import near_reads
 from tests.service.conftest import Desk
 from tests.service.near_reads import NearLading
@@ -215,6 +218,21 @@ def test_processes_have_no_secret_of_the_service(near: NearDesk, monkeypatch: py
     assert "PATH=" in told
     assert "OMP_NUM_THREADS=" in told
     assert "of the service" not in told
+
+
+def test_what_processes_print_is_logged_without_secrets(near: NearDesk, caplog: pytest.LogCaptureFixture) -> None:
+    key = secret("printed")
+    HIDDEN.learn([key])
+    near.begin(partial(near_reads.prints, f"connecting with {key}"))
+    with caplog.at_level("WARNING", "lading.worker"):
+        near.run()
+        near.lading.close()
+        for thread in threading.enumerate():
+            if thread.name == "lading-lines-lading.worker":
+                thread.join(SECONDS)
+    said = {record.getMessage() for record in caplog.records if record.name == "lading.worker"}
+    assert said == {"connecting with ******"}
+    near.restart_empty()
 
 
 @pytest.mark.parametrize("form", ["delta", "iceberg", "paimon"])

@@ -51,13 +51,15 @@ class Engine:
             return None
         if not self.is_local or not set(self._settings) <= _WITHOUT_TASKS:
             return None
-        from lading.pipeline.local_pool import LocalPool, is_possible
+        from lading.pipeline.local_pool import LOG, LocalPool, is_possible
+        from lading.service.security.log_output import redact_logger
 
         variables = environment()
         if not is_possible(variables):
             return None
         with self._near_lock:
             if self._near is None:
+                redact_logger(LOG)
                 self._near = LocalPool(variables, local_cores(self._settings.get("spark.master", "")))
             return self._near
 
