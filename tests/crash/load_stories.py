@@ -32,7 +32,9 @@ ROWS = 160
 RUN = (
     "import sys; from lading import connect; from lading.failpoints import arm_from_text\n"
     "arm_from_text(sys.argv[3])\n"
-    "with connect(sys.argv[1], spark={'spark.master': f'local[{sys.argv[2]}]'}) as lading: lading.run()"
+    # A setting for tasks: what is mapped in Arrow would do without Spark.
+    "spark = {'spark.master': f'local[{sys.argv[2]}]', 'spark.python.worker.reuse': 'true'}\n"
+    "with connect(sys.argv[1], spark=spark) as lading: lading.run()"
 )
 SOURCES = ("kafka", "kinesis", "files")
 

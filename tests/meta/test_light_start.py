@@ -44,6 +44,13 @@ finally:
     print(*{name.partition(".")[0] for name in sys.modules})
 """
 
+ASK_ALL = ASK.replace('{name.partition(".")[0] for name in sys.modules}', "sys.modules")
+OF_RUNNING_JOBS = {"lading.jobs.events", "lading.service.runtime.stagers", "lading.service.runtime.runner"}
+JOB = """CREATE DATABASE shop; CREATE TABLE shop.t (id BIGINT, name STRING) USING delta;
+CREATE JOB j PROPERTIES ("file.settle_seconds" = "0") ON STREAMING DO INSERT INTO shop.t
+SELECT id + 1 AS id, upper(name) AS name
+FROM FILE("uri" = "{folder}/*.csv", "format" = "csv_with_names", "column_separator" = ",")"""
+
 
 def said_by(program: str, *words: str) -> list[str]:
     said = subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, check=True)
@@ -68,6 +75,22 @@ def test_a_statement_about_names_imports_nothing_heavy(home: Path, statement: st
     found = imported_by("sql", "--home", str(home), "-e", statement)
     assert "sqlalchemy" in found
     assert found & HEAVY == set()
+
+
+def test_a_statement_about_names_imports_nothing_of_jobs_that_run(home: Path) -> None:
+    found = said_by(ASK_ALL, "sql", "--home", str(home), "-e", "SHOW DATABASES")
+    assert "lading.service.facade" in found
+    assert set(found) & OF_RUNNING_JOBS == set()
+
+
+def test_a_run_that_needs_no_spark_does_not_import_it(tmp_path: Path) -> None:
+    home, folder = tmp_path / "home", tmp_path / "in"
+    folder.mkdir()
+    (folder / "a.csv").write_text("id,name\n1,x\n")
+    imported_by("init", "--home", str(home))
+    imported_by("sql", "--home", str(home), "-e", JOB.format(folder=folder))
+    assert imported_by("run", "--home", str(home)) & {"pyspark", "pydantic", "pandas"} == set()
+    assert len(list((home / "warehouse").rglob("*.parquet"))) == 1
 
 
 def test_a_list_of_jobs_imports_nothing_heavy(home: Path) -> None:

@@ -208,9 +208,9 @@ def test_long_rows_are_refused_until_batches_are_small() -> None:
 WITHOUT_PANDAS = """
 import sys
 from lading.pipeline import daemon
-for name in daemon._NEEDED:
-    __import__(name)
+daemon.prepare()
 import pyarrow as pa
+pa.array([1, None]), pa.scalar("x")
 from lading.pipeline.notes import binaries, bad_notes, place_note
 from lading.sources.files.rows import RowShaper, BadRow
 shaper = RowShaper(pa.schema([("x", pa.string())]), "f", {})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -49,6 +50,19 @@ def tells_environment(mark: Path, read: ReadSplits, splits: Sequence[Split]) -> 
     """The file says what the process has in its environment."""
     mark.write_text("\n".join(f"{name}={value}" for name, value in os.environ.items()))
     yield from read(splits)
+
+
+def prints(text: str, mark: Path, read: ReadSplits, splits: Sequence[Split]) -> Iterator[Any]:
+    """A library of the process writes what it likes."""
+    print(text, flush=True)
+    yield from read(splits)
+
+
+def tells_imports(mark: Path, read: ReadSplits, splits: Sequence[Split]) -> Iterator[Any]:
+    """The file says what was imported while the task read, and wrote what it had read."""
+    before = set(sys.modules)
+    yield from read(splits)
+    mark.write_text("\n".join(sorted(set(sys.modules) - before)))
 
 
 class NearLading(Lading):

@@ -9,6 +9,8 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,8 @@ import pytest
 
 from lading.service.facade import Lading
 from lading.service.runtime.spark import Engine
+from lading.service.security.redaction import HIDDEN
+from lading.testing.marked import secret
 from tests.service import near_reads
 from tests.service.conftest import Desk
 from tests.service.near_reads import NearLading
@@ -129,6 +133,23 @@ def test_the_process_that_forks_may_die_between_batches(near: NearDesk) -> None:
     assert pool._process is not first
 
 
+def test_the_process_that_forks_ends_when_spark_is_there_and_nobody_needs_it(near: NearDesk) -> None:
+    near.begin()
+    near.run()
+    engine = near.lading.engine
+    pool = engine.near_pool()
+    assert pool is not None
+    forking = pool._process
+    assert forking is not None
+    engine._session = Any  # type: ignore[assignment]  # Whatever it is: it is there.
+    with pool.slot():
+        assert engine.near_pool() is None
+        assert forking.poll() is None
+    assert engine.near_pool() is None
+    assert forking.poll() is not None
+    engine._session = None
+
+
 def test_a_batch_that_is_cut_off_ends_its_process(near: NearDesk) -> None:
     near.begin(near_reads.hangs)
     running = threading.Thread(target=near.run)
@@ -138,11 +159,30 @@ def test_a_batch_that_is_cut_off_ends_its_process(near: NearDesk) -> None:
     wait_until_gone(pid)
     running.join(SECONDS)
     assert not running.is_alive()
+    assert near.lading.runner(near.lading.job("j").job_id).record().pace.suspect_deaths == 0
     assert near.ids() == []
     near.lading.around = None
     near.sql("RESUME JOB WHERE jobName='j'")
     near.run()
     assert near.ids() == [*range(1, 21)]
+
+
+def test_a_batch_that_waits_for_others_is_cut_off_too(near: NearDesk) -> None:
+    near.begin()
+    pool = near.lading.engine.near_pool()
+    assert pool is not None
+    with ExitStack() as others:
+        for _ in range(pool.slots):
+            others.enter_context(pool.slot())
+        running = threading.Thread(target=near.run)
+        running.start()
+        waiting = threading.Event()
+        while near.lading.job("j").task is None:
+            waiting.wait(0.05)
+        near.sql("PAUSE JOB WHERE jobName='j'")
+        running.join(SECONDS)
+        assert not running.is_alive()
+    assert near.ids() == []
 
 
 def test_a_batch_that_takes_too_long_ends_its_process(near: NearDesk) -> None:
@@ -178,6 +218,32 @@ def test_processes_have_no_secret_of_the_service(near: NearDesk, monkeypatch: py
     assert "PATH=" in told
     assert "OMP_NUM_THREADS=" in told
     assert "of the service" not in told
+
+
+def test_what_processes_print_is_logged_without_secrets(near: NearDesk, caplog: pytest.LogCaptureFixture) -> None:
+    key = secret("printed")
+    HIDDEN.learn([key])
+    near.begin(partial(near_reads.prints, f"connecting with {key}"))
+    with caplog.at_level("WARNING", "lading.worker"):
+        near.run()
+        near.lading.close()
+        for thread in threading.enumerate():
+            if thread.name == "lading-lines-lading.worker":
+                thread.join(SECONDS)
+    said = {record.getMessage() for record in caplog.records if record.name == "lading.worker"}
+    assert said == {"connecting with ******"}
+    near.restart_empty()
+
+
+@pytest.mark.parametrize("form", ["delta", "iceberg", "paimon"])
+def test_what_tasks_need_was_imported_before_they_were_forked(near: NearDesk, form: str) -> None:
+    near.lading.around = near_reads.tells_imports
+    near.table(form=form)
+    near.create(properties=EXACT, select="id + 1 AS id, upper(city) AS city, amount * 2 AS amount")
+    near.put_orders("a.csv", 1, 10)
+    near.run()
+    roots = {name.partition(".")[0] for name in near.lading.mark.read_text().split()}
+    assert not roots & {"lading", "numpy", "pandas", "pyiceberg", "pydantic", "pypaimon", "deltalake", "boto3"}
 
 
 def test_a_value_that_arrow_cannot_decide_goes_to_spark(near: NearDesk, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,16 +26,24 @@ _NEEDED = (
     "lading.pipeline.state.partials",
     "lading.sources.files.reader",
     "lading.tables.parquet",
+    "lading.tables.registry",
 )
 """By name: the pipeline knows neither sources nor tables, and what is missing here is missed by who needs it."""
+
+
+def prepare() -> None:
+    """Import, so that no worker has to."""
+    for name in _NEEDED:
+        with suppress(Exception):  # The task says what is missing, and where; see `guard`.
+            importlib.import_module(name)
+    with suppress(Exception):
+        importlib.import_module("lading.pipeline.without_pandas").leave_out_pandas()
 
 
 def main() -> None:
     """Import, then do what Spark's daemon does. Workers hold keys while they run: no other process looks into them."""
     hide_memory()
-    for name in _NEEDED:
-        with suppress(Exception):  # The task says what is missing, and where; see `guard`.
-            importlib.import_module(name)
+    prepare()
     from pyspark.daemon import manager
 
     manager()

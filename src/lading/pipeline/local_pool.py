@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,10 +18,12 @@ from lading.pipeline.child_output import log_lines
 from lading.pipeline.environment import spark_environment
 from lading.pipeline.local_worker import MODULE, receive, send
 
+_LOOK_S = 0.2
 LOG = "lading.worker"
 """The logger of what workers write."""
 LOST = "Python worker exited unexpectedly: it was killed, or a library ended it"
 """As Spark says it; see `errors`."""
+CUT_OFF = "The batch was cut off"
 NOT_STARTED = "The process that reads and writes did not start, or was cut off before it had begun; see the log"
 """Nothing was read yet: what the batch has to read did not end it."""
 
@@ -53,6 +55,7 @@ class LocalPool:
         self._process: subprocess.Popen[bytes] | None = None
         self._orders: socket.socket | None = None
         self._modules = ""
+        self._busy = 0
         self.slots = slots
 
     def start(self, modules: Iterable[str]) -> None:
@@ -71,21 +74,30 @@ class LocalPool:
             yield ours
 
     @contextmanager
-    def slot(self) -> Iterator[None]:
-        """The right to have a task done."""
-        with self._free:
+    def slot(self, is_over: Callable[[], bool] = lambda: False) -> Iterator[None]:
+        """The right to have a task done. Raises TaskFailedError when nobody wants it any more."""
+        while not self._free.acquire(timeout=_LOOK_S):
+            if is_over():
+                raise TaskFailedError(CUT_OFF)
+        with self._lock:
+            self._busy += 1
+        try:
             yield
+        finally:
+            with self._lock:
+                self._busy -= 1
+            self._free.release()
+
+    def rest(self) -> None:
+        """End the process, unless somebody has a task done: one may be on its way to it."""
+        with self._lock:
+            if not self._busy:
+                self._forget()
 
     def close(self) -> None:
         """End the process. Children end with the sockets of those who wait for them."""
         with self._lock:
-            process, self._process = self._process, None
-            orders, self._orders = self._orders, None
-        if orders is not None:
-            orders.close()
-        if process is not None:
-            process.kill()  # It keeps nothing.
-            process.wait()
+            self._forget()
 
     def _order(self, sockets: list[int]) -> None:
         order = b" " + self._modules.encode()
@@ -126,7 +138,7 @@ class LocalPool:
         if self._orders is not None:
             self._orders.close()
         if self._process is not None:
-            self._process.kill()
+            self._process.kill()  # It keeps nothing.
             self._process.wait()
         self._process = self._orders = None
 

@@ -9,12 +9,12 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 
-from lading.errors import SourceError
+from lading.errors import SourceError, StageError
 from lading.ids import NewToken
 from lading.model.batch import BatchPlan, Report
 from lading.model.codec import decode
 from lading.pipeline.errors import is_worker_lost
-from lading.pipeline.local_pool import LocalPool, TaskFailedError, ask, cut_off
+from lading.pipeline.local_pool import CUT_OFF, LocalPool, TaskFailedError, ask, cut_off
 from lading.pipeline.stage import Stage, batch_tools, failed_batch, late_batch, lost_worker, task_schema, unsure_of
 from lading.sql.expressions.vector_nodes import Refusal
 
@@ -38,11 +38,14 @@ class LocalStager:
         self._new_token = new_token
         self._lock = threading.Lock()
         self._workers = set[socket.socket]()
-        self._is_cut_off = False
-        self._is_late = False
+        self._is_cut_off = self._is_late = self._is_cancelled = False
 
     def cancel(self) -> None:
         """Cut off the batch that runs, if one does. Its `stage` raises."""
+        self._is_cancelled = True
+        self._cut_off()
+
+    def _cut_off(self) -> None:
         with self._lock:
             self._is_cut_off = True
             for worker in self._workers:
@@ -50,7 +53,7 @@ class LocalStager:
 
     def stage(self, plan: BatchPlan) -> Sequence[Report] | Refusal:
         """The reports, or why Spark has to stage this batch; nothing is committed then. Raises as a stager does."""
-        self._is_cut_off = self._is_late = False
+        self._is_cut_off = self._is_late = self._is_cancelled = False
         timer = threading.Timer(self._stage.timeout_s, self._end_late) if self._stage.timeout_s else None
         if timer is not None:
             timer.daemon = True
@@ -67,11 +70,16 @@ class LocalStager:
 
     def _end_late(self) -> None:
         self._is_late = True
-        self.cancel()
+        self._cut_off()
 
     def _failed(self, error: TaskFailedError) -> SourceError:
         if self._is_late:
             return late_batch(self._stage)
+        if self._is_cancelled:
+            # Nothing that it read ended its processes.
+            return StageError(
+                CUT_OFF, left="Nothing was committed; the position is unchanged.", todo="It is read again."
+            )
         return lost_worker(error) if is_worker_lost(error) else failed_batch(error)
 
     def _run(self, plan: BatchPlan) -> list[str]:
@@ -81,7 +89,7 @@ class LocalStager:
             done, _ = wait(futures, return_when=FIRST_EXCEPTION)
             failed = next((future for future in futures if future in done and future.exception() is not None), None)
             if failed is not None:
-                self.cancel()  # What the others write can never be committed.
+                self._cut_off()  # What the others write can never be committed.
                 failed.result()
             return [report for future in futures for report in future.result()]
 
@@ -100,11 +108,10 @@ class LocalStager:
         ]
 
     def _ask(self, task: bytes) -> list[str]:
-        with self._pool.slot(), self._pool.worker() as worker:
+        with self._pool.slot(lambda: self._is_cut_off), self._pool.worker() as worker:
             with self._lock:
                 if self._is_cut_off:
-                    cut = "The batch was cut off"
-                    raise TaskFailedError(cut)
+                    raise TaskFailedError(CUT_OFF)
                 self._workers.add(worker)
             try:
                 return ask(worker, task)

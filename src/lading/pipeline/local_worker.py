@@ -37,6 +37,7 @@ _NEEDED = (
     "pyarrow.csv",
     "pyarrow.json",
     "pyarrow.parquet",
+    "lading.settings",
     "lading.pipeline.vector.task",
     "lading.pipeline.quarantine",
     "lading.sources.files.reader",
@@ -54,6 +55,7 @@ def main() -> None:
     os.dup2(nothing, 0)
     os.dup2(2, 1)  # What a library prints is for the log.
     _import(_NEEDED)
+    _leave_out_pandas()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # The system forgets children that ended.
     while True:
         order, given, _, _ = socket.recv_fds(orders, MOST_ORDER, 1)
@@ -79,6 +81,12 @@ def _import(names: Iterable[str]) -> None:
     if is_new:
         gc.collect()
         gc.freeze()  # Children that look for garbage would copy every page of it.
+
+
+def _leave_out_pandas() -> None:
+    from lading.pipeline.without_pandas import leave_out_pandas
+
+    leave_out_pandas()
 
 
 def _answer(caller: socket.socket) -> None:

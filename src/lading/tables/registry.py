@@ -58,9 +58,10 @@ def open_writer(spec: WriterSpec, attempt: str) -> Writer:
     return kind_of(spec.format).open_writer(spec, attempt)
 
 
-def writer_module(name: str) -> str:
+def task_modules(name: str) -> tuple[str, ...]:
     """What `open_writer` imports, for processes that import before they are asked to write."""
-    return f"{_MODULES[name].rpartition('.')[0]}.writer"
+    kind = _MODULES[name]
+    return (kind, f"{kind.rpartition('.')[0]}.writer")
 
 
 def open_namespaces(access: CatalogAccess) -> CatalogNamespaces:

@@ -48,7 +48,7 @@ from lading.tables.base import LakeTable, WriterSpec
 from lading.tables.bills import quarantine_folder, state_folder
 from lading.tables.fresh import open_table_store
 from lading.tables.registry import kind_of as table_kind_of
-from lading.tables.registry import open_writer, writer_module
+from lading.tables.registry import open_writer, task_modules
 from lading.tables.types import fillable
 
 WINDOW_BATCHES = 10
@@ -202,7 +202,7 @@ def _stage(load: LoadSpec, kind: SourceKind, opened: OpenSource, target: Target,
         reads_as_service=kind.uses_service_identity(load.source.properties),
         writes_as_service=is_s3_uri(spec.location) and not spec.options.access_key,
         libraries=_libraries(kind, spec),
-        modules=(writer_module(spec.format),),
+        modules=task_modules(spec.format),
     )
     place = StatePlace(
         open=partial(open_table_store, spec),

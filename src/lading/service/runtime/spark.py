@@ -46,26 +46,23 @@ class Engine:
         settings are for.
         """
         if self._session is not None:
-            self._close_near()
+            with self._near_lock:
+                if self._near is not None:
+                    self._near.rest()
             return None
         if not self.is_local or not set(self._settings) <= _WITHOUT_TASKS:
             return None
-        from lading.pipeline.local_pool import LocalPool, is_possible
+        from lading.pipeline.local_pool import LOG, LocalPool, is_possible
+        from lading.service.security.log_output import redact_logger
 
         variables = environment()
         if not is_possible(variables):
             return None
         with self._near_lock:
             if self._near is None:
+                redact_logger(LOG)
                 self._near = LocalPool(variables, local_cores(self._settings.get("spark.master", "")))
             return self._near
-
-    def _close_near(self) -> None:
-        """What runs in it goes on."""
-        with self._near_lock:
-            near, self._near = self._near, None
-        if near is not None:
-            near.close()
 
     def session(self) -> SparkSession:
         """The session, started when it is first needed. One whose process died is replaced."""
@@ -133,7 +130,9 @@ class Engine:
 
     def close(self) -> None:
         """End Spark, if it is ours, and what stood in for it."""
-        self._close_near()
+        with self._near_lock:
+            if self._near is not None:
+                self._near.close()
         with self._lock:  # It may be starting.
             if self._session is None or not self._is_ours:
                 return
