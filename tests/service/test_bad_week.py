@@ -29,7 +29,7 @@ from tests.support.fault_proxy import TCP_FAULTS, Weather, serve_faults
 from tests.support.other_readers import read_elsewhere
 
 NAMES, FORMS = ("one", "two"), ("delta", "iceberg", "paimon")
-EVENTS = int(os.environ.get("LADING_TEST_EVENTS", "40"))
+EVENTS = int(os.environ.get("LADING_TEST_EVENTS", "24"))
 
 
 class Week:
@@ -81,8 +81,8 @@ class Week:
             (3, self._stop_a_while),
             (3, self._storm),
             (2, self._outage),
-            (1, self._hang),
-            (1, self._power_cut),
+            (2, self._hang),
+            (2, self._power_cut),
             (2, self._pause_and_resume),
         ]
         event = self.chosen.choices([event for _, event in events], [weight for weight, _ in events])[0]
