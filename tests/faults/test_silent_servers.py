@@ -64,17 +64,27 @@ def test_s3_that_never_answers_is_given_up_and_asked_again(
     made.service.close()
 
 
+@pytest.mark.parametrize(
+    ("form", "request_line"),
+    [
+        ("delta", ""),
+        ("delta", r"^PUT \S*/_delta_log/0"),
+        ("delta", r"^PUT \S*\.parquet"),
+        ("iceberg", "metadata/"),
+        ("paimon", r"^PUT \S*/snapshot/"),
+    ],
+)
 def test_s3_that_answers_nothing_for_long_is_a_reason_in_show_within_two_minutes(
-    s3: S3Server, s3_proxy: FaultProxy, tmp_path: Path
+    s3: S3Server, s3_proxy: FaultProxy, tmp_path: Path, form: str, request_line: str
 ) -> None:
-    made = Lake(s3, s3_proxy, tmp_path / "home", "delta")
+    made = Lake(s3, s3_proxy, tmp_path / "home", form)
     made.service.turn()
     made.put(1)
-    s3_proxy.set(Weather(rate=1.0, faults=["silent"]))
+    s3_proxy.set(Weather(only=request_line, rate=1.0, faults=["silent"]))
     began_s = SystemClock().monotonic_s()
     made.service.turn()
     assert SystemClock().monotonic_s() - began_s < 150
-    assert f"s3://{made.bucket}" in made.service.reasons[-1], "it names what cannot be reached"
+    assert made.bucket in made.service.reasons[-1], "it names what cannot be reached"
     made.check(2)
     made.service.close()
 

@@ -52,6 +52,8 @@ class Worker:
         command = [sys.executable, "-m", "tests.support.lease_worker", *words]
         self.process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.logged: list[str] = []
+        self.was_ready = False
+        """It has said so, whether anybody waited for that or not."""
         self._said: queue.Queue[dict[str, Any]] = queue.Queue()
         self._reading = threading.Thread(target=self._read, daemon=True)
         self._reading.start()
@@ -75,6 +77,12 @@ class Worker:
         rows: list[dict[str, Any]] = self.wait_for("rows")
         return rows
 
+    def try_sql(self, statement: str) -> list[dict[str, Any]] | None:
+        """Ask this service; None when it could not answer."""
+        with suppress(AssertionError):
+            return self.sql(statement)
+        return None
+
     def wake(self) -> None:
         os.kill(self.process.pid, signal.SIGCONT)
 
@@ -94,6 +102,7 @@ class Worker:
         for line in self.process.stdout:
             said = json.loads(line)
             self.logged += [said["log"]] if "log" in said else []
+            self.was_ready |= said.get("at") == "ready"
             self._said.put(said)
 
 

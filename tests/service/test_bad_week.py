@@ -29,7 +29,7 @@ from tests.support.fault_proxy import TCP_FAULTS, Weather, serve_faults
 from tests.support.other_readers import read_elsewhere
 
 NAMES, FORMS = ("one", "two"), ("delta", "iceberg", "paimon")
-EVENTS = int(os.environ.get("LADING_TEST_EVENTS", "40"))
+EVENTS = int(os.environ.get("LADING_TEST_EVENTS", "24"))
 
 
 class Week:
@@ -56,9 +56,10 @@ class Week:
         for name in NAMES:
             worker = self.workers.get(name)
             if worker is not None and (code := worker.process.poll()) is not None:
-                assert code == -signal.SIGKILL, (name, code, worker.logged[-5:])
+                is_killed = code == -signal.SIGKILL
+                assert is_killed or not worker.was_ready, (name, code, worker.logged[-5:])
                 self.workers.pop(name).close()
-                self.done["killed at a step"] += 1
+                self.done["killed at a step" if is_killed else "started while the store was away"] += 1
             if name not in self.workers:
                 self.proxies[name].calm()
                 deadly = ("--die", self.chosen.choice(PLACES), str(self.chosen.randint(1, 4)))
@@ -80,8 +81,8 @@ class Week:
             (3, self._stop_a_while),
             (3, self._storm),
             (2, self._outage),
-            (1, self._hang),
-            (1, self._power_cut),
+            (2, self._hang),
+            (2, self._power_cut),
             (2, self._pause_and_resume),
         ]
         event = self.chosen.choices([event for _, event in events], [weight for weight, _ in events])[0]
@@ -168,7 +169,7 @@ def ids(week: Week, form: str) -> list[int]:
 @pytest.mark.parametrize("week", range(2), indirect=True)
 def test_each_row_is_there_once_after_a_bad_week(week: Week) -> None:
     week.make()
-    cleaner = Cleaner(week.shared.worker("cleaner", "--idle"))
+    cleaner = Cleaner(week.shared.worker("cleaner", "--idle"), forgives=True)
     for _ in range(EVENTS):
         week.start_missing()
         week.put()

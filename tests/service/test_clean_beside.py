@@ -29,7 +29,8 @@ PLACES = ("stage.after", "bill.after", "commit.before", "commit.after", "record.
 class Cleaner:
     """A service of its own that runs no job and cleans all the time."""
 
-    def __init__(self, worker: Worker) -> None:
+    def __init__(self, worker: Worker, *, forgives: bool = False) -> None:
+        self.forgives = forgives
         self.removed: list[dict[str, Any]] = []
         self.remarks: list[str] = []
         self.rounds = 0
@@ -49,7 +50,9 @@ class Cleaner:
 
     def _run(self) -> None:
         while not self._ending.wait(0.05):
-            rows = self._worker.sql(CLEAN)
+            rows = self._worker.sql(CLEAN) if not self.forgives else self._worker.try_sql(CLEAN)
+            if rows is None:
+                continue  # The store was away.
             self.removed += [row for row in rows if not row["Remark"]]
             self.remarks += [row["Remark"] for row in rows if row["Remark"]]
             self.rounds += 1

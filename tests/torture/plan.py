@@ -78,9 +78,9 @@ LOCAL_SPARK = (
     tested("records that kill workers", 3, "-m", "slow", "tests/service/test_poison_records.py"),
     tested(
         "services that take over, are stopped, and clean",
-        5,
+        8,
         *("-m", "slow or not slow", "tests/service/test_leases.py", "tests/service/test_stopped_service.py"),
-        *("tests/service/test_clean_beside.py", "tests/crash/test_takeover.py"),
+        *("tests/service/test_clean_beside.py", "tests/service/test_bad_week.py", "tests/crash/test_takeover.py"),
     ),
     soaked("spark", 6),
     soaked("services", 7),

@@ -6,6 +6,7 @@ import logging
 import os
 import re
 import threading
+import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -140,11 +141,13 @@ class Engine:
 
             from lading.pipeline.process import end_process, is_alive
 
-            with suppress(Py4JError, OSError):  # It ended meanwhile, or was ended because it did not answer.
+            with suppress(Py4JError, OSError), warnings.catch_warnings():
+                # It ended meanwhile, or was ended because it did not answer.
+                warnings.simplefilter("ignore", RuntimeWarning)
                 if is_alive(self._session):
                     self._session.stop()
-                    return
-            end_process(self._session)
+            if not is_alive(self._session):
+                end_process(self._session)
 
     def _start(self) -> SparkSession:
         from py4j.protocol import Py4JError
