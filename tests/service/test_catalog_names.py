@@ -255,6 +255,21 @@ def test_create_job_finds_the_table_of_the_catalog(desk: Desk, theirs: SqlCatalo
     assert len(desk.lading.catalog.open_table("sales", "orders").files()) == 0
 
 
+def test_a_namespace_within_another_one_is_a_database(desk: Desk, theirs: SqlCatalog) -> None:
+    theirs.create_namespace(("sales", "eu"))
+    theirs.create_table(("sales", "eu", "orders"), SCHEMA)
+    with pytest.raises(SqlError, match=r"in quotes: catalog\.`outer\.inner`\.name"):
+        desk.create(target="lake.sales.eu.orders")
+    desk.put_orders("a.csv", 0, 2)
+    desk.create(target="lake.`sales.eu`.orders")
+    assert "INSERT INTO lake.`sales.eu`.orders" in str(desk.sql("SHOW CREATE JOB j")[0][1])
+    desk.run()
+    assert theirs.load_table(("sales", "eu", "orders")).scan().to_arrow()["id"].to_pylist() == [0, 1]
+    assert theirs.load_table("sales.orders").scan().to_arrow().num_rows == 0
+    desk.sql("USE lake.`sales.eu`")
+    assert desk.sql("SHOW TABLES") == [("orders",)]
+
+
 def test_lineage_tells_of_the_table_of_the_catalog(desk: Desk, theirs: SqlCatalog, tmp_path: Path) -> None:
     desk.create(target="lake.sales.orders")
     rounds = LineageRounds(desk.lading, settings(openlineage_file=tmp_path / "lineage.jsonl"))
