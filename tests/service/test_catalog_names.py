@@ -245,6 +245,44 @@ def test_create_job_finds_the_table_of_the_catalog(desk: Desk, theirs: SqlCatalo
     assert len(desk.lading.catalog.open_table("sales", "orders").files()) == 0
 
 
+@pytest.mark.parametrize(("way", "ids"), [("KEEP POSITION", [20]), ("LOAD AGAIN", [0, 10, 20])])
+def test_another_table_of_the_name_stops_the_job_and_both_ways_lead_on(
+    desk: Desk, theirs: SqlCatalog, way: str, ids: list[int]
+) -> None:
+    desk.create(target="lake.sales.orders")
+    for first in (0, 10):
+        desk.put_orders(f"{first:02}.csv", first, 1)
+        desk.run()
+    theirs.drop_table("sales.orders")
+    desk.run()
+    assert (desk.show("Status"), "There is no Iceberg table" in desk.show("ErrorMsg")) == ("PAUSED", True)
+    theirs.create_table("sales.orders", SCHEMA)
+    desk.put_orders("20.csv", 20, 1)
+    desk.sql("RESUME JOB WHERE jobName = 'j'")
+    desk.run()
+    assert "had committed seq 2, the table has no head" in desk.show("ErrorMsg")
+    assert theirs.load_table("sales.orders").current_snapshot() is None
+    desk.sql(f"ACCEPT ROLLBACK OF JOB j {way}; RESUME JOB WHERE jobName = 'j'")
+    desk.run()
+    assert sorted(theirs.load_table("sales.orders").scan().to_arrow()["id"].to_pylist()) == ids
+    assert desk.lading.verify("j").is_clean
+
+
+def test_a_namespace_within_another_one_is_a_database(desk: Desk, theirs: SqlCatalog) -> None:
+    theirs.create_namespace(("sales", "eu"))
+    theirs.create_table(("sales", "eu", "orders"), SCHEMA)
+    with pytest.raises(SqlError, match=r"in quotes: catalog\.`outer\.inner`\.name"):
+        desk.create(target="lake.sales.eu.orders")
+    desk.put_orders("a.csv", 0, 2)
+    desk.create(target="lake.`sales.eu`.orders")
+    assert "INSERT INTO lake.`sales.eu`.orders" in str(desk.sql("SHOW CREATE JOB j")[0][1])
+    desk.run()
+    assert theirs.load_table(("sales", "eu", "orders")).scan().to_arrow()["id"].to_pylist() == [0, 1]
+    assert theirs.load_table("sales.orders").scan().to_arrow().num_rows == 0
+    desk.sql("USE lake.`sales.eu`")
+    assert desk.sql("SHOW TABLES") == [("orders",)]
+
+
 def test_lineage_tells_of_the_table_of_the_catalog(desk: Desk, theirs: SqlCatalog, tmp_path: Path) -> None:
     desk.create(target="lake.sales.orders")
     rounds = LineageRounds(desk.lading, settings(openlineage_file=tmp_path / "lineage.jsonl"))

@@ -330,6 +330,10 @@ def test_privileges_hold_for_a_catalog_or_a_part_of_it(
     desk.sql("CREATE USER 'ann'; CREATE USER 'bob'; GRANT SELECT ON lake.*.* TO 'ann'")
     ann, bob = lading.session("ann"), lading.session("bob")
     assert list(ann.sql("SHOW DATABASES FROM lake")[-1].rows) == [("sales",)]
+    with pytest.raises(TableNotFoundError, match=r"lake is a catalog: SWITCH lake, or USE lake\.database\."):
+        desk.sql("USE lake")
+    with pytest.raises(DeniedError):
+        bob.sql("USE lake")
     assert len(ann.sql("DESCRIBE lake.sales.orders")[-1].rows) == 3
     assert [row[1] for row in bob.sql("SHOW CATALOGS")[-1].rows] == ["internal"]
     with pytest.raises(NotFoundError):

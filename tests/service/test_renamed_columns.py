@@ -83,7 +83,7 @@ class DeltaLake:
         return sorted(found, key=lambda row: row["id"])
 
 
-LAKES = {"iceberg": IcebergLake, "delta": DeltaLake}
+LAKES: dict[str, type[IcebergLake | DeltaLake]] = {"iceberg": IcebergLake, "delta": DeltaLake}
 
 
 def load(lading: LocalLading, path: Path, number: int) -> JobRecord:

@@ -159,6 +159,57 @@ def test_too_many_fields_pause_the_job(desk: Desk) -> None:
     assert desk.sql("DESCRIBE t") == [("id", "bigint", "Yes")]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["delta", "iceberg"])
+def test_a_thousand_columns_and_not_one_more(desk: Desk, form: str) -> None:
+    desk.sql(f"CREATE TABLE t (id BIGINT) USING {form}")
+    create(desk, '"schema.evolution"="ADD"')
+    put(desk, "1.json", [{"id": first, **{f"c{n:03}": first + n for n in range(999)}} for first in range(3)])
+    desk.run()
+    put(desk, "2.json", [{"id": 9, "c998": 1}])
+    desk.run()
+    assert desk.show("Status") == "RUNNING"
+    put(desk, "3.json", [{"id": 10, "c999": 1}])
+    desk.run()
+    assert "with them it would have 1001 columns" in desk.show("ErrorMsg")
+    table = desk.lading.catalog.open_table("shop", "t")
+    assert len(desk.sql("DESCRIBE t")) == 1000
+    found = {row["id"]: row for row in table.scan().to_pylist()}
+    assert [found[first]["c500"] for first in range(3)] == [500, 501, 502]
+    assert ({*found}, found[9]["c998"], found[9]["c997"]) == ({0, 1, 2, 9}, 1, None)
+    assert desk.sql("SELECT count(*), sum(c998) FROM t") == [(4, 998 + 999 + 1000 + 1)]
+
+
+CHANGING = [7, 1.5, "text", {"a": 1}, [1, 2], True, None, 2**70, 8, "9", 1e300, 2.0]
+"""Values of one field, whose type goes back and forth."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("form", "mode"), [("delta", "ADD"), ("iceberg", "ADD_AND_WIDEN")])
+def test_a_type_that_goes_back_and_forth_loses_no_value(desk: Desk, form: str, mode: str) -> None:
+    """The first batch makes the column; what does not fit it later is rescued as it was."""
+    desk.sql(f"CREATE TABLE t (id BIGINT, _rescued STRING) USING {form}")
+    create(desk, f'"schema.evolution"="{mode}", "rescued_data_column"="_rescued"')
+    for number, value in enumerate(CHANGING):
+        put(desk, f"{number:02}.json", [{"id": number, "x": value}])
+        desk.run()
+        assert desk.show("Status") == "RUNNING", desk.show("ErrorMsg")
+    assert desk.sql("DESCRIBE t")[-1] == ("x", "bigint", "Yes")
+    found = desk.lading.catalog.open_table("shop", "t").scan().sort_by("id").to_pylist()
+    kept = [row["x"] if row["_rescued"] is None else json.loads(row["_rescued"])["x"] for row in found]
+    assert kept == [7, "1.5", "text", '{"a":1}', "[1,2]", "true", None, str(2**70), 8, 9, "1e+300", 2]
+
+
+@pytest.mark.slow
+def test_types_that_differ_within_a_batch_make_a_text(desk: Desk) -> None:
+    desk.sql("CREATE TABLE t (id BIGINT) USING delta")
+    create(desk, '"schema.evolution"="ADD"')
+    put(desk, "1.json", [{"id": number, "x": value} for number, value in enumerate(CHANGING[:10])])
+    desk.run()
+    kept = [row.get("x") for row in rows(desk)]
+    assert kept == ["7", "1.5", "text", '{"a":1}', "[1,2]", "true", None, str(2**70), "8", "9"]
+
+
 @pytest.mark.parametrize(
     ("table", "job", "why"),
     [

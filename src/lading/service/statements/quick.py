@@ -5,7 +5,8 @@ What those import takes longer than these statements do, so that it is imported 
 
 from __future__ import annotations
 
-from lading.model.names import database_key, split_key
+from lading.errors import TableNotFoundError
+from lading.model.names import INTERNAL, database_key, split_key
 from lading.service.result import Result, done, table
 from lading.service.session import Session
 from lading.sql.statements.jobs import Statement
@@ -24,8 +25,7 @@ def execute(session: Session, statement: Statement) -> Result:
             if not (statement.if_exists and not catalog.has_database(database)):
                 catalog.drop_database(database)
         case UseDatabase():
-            catalog.require_database(_named(session, statement))
-            session.database = _named(session, statement)
+            session.database = _used(session, statement)
         case ShowDatabases():
             named = statement.catalog or split_key(session.database)[0]
             if not session.sees_catalog(named):
@@ -42,6 +42,24 @@ def execute(session: Session, statement: Statement) -> Result:
 
             return dispatch.execute(session, statement)
     return done()
+
+
+def _used(session: Session, statement: UseDatabase) -> str:
+    """The database that USE means, which is there."""
+    name, catalog = _named(session, statement), session.lading.catalog
+    try:
+        catalog.require_database(name)
+    except TableNotFoundError as error:
+        other = statement.name
+        if (
+            statement.catalog is None
+            and (other == INTERNAL or catalog.external.has(other))
+            and session.sees_catalog(other)
+        ):
+            todo = f"{other} is a catalog: SWITCH {other}, or USE {other}.database."
+            raise TableNotFoundError(error.what, code=error.code, left=error.left, todo=todo) from error
+        raise
+    return name
 
 
 def _named(session: Session, statement: CreateDatabase | DropDatabase | UseDatabase | ShowTables) -> str:

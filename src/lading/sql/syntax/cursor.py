@@ -16,6 +16,7 @@ _MANY = 8
 _NEVER_A_COLUMN = ("FROM", "WHERE")
 _WANT_MORE = frozenset(("AND", "OR", "NOT", "LIKE", "REGEXP", "RLIKE", "IN", "BETWEEN", "CASE", "WHEN", "THEN", "ELSE"))
 """Words after which an expression is not complete, so that what follows is a column, whatever its name."""
+_LEVELS = "A database within another one is one part, in quotes: catalog.`outer.inner`.name."
 _OPENING = {"(": ")", "[": "]", "{": "}"}
 
 
@@ -130,7 +131,7 @@ class Cursor:
         span = Span(self.text, start, self.previous.span.end)
         if len(parts) > 2:
             msg = "The name of a database has at most two parts: [catalog.]db"
-            raise SqlError(msg, place=span, hint="too many parts")
+            raise SqlError(msg, place=span, hint="too many parts", todo=_LEVELS)
         return QualifiedName(name=parts[-1], db=parts[0] if len(parts) == 2 else None, span=span)
 
     def _qualified(self, what: str, read: Callable[[str], str]) -> QualifiedName:
@@ -141,7 +142,7 @@ class Cursor:
         span = Span(self.text, start, self.previous.span.end)
         if len(parts) > 3:
             msg = f"labelParts in load should be [[catalog.]db.]label: the name of a {what} has at most three parts"
-            raise SqlError(msg, place=span, hint="too many parts")
+            raise SqlError(msg, place=span, hint="too many parts", todo=_LEVELS)
         if "." in parts[-1]:
             noun = what.removeprefix("the name of a ")
             msg = f"'{parts[-1]}' cannot be the name of a {noun}: it has a dot in it"
