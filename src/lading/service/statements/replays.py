@@ -37,7 +37,7 @@ def replay_errors(session: Session, statement: ReplayErrors) -> Result:
 
 
 def _running(session: Session, name: QualifiedName) -> JobRecord:
-    """The job. Of one that has ended, which keeps its bad rows and takes none up, it is not said that it is not there."""
+    """The job. One that has ended has bad rows and takes none up: nobody is told that it is not there."""
     try:
         return find_any(session, name)
     except JobNotFoundError:
