@@ -21,8 +21,8 @@ def exploded_line(read: object) -> list[tuple[str, str]]:
     """What EXPLAIN says of a stage that reads so."""
     if not isinstance(read, Exploding):
         return []
-    told = f"explode: one row for each element of {read.column}; the column is that element"
-    return [("rows", f"{told}; none of an empty array" if not read.keeps_empty else told)]
+    told = f"one row for each element of {read.column}; the column is that element"
+    return [("explode", f"{told}; none of an empty array" if not read.keeps_empty else told)]
 
 
 def explode_of(load: LoadSpec) -> Explode | None:
