@@ -111,6 +111,13 @@ def test_what_stands_beside_is_not_repeated_in_one_large_batch(monkeypatch: pyte
     )
 
 
+@pytest.mark.parametrize("values", [pa.array(TEXTS * 40), pa.array([[1, 2], None, [3]] * 50, pa.list_(pa.int64()))])
+def test_long_arrays_are_taken_apart_a_few_at_a_time(values: pa.Array, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = explode(values), explode(values, keeps_empty=True)
+    monkeypatch.setattr(exploding, "MOST_ARRAY_BYTES", 50)
+    assert (explode(values), explode(values, keeps_empty=True)) == whole
+
+
 def test_a_batch_of_nothing_but_empty_arrays_gives_none() -> None:
     rows, (end,) = explode(pa.array(["[]", None]))
     assert (rows, end.skipped) == ([], 3)

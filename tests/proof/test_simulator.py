@@ -18,6 +18,8 @@ MAX_SCHEDULES = 1000
 RARE = {
     "attempts-begin-again": 777,
     "edit-keeps-finished": 34,
+    "errors-position-behind": 120,
+    "errors-rollback-overlooked": 180,
     "given-up-forgotten": 626,
     "listing-error-is-empty": 37,
     "load-file-forgets-nothing": 360,

@@ -330,6 +330,18 @@ def test_a_replay_needs_a_paused_job_that_is_there(bad: LocalDesk) -> None:
         bad.replay(" AFTER 99")
 
 
+def test_a_job_that_has_ended_says_so(desk: LocalDesk) -> None:
+    """Once it said that the job is not there, beside its bad rows."""
+    desk.table()
+    desk.create(properties=f'{LENIENT}, "s3.ingestion_mode"="ONCE"', select="id, city, amount")
+    desk.put("a.csv", ["1,essen,1.50", "x,bonn,2.50"])
+    desk.run()
+    assert len(desk.sql("SHOW LOAD ERRORS FOR j")) == 1
+    for statement in (REPLAY, f"EXPLAIN {REPLAY}"):
+        with pytest.raises(JobStateError, match="Job j is FINISHED: a job that has ended loads nothing"):
+            desk.sql(statement)
+
+
 def test_a_job_that_keeps_something_of_its_rows_is_refused(desk: LocalDesk) -> None:
     desk.table()
     given = '"dedup.keys"="id", "watermark.column"="at", "file.settle_seconds"="0"'

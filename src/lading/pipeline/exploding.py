@@ -25,6 +25,10 @@ from lading.pipeline.vector.arrays import texts
 MAX_ROWS = 8 * 1024
 MAX_BYTES = 8 * 1024 * 1024
 """Of one batch of elements, more or less: what stands beside the array is repeated for each."""
+MOST_ARRAY_BYTES = 1024 * 1024
+"""Of the arrays that are taken apart at one time; one of them may be longer."""
+_ELEMENT = array("q", (16,))
+"""About how many bytes stand for an element that is no text."""
 _ROW_BYTES = 64
 _SHOWN = 100
 
@@ -44,10 +48,28 @@ class Exploding:
                 yield replace(item, rows=item.rows + more, skipped=item.skipped + without)
                 more = without = 0
                 continue
-            taken = _Apart(item, self.column, keeps_empty=self.keeps_empty)
-            more += len(taken.parents) - item.num_rows
-            without += taken.without
-            yield from taken.batches()
+            for piece in _pieces(item, self.column):
+                taken = _Apart(piece, self.column, keeps_empty=self.keeps_empty)
+                more += len(taken.parents) - piece.num_rows
+                without += taken.without
+                yield from taken.batches()
+
+
+def _pieces(batch: pa.RecordBatch, column: str) -> Iterator[pa.RecordBatch]:
+    """A batch in pieces whose arrays are not too large to be in memory element by element."""
+    arrays = batch.column(column)
+    is_text = pa.types.is_string(arrays.type)
+    sizes = (
+        pc.binary_length(arrays) if is_text else pc.multiply(pc.list_value_length(arrays), _whole_numbers(_ELEMENT)[0])
+    )
+    start = size = 0
+    for end, length in enumerate(sizes.to_pylist()):
+        if end > start and size + (length or 0) > MOST_ARRAY_BYTES:
+            yield batch.slice(start, end - start)
+            start, size = end, 0
+        size += length or 0
+    if start < batch.num_rows:
+        yield batch.slice(start)
 
 
 class _Apart:

@@ -1,6 +1,6 @@
 """The schedules of replays once more, with an errors table that follows the bills of the job.
 
-Whoever runs the job copies what it knows of, at any moment, also one that was fenced and does not know it yet, and dies
+An incarnation copies what it knows of, at any moment, also one that was fenced and does not know it yet, and dies
 at any step. Every bad row of every commit of the lineage must be in the errors table once; of commits that a rollback
 took away, at most once.
 """
@@ -24,6 +24,7 @@ from lading.model.tally import RowCounts
 from lading.service.runtime.bad_commits import marks_after
 from lading.service.runtime.caretaker import Caretaker
 from lading.service.runtime.errors_copy import PARTITION, ErrorsPlace, OpenErrors
+from lading.store.protocols import MetadataStore
 from lading.tables.base import LakeTable
 from lading.tables.bills import StoredBills
 from lading.tables.maintenance import CarePolicy
@@ -41,10 +42,6 @@ Copied = tuple[int, Row]
 _POINTS = tuple(f"errors.{name}" for name in STEP_NAMES)
 MAX_QUIET_TURNS = 1000
 _NEVER = CarePolicy(every_commits=1_000_000_000)
-
-
-class KilledError(BaseException):
-    """The process dies here."""
 
 
 class ErrorsTable(FaultyTable):
@@ -108,13 +105,13 @@ class ErrorsWorld(ReplaysWorld):
             nonlocal left
             left -= 1
             if left == 0:
-                raise KilledError
+                raise SystemExit  # The process dies here.
 
         for name in _POINTS:
             failpoints.arm(name, step)
         try:
             self._copy(actor.coordinator.incarnation, bill, lambda: self.rng.random() < 0.1)
-        except KilledError:
+        except SystemExit:
             self.kill(actor)
         finally:
             failpoints.disarm_all()
@@ -128,7 +125,7 @@ class ErrorsWorld(ReplaysWorld):
             # As the job does: it is opened again, and what is there is read again.
             self.copiers.pop(incarnation, None)
             return False
-        except KilledError:
+        except SystemExit:
             self.copiers.pop(incarnation, None)
             raise
 
@@ -141,7 +138,7 @@ class ErrorsWorld(ReplaysWorld):
             name="errors",
             open=lambda: cast("LakeTable", self.errors),
         )
-        store = MemoryStore(Random(0), faults=0)
+        store = cast("MetadataStore", MemoryStore(Random(0), faults=0))
         caretaker = Caretaker(_NEVER, ManualClock(), store)
         copier = Copier(place, cast("LakeTable", self.errors), self.clock, incarnation, caretaker)
         copier.lake, copier.quarantine, copier.rng = self.errors, self.quarantine, self.rng

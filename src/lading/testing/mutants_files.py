@@ -67,7 +67,7 @@ def _load_file_forgets_nothing(patch: Patch) -> None:
 
 @mutant("load-file-of-a-loaded-one", "only a file of which nothing was loaded is loaded after all")
 def _load_file_of_a_loaded_one(patch: Patch) -> None:
-    whole = aside.read_window
+    whole = window.read_window
 
     def blind(*args: Any) -> Window:
         found = whole(*args)

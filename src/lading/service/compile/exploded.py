@@ -21,8 +21,8 @@ def exploded_line(read: object) -> list[tuple[str, str]]:
     """What EXPLAIN says of a stage that reads so."""
     if not isinstance(read, Exploding):
         return []
-    told = f"explode: one row for each element of {read.column}, which stands for the element"
-    return [("rows", f"{told}; none of an empty array" if not read.keeps_empty else told)]
+    told = f"one row for each element of {read.column}; the column is that element"
+    return [("explode", f"{told}; none of an empty array" if not read.keeps_empty else told)]
 
 
 def explode_of(load: LoadSpec) -> Explode | None:
@@ -38,9 +38,13 @@ def explode_of(load: LoadSpec) -> Explode | None:
     )
     if exploded is None:
         return None
-    kept = {"dedup.keys": load.dedup, "GROUP BY": load.window, "a join": load.join or load.stream_join}
-    kept |= {"schema.evolution and rescued_data_column": load.evolution if load.evolution.is_on else None}
-    if words := [word for word, is_there in kept.items() if is_there is not None]:
+    kept = {
+        "dedup.keys": load.dedup is not None,
+        "GROUP BY": load.window is not None,
+        "a join": load.join is not None or load.stream_join is not None,
+        "schema.evolution and rescued_data_column": load.evolution.is_on,
+    }
+    if words := [word for word, is_there in kept.items() if is_there]:
         msg = f"explode is not possible together with {words[0]}"
         raise NotSupportedError(msg, todo="Explode into a table of its own first.")
     return exploded

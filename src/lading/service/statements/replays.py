@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lading.errors import JobNotFoundError, JobStateError
+from lading.jobs.record import JobRecord
 from lading.service.edits.replays import look, replay
 from lading.service.result import Result, done, table
 from lading.service.statements.loads import find_any
@@ -12,11 +14,12 @@ from lading.service.views.loads import after_change
 if TYPE_CHECKING:
     from lading.service.session import Session
     from lading.sql.statements.jobs import ExplainReplay, ReplayErrors
+    from lading.sql.statements.parts import QualifiedName
 
 
 def replay_errors(session: Session, statement: ReplayErrors) -> Result:
     """Load the rows of quarantine again."""
-    record = find_any(session, statement.name)
+    record = _running(session, statement.name)
     bill, looked_at = replay(session, record, statement)
     if bill is None:
         if not looked_at:
@@ -33,10 +36,21 @@ def replay_errors(session: Session, statement: ReplayErrors) -> Result:
     return done(f"{told}. It stays PAUSED")
 
 
+def _running(session: Session, name: QualifiedName) -> JobRecord:
+    """The job. One that has ended has bad rows and takes none up: nobody is told that it is not there."""
+    try:
+        return find_any(session, name)
+    except JobNotFoundError:
+        ended = find_any(session, name, include_final=True)
+    msg = f"Job {ended.full_name} is {ended.state.value}: a job that has ended loads nothing any more"
+    todo = f"SHOW LOAD ERRORS FOR {ended.full_name} shows its bad rows; correct them, and load them by another job."
+    raise JobStateError(msg, left="Nothing was changed.", todo=todo, job_id=ended.job_id)
+
+
 def explain_replay(session: Session, statement: ExplainReplay) -> Result:
     """The commits whose bad rows wait, oldest first."""
     asked = statement.replay
-    record = find_any(session, asked.name)
+    record = _running(session, asked.name)
     waiting = look(session, record, asked.after)
     rows = [
         (bill.seq, str(bill.billed_at), bill.tally.rows.error, len(bill.quarantine), bill.first_error)

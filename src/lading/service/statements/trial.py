@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import islice
@@ -47,6 +46,8 @@ class _Tried:
     loaded: int = 0
     unselected: int = 0
     late: int = 0
+    without_row: int = 0
+    """Records that hold none."""
     bad: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
     first: dict[str, str] = field(default_factory=dict)
@@ -104,7 +105,11 @@ def _try(compiled: Compiled) -> _Tried:
     positions = driver.open(compiled.job.start)
     splits = driver.plan(positions.partitions, Limits(rows=ROWS, seconds=_READ_S))
     left = ROWS
-    for batch in _batches(compiled.source.read(splits)):
+    for batch in compiled.source.read(splits):
+        if not isinstance(batch, pa.RecordBatch):
+            tried.without_row += batch.skipped
+        if not isinstance(batch, pa.RecordBatch) or not batch.num_rows:
+            continue
         part = batch.slice(0, left)
         try:
             _judge(tried, plan, stage, part)
@@ -115,10 +120,6 @@ def _try(compiled: Compiled) -> _Tried:
         if left <= 0:
             break
     return tried
-
-
-def _batches(items: Any) -> Iterator[pa.RecordBatch]:
-    return (item for item in items if isinstance(item, pa.RecordBatch) and item.num_rows)
 
 
 def _judge(tried: _Tried, plan: VectorPlan, stage: Stage, batch: pa.RecordBatch) -> None:
@@ -177,6 +178,8 @@ def _lines(stage: Stage | None, tried: _Tried) -> list[tuple[str, str]]:
         return [*lines, ("rows", f"not tried: {tried.not_tried}")]
     lines.append(("rows", f"{tried.read} read" + (" (the first ones)" if tried.read >= ROWS else "")))
     lines += [("loaded", str(tried.loaded)), ("left out by WHERE", str(tried.unselected)), ("bad", str(tried.bad))]
+    if tried.without_row:
+        lines.append(("without a row", f"{tried.without_row} records"))
     if tried.late:
         lines.append(("late", str(tried.late)))
     most = tried.reasons.most_common(_REASONS)
