@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
+from math import isfinite
 from typing import Any
 
 from lading.console import formatting
@@ -31,9 +33,34 @@ def cell_of(value: Any) -> dict[str, Any]:
     """One value: long ones are cut and can be opened; NULL does not look like a text."""
     if value is None:
         return {"text": "NULL", "tone": "idle"}
-    whole = printable(value.hex() if isinstance(value, bytes) else str(value))[:MOST_WHOLE]
+    whole = printable(_word(value))[:MOST_WHOLE]
     short = formatting.shorten(whole, MOST_CELL)
     return {"text": short, "title": whole if short != whole else "", "mono": True}
+
+
+def _word(value: Any) -> str:
+    """As SQL and JSON write it, and not as Python does."""
+    match value:
+        case bool():
+            return str(value).lower()
+        case bytes() | bytearray():
+            return value.hex()
+        case Mapping() | list() | tuple():
+            return json.dumps(_plain(value), ensure_ascii=False)
+    return str(value)
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case Mapping():
+            return {_word(name): _plain(each) for name, each in value.items()}
+        case list() | tuple():
+            return [_plain(each) for each in value]
+        case None | bool() | int() | str():
+            return value
+        case float() if isfinite(value):
+            return value
+    return _word(value)
 
 
 def answer_words(columns: Sequence[str], rows: int, message: str, *, is_cut: bool) -> str:
