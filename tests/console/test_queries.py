@@ -113,7 +113,13 @@ def test_sql_answers_up_to_the_first_statement_that_fails(console: Console) -> N
 
 
 def test_values_are_text_and_long_ones_are_cut() -> None:
-    assert cell_of(None) == {"text": "NULL", "tone": "idle"}
+    assert cell_of(None) == {"text": "NULL", "tone": "idle", "whole": True}
+    # Words are not broken where a table has many columns, and long texts do not make a row of a thousand pixels.
+    assert [(cell_of(text)["whole"], cell_of(text)["wide"]) for text in ("RUNNING", "x" * 50, "x" * 100)] == [
+        (True, False),
+        (False, False),
+        (False, True),
+    ]
     assert cell_of("<b>")["text"] == "<b>"
     assert cell_of(b"\x00\xff")["text"] == "00ff"
     assert cell_of(True)["text"] == "true"

@@ -13,6 +13,8 @@ from lading.console.widgets.live import Column, LiveTable
 from lading.service.views.build import printable
 
 MOST_CELL = 300
+MOST_UNBROKEN, LEAST_WIDE = 32, 60
+"""Shorter values are not broken into lines, and longer ones get room: a table that is too broad scrolls."""
 MOST_WHOLE = 20_000
 """Of longer values the browser gets no more."""
 
@@ -32,10 +34,16 @@ def result_table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[A
 def cell_of(value: Any) -> dict[str, Any]:
     """One value: long ones are cut and can be opened; NULL does not look like a text."""
     if value is None:
-        return {"text": "NULL", "tone": "idle"}
+        return {"text": "NULL", "tone": "idle", "whole": True}
     whole = printable(_word(value))[:MOST_WHOLE]
     short = formatting.shorten(whole, MOST_CELL)
-    return {"text": short, "title": whole if short != whole else "", "mono": True}
+    return {
+        "text": short,
+        "title": whole if short != whole else "",
+        "mono": True,
+        "whole": len(short) <= MOST_UNBROKEN,
+        "wide": len(short) > LEAST_WIDE,
+    }
 
 
 def _word(value: Any) -> str:
