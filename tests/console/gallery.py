@@ -71,6 +71,9 @@ def _answer(page: Page, service: Service) -> None:
     page.goto(f"{service.url}/sql?q=SHOW+JOBS")
     page.get_by_role("button", name="Run").click()
     expect(page.get_by_role("region", name="Answer")).to_be_visible()
+    page.set_viewport_size({"width": 1280, "height": 900})
+    heights = page.evaluate("[...document.querySelectorAll('tbody tr')].map(row => row.offsetHeight)")
+    assert max(heights) < 400, heights
 
 
 def _refusal(page: Page, service: Service) -> None:

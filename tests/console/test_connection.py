@@ -18,6 +18,7 @@ class Wire:
 
     def __init__(self, page: Page) -> None:
         self._is_cut = False
+        self._is_silent = False
         self._open: list[WebSocketRoute] = []
         page.route_web_socket(re.compile("socket.io"), self._pass)
 
@@ -26,15 +27,21 @@ class Wire:
             route.close()
             return
         self._open.append(route)
-        route.connect_to_server()
+        server = route.connect_to_server()
+        route.on_message(lambda said: None if self._is_silent else server.send(said))
+        server.on_message(lambda said: None if self._is_silent else route.send(said))
 
     def cut(self) -> None:
         self._is_cut = True
         for route in self._open:
             route.close()
 
+    def silence(self) -> None:
+        """Nothing comes through, and nobody is told: as with a service that hangs, or a cable that is out."""
+        self._is_silent = True
+
     def join(self) -> None:
-        self._is_cut = False
+        self._is_cut = self._is_silent = False
         self._open.clear()
 
 
@@ -58,6 +65,19 @@ def test_a_lost_connection_dims_the_page_and_stamps_it_until_it_is_back(page: Pa
     expect(page.locator("html")).not_to_have_attribute("data-lost", "yes")
     expect(page.locator(".ld-lost")).to_be_hidden()
     assert page.evaluate("+getComputedStyle(document.querySelector('.ld-main')).opacity") == 1
+
+
+@pytest.mark.slow
+def test_a_service_that_hangs_is_noticed(page: Page, service: Service) -> None:
+    wire = Wire(page)
+    page.goto(service.url)
+    expect(page.get_by_role("heading", name="Jobs")).to_be_visible()
+    page.wait_for_function("window.socket?.connected")
+    wire.silence()
+    expect(page.locator("html")).to_have_attribute("data-lost", "yes", timeout=30_000)
+    expect_lost(page)
+    wire.join()
+    expect(page.locator("html")).not_to_have_attribute("data-lost", "yes", timeout=30_000)
 
 
 @pytest.mark.slow

@@ -89,9 +89,9 @@ def test_who_has_not_logged_in_sees_the_login(browser: Browser, service: Service
     page.close()
 
 
-def test_the_pictures_of_the_documents_are_made(folder: Path) -> None:
+def test_the_pictures_of_the_documents_are_made(browser: Browser, folder: Path) -> None:
     """`LADING_TEST_PICTURES=docs/images` renews those of the README and of docs/console.md."""
-    screenshots.main(folder)
+    screenshots.take(folder, browser)
     texts = [(ROOT / name).read_text() for name in ("README.md", "docs/console.md")]
     named = {found for text in texts for found in re.findall(r"images/(console-[a-z-]+\.png)", text)}
     assert named

@@ -111,7 +111,7 @@ def test_without_load_a_job_is_not_there_and_cannot_be_made(context: BrowserCont
     page = context.new_page()
     page.goto(service.url)
     log_in(page, "eve", secret("eve"))
-    expect(page.get_by_role("heading", name="There is no job yet")).to_be_visible()
+    expect(page.get_by_role("heading", name="There is no job that you may see")).to_be_visible()
     page.goto(f"{service.url}/jobs/orders")
     expect(page.get_by_role("heading", name="There is no such job")).to_be_visible()
     page.goto(f"{service.url}/new")

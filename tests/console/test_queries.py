@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -112,9 +113,22 @@ def test_sql_answers_up_to_the_first_statement_that_fails(console: Console) -> N
 
 
 def test_values_are_text_and_long_ones_are_cut() -> None:
-    assert cell_of(None) == {"text": "NULL", "tone": "idle"}
+    assert cell_of(None) == {"text": "NULL", "tone": "idle", "whole": True}
+    # Words are not broken where a table has many columns, and long texts do not make a row of a thousand pixels.
+    assert [(cell_of(text)["whole"], cell_of(text)["wide"]) for text in ("RUNNING", "x" * 50, "x" * 100)] == [
+        (True, False),
+        (False, False),
+        (False, True),
+    ]
     assert cell_of("<b>")["text"] == "<b>"
     assert cell_of(b"\x00\xff")["text"] == "00ff"
+    assert cell_of(True)["text"] == "true"
+    assert cell_of(("bob", None, [1, Decimal("1.50")]))["text"] == '["bob", null, [1, "1.50"]]'
+    assert (
+        cell_of({"a": float("nan"), "b": {"c": b"\x01", "d": False}})["text"]
+        == '{"a": "nan", "b": {"c": "01", "d": false}}'
+    )
+    assert cell_of([["\ud800"]])["text"] == '[["\\ud800"]]'
     assert len(cell_of("x" * 1000)["text"]) == MOST_CELL
     assert cell_of("\ud800")["text"] == "\\ud800"
     assert answer_words((), 0, "", is_cut=False) == "Done"

@@ -107,7 +107,7 @@ class _JobView:
         self._why = ProblemPanel(
             page,
             name,
-            after=self.refresh,
+            after=self.refresh_all,
             on_resume=lambda: self._control("RESUME"),
             on_show=lambda: self._details.turn_to("Errors"),
             on_edit=lambda: ui.navigate.to(edit_path(name)),
@@ -118,10 +118,15 @@ class _JobView:
         self._event_figures.set_visibility(False)
         self._plots = JobPlots(page, name)
         self._details = JobDetails(page, name)
-        self._move_dialog = MoveDialog(page, name, self.refresh, is_files=is_files)
-        self._undo_dialog = UndoDialog(page, name, self.refresh)
-        self._rollback_dialog = RollbackDialog(page, name, self.refresh)
-        self._stop_dialog = StopDialog(page, name, self.refresh, f"{dialect.end_verb} {dialect.form}")
+        self._move_dialog = MoveDialog(page, name, self.refresh_all, is_files=is_files)
+        self._undo_dialog = UndoDialog(page, name, self.refresh_all)
+        self._rollback_dialog = RollbackDialog(page, name, self.refresh_all)
+        self._stop_dialog = StopDialog(page, name, self.refresh_all, f"{dialect.end_verb} {dialect.form}")
+
+    async def refresh_all(self) -> None:
+        """After somebody did something: plots and timeline, too."""
+        self._looks = 0
+        await self.refresh()
 
     async def refresh(self) -> None:
         console, visitor = self._page.console, await self._page.visitor()
@@ -175,13 +180,16 @@ class _JobView:
         note = f"newest is {job.seq}" if job.seq is not None else "not opened yet"
         show("commits", formatting.count(totals.commits), note)
         show("batches", formatting.count(batches.succeeded), f"{formatting.count(batches.failed)} failed")
-        self._show_files(self._page.console.sights.files_of(job.target))
+        self._show_files(self._page.console.sights.files_of(job.target), job.last_commit_at)
 
-    def _show_files(self, found: TableFigures | None) -> None:
+    def _show_files(self, found: TableFigures | None, last_commit_at: datetime | None) -> None:
         if found is None:
             self._figures.show("files", formatting.NOTHING, "not looked at yet")
             return
-        parts = [f"{formatting.count(found.small)} small"]
+        age_s = (self._page.console.lading.clock.now() - found.at).total_seconds()
+        is_old = last_commit_at is not None and last_commit_at > found.at
+        seen = [f"seen {formatting.spell(max(age_s, 0))} ago, before the newest commit"] if is_old else []
+        parts = [*seen, f"{formatting.count(found.small)} small"]
         if len(found.partitions) > 1:
             parts.append(f"{formatting.count(found.most_files)} at most in one of {len(found.partitions):,} partitions")
         if found.last is not None:
@@ -234,7 +242,7 @@ class _JobView:
             finally:
                 self._is_acting = False
             self._page.tell(f"{self._name} is {'paused' if verb == 'PAUSE' else 'resumed'}")
-            await self.refresh()
+            await self.refresh_all()
             other = self._resume if verb == "PAUSE" else self._pause
             ui.run_javascript(f"lading.focus({other.id})")
 

@@ -19,6 +19,7 @@ from lading.console.widgets.basic import Choices, box, button, field, link, text
 from lading.console.widgets.live import Column, LiveTable, Row
 from lading.ids import JobId
 from lading.service.views.records import Health, JobView
+from lading.sql.statements.users import Privilege
 
 PAGE_ROWS = 100
 MOST_NAMED = 5
@@ -60,14 +61,14 @@ def add_jobs(console: Console) -> None:
         if visitor is None:
             return to_login(request)
         with frame(console, visitor, title="Jobs", here="/") as page:
-            view = _JobsView(page)
+            view = _JobsView(page, sees_all=visitor.rights is None or visitor.rights.allow(Privilege.LOAD))
             view.show(await console.ask(console.sights.list_jobs, visitor.may_see))
             page.every(view.refresh)
         return None
 
 
 class _JobsView:
-    def __init__(self, page: Page) -> None:
+    def __init__(self, page: Page, *, sees_all: bool) -> None:
         self._page = page
         self._jobs: Sequence[JobView] = ()
         self._told: dict[str, tuple[str, str]] = {}
@@ -108,7 +109,7 @@ class _JobsView:
                     button(f"Show {PAGE_ROWS} more", self._show_more)
         self._empty = box("section", "ld-panel ld-pad ld-stack")
         with self._empty:
-            _first_job()
+            _first_job(sees_all=sees_all)
 
     def _read_address(self, request: Request) -> None:
         asked = request.query_params
@@ -296,8 +297,10 @@ def _trouble(job: JobView) -> object:
     return {"text": formatting.shorten(said, 140), "title": whole, "wide": True, "since": since}
 
 
-def _first_job() -> None:
-    text("h2", "There is no job yet")
+def _first_job(*, sees_all: bool) -> None:
+    text("h2", "There is no job yet" if sees_all else "There is no job that you may see")
+    if not sees_all:
+        text("p", "A job is shown to those who have LOAD on its table.", "ld-muted")
     text(
         "p",
         "A job loads files or a stream into a table, for ever, and each record once. One statement makes it:",
@@ -305,4 +308,4 @@ def _first_job() -> None:
     )
     text("pre", EXAMPLE, "ld-code")
     with box("div", "ld-bar"):
-        link("Write the first job", "/new", "ld-link ld-main-act")
+        link("Write the first job" if sees_all else "Write a job", "/new", "ld-link ld-main-act")

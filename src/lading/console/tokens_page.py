@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from nicegui import ui
 from starlette.requests import Request
 from starlette.responses import Response
@@ -13,6 +15,7 @@ from lading.console.widgets.basic import Banner, box, button, field, text
 from lading.console.widgets.dialogs import Dialog
 from lading.console.widgets.live import LiveTable
 
+_MOMENTS = frozenset(("Created", "Expires", "LastUsed"))
 DAYS = {"7": "7 days", "30": "30 days", "90": "90 days", "365": "a year"}
 
 
@@ -49,7 +52,8 @@ class _TokensView:
             self._said = Banner()
             self._token = text("pre", "", "ld-code", tabindex="0", aria_label="The new token")
             self._token.set_visibility(False)
-            self._copy = button("Copy the token", lambda: ui.clipboard.write(self._token.text))
+            with box("div", "ld-bar") as self._copy:
+                button("Copy the token", lambda: ui.clipboard.write(self._token.text))
             self._copy.set_visibility(False)
         with box("div", "ld-panel"):
             self._list = LiveTable("Tokens", (), empty="There is no token.", on_act=self._ask)
@@ -73,7 +77,8 @@ class _TokensView:
             [
                 {
                     "key": str(row[0]),
-                    **{f"c{at}": "" if value is None else str(value) for at, value in enumerate(row)},
+                    **{f"c{at}": _cell(columns[at], value) for at, value in enumerate(row)},
+                    "c0": {"text": str(row[0]), "mono": True, "whole": True},
                     f"c{len(row)}": {"text": "Drop", "action": str(row[0]), "label": f"Drop token {row[0]}"},
                 }
                 for row in found.rows
@@ -131,3 +136,14 @@ class _TokensView:
             return
         self._go.disable()
         await self._page.attempt(work)
+
+
+def _cell(column: str, value: object) -> str:
+    """Moments to the second."""
+    text = "" if value is None else str(value)
+    if column not in _MOMENTS:
+        return text
+    try:
+        return datetime.fromisoformat(text).isoformat(sep=" ", timespec="seconds")
+    except ValueError:
+        return text

@@ -1,5 +1,5 @@
 // A table that changes in place. Cells are texts, or records: text, note, href, tone, title, at, mono, pulse, action,
-// since (when it was, below the text), pick (a box to choose the row by).
+// since (when it was, below the text), whole (it is not broken into lines), pick (a box to choose the row by).
 // A text that stands for a longer one, its title, opens with a click or a key.
 // Below 640 pixels each row becomes a card by CSS; the roles keep it a table for screen readers.
 export default {
@@ -23,6 +23,7 @@ export default {
             <component v-for="(column, number) in columns" :key="column.name" :is="number ? 'td' : 'th'"
                 :scope="number ? null : 'row'" :role="number ? 'cell' : 'rowheader'" :data-label="column.label"
                 :class="[side(column), cell(row, column).mono ? 'ld-mono' : '', cell(row, column).wide ? 'ld-wide' : '',
+                         cell(row, column).whole ? 'ld-whole' : '',
                          cell(row, column).text || cell(row, column).at || cell(row, column).action ? '' : 'ld-void']">
               <input v-if="cell(row, column).pick" type="checkbox" class="ld-pick" :checked="cell(row, column).pick.on"
                      :aria-label="cell(row, column).pick.label"
