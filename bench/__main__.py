@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from bench import commit, extremes, files, kafka, kinesis, many, recovery, safety, state
+from bench import commit, extremes, kafka, kinesis, many, recovery, safety, state
 from bench.compare import latency
 from bench.compare import run as compare
 from bench.compare.cases import cases
@@ -18,10 +18,6 @@ from bench.state_cases import CASES
 
 SECTIONS: dict[str, Callable[[], None]] = {
     "commit": commit.run,
-    "files": files.run,
-    "files-csv": partial(files.run, ("csv",)),
-    "files-json": partial(files.run, ("json",)),
-    "files-small": partial(files.run, ("small",)),
     "files-extremes": extremes.run,
     "many": many.run,
     "kinesis": kinesis.run,

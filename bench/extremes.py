@@ -10,7 +10,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from bench.files import SCALE, run_cold, write_files
+from bench.compare.contenders import CONTENDERS
+from bench.compare.server import Server
+from bench.files import SCALE, write_files
+from bench.peers.order import Order
 
 SMALL_FILES, SMALL_ROWS = 100_000, 27
 LARGE_BYTES = 2 * 1024 * 1024 * 1024
@@ -35,7 +38,9 @@ def _load(shown: Table, inbox: Path, home: Path) -> None:
     files = list(inbox.iterdir())
     rows = sum(file.read_bytes().count(b"\n") - 1 for file in files)
     size = sum(file.stat().st_size for file in files)
-    taken = run_cold("lading", "csv", inbox, home)
+    order = Order(form="csv", ending="csv", inbox=str(inbox), home=str(home / "load"), extra={}, once=True)
+    with Server(CONTENDERS[0], home) as server:
+        taken = server.load_once(order)
     shown.add_row(
         f"{len(files):,}",
         f"{rows:,}",

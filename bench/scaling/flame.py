@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from bench.compare.cases import cases
@@ -25,6 +25,8 @@ PROFILER = Environment(name="profiler", packages=("py-spy==0.4.3",))
 RATE = 200
 READY_S = 1.0
 """How long it takes py-spy to begin."""
+WAITING = "manager (daemon.py"
+"""The daemon of Spark's workers waits for orders."""
 SHARE = 0.03
 """Functions with less of the time are left out of the list."""
 MOST = 12
@@ -44,9 +46,9 @@ def run(pages: Pages) -> None:
         inbox = cases()["csv"].write(folder / "in")
         with Server(CONTENDERS[0], folder / "server") as server:
             _load(server, inbox, folder, "warm")
-            driver = _watched(spy, folder, server.pid, lambda: _load(server, inbox, folder, "driver"))
+            driver = _watched(spy, folder, server.pid, (), lambda: _load(server, inbox, folder, "driver"))
             daemon = _daemon_of(server.pid)
-            task = _watched(spy, folder, daemon, lambda: _load(server, inbox, folder, "task"))
+            task = _watched(spy, folder, daemon, ("--subprocesses",), lambda: _load(server, inbox, folder, "task"))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     parts = []
@@ -61,10 +63,10 @@ def _load(server: Server, inbox: Path, folder: Path, name: str) -> None:
     server.load(order)
 
 
-def _watched(spy: str, folder: Path, pid: int, load: Callable[[], None]) -> Stacks:
-    """The stacks of a process and of those below it, but for Java, while something is loaded."""
+def _watched(spy: str, folder: Path, pid: int, more: Sequence[str], load: Callable[[], None]) -> Stacks:
+    """The stacks of a process, while something is loaded."""
     raw = folder / f"raw-{pid}"
-    command = [spy, "record", "--pid", str(pid), "--subprocesses", "--rate", str(RATE), "--format", "raw"]
+    command = [spy, "record", "--pid", str(pid), *more, "--rate", str(RATE), "--format", "raw"]
     command += ["--nonblocking", "--duration", "unlimited", "--output", str(raw)]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         time.sleep(READY_S)
@@ -75,7 +77,8 @@ def _watched(spy: str, folder: Path, pid: int, load: Callable[[], None]) -> Stac
     for line in raw.read_text().splitlines():
         stack, _, count = line.rpartition(" ")
         frames = tuple(_function(frame) for frame in stack.split(";") if not frame.startswith(("process", "thread")))
-        stacks[frames] = stacks.get(frames, 0) + int(count)
+        if frames and not frames[-1].startswith(WAITING):
+            stacks[frames] = stacks.get(frames, 0) + int(count)
     return stacks
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from html import escape
 
-WIDTH, ROW, LEAST = 1000, 16, 2.0
+WIDTH, ROW, LEAST = 1000, 16, 3.0
 COLOURS = ("#fde68a", "#fdba74", "#fca5a5", "#fcd34d", "#fbbf24")
 
 
@@ -17,7 +17,7 @@ class _Box:
 
 
 def flame_svg(title: str, stacks: Mapping[tuple[str, ...], int]) -> str:
-    """Boxes narrower than two points are left out."""
+    """Boxes narrower than three points are left out."""
     root = _Box()
     for stack, count in stacks.items():
         box = root
