@@ -13,7 +13,7 @@ from lading.ids import new_token
 from lading.model.batch import BatchPlan, Report, Split, StagedFile
 from lading.model.state import StateChange, StateRef
 from lading.model.tally import RowCounts
-from lading.pipeline.stager import Stage
+from lading.pipeline.stage import Stage
 from lading.service.compile.compiled import Compiled
 from lading.service.facade import Lading
 from lading.service.runtime.context import CancellableStager
