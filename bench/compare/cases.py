@@ -14,7 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bench.scale import scaled
+from bench.scale import SCALE, scaled
 
 NOTE = "a remark that no column of the table takes"
 """It makes a row about 62 bytes of CSV, and 400,000 rows 25 MB."""
@@ -59,11 +59,18 @@ def cases() -> dict[str, Case]:
     """By name. The scale makes files shorter; small files it makes fewer."""
     rows = scaled(400_000, least=100)
     listed = (
-        Case(name="csv", title="16 CSV files of 25 MB", form="csv", ending="csv", files=16, rows=rows),
+        Case(name="csv", title=f"16 CSV files of {25 * SCALE:g} MB", form="csv", ending="csv", files=16, rows=rows),
         Case(name="json", title="the same as JSON lines", form="json", ending="json", files=16, rows=rows),
         Case(name="parquet", title="the same as Parquet", form="parquet", ending="parquet", files=16, rows=rows),
         Case(name="gzip", title="the same as gzip CSV", form="csv", ending="csv.gz", files=16, rows=rows),
-        Case(name="small", title="2,000 CSV files of 200 rows", form="csv", ending="csv", files=scaled(2000), rows=200),
+        Case(
+            name="small",
+            title=f"{scaled(2000):,} CSV files of 200 rows",
+            form="csv",
+            ending="csv",
+            files=scaled(2000),
+            rows=200,
+        ),
         Case(
             name="wide",
             title="16 CSV files, 200 columns",
