@@ -63,7 +63,7 @@ def _report(split: Split) -> Report:
 def live(bench: Desk, monkeypatch: pytest.MonkeyPatch) -> Producing:
     stager = Producing(bench.world)
     monkeypatch.setattr(kafka_kind, "make_source", lambda spec, clock: LiveKafka(bench.world, spec))
-    monkeypatch.setattr("lading.service.installation.LazyStager", lambda spark, stage, *told: stager)
+    monkeypatch.setattr("lading.service.runtime.stagers.LazyStager", lambda spark, stage, *told: stager)
     return stager
 
 

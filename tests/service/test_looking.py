@@ -57,7 +57,7 @@ def test_a_messy_csv_is_seen_as_it_is(lading: Lading, tmp_path: Path) -> None:
 def test_a_row_that_does_not_fit_the_others_is_told_with_its_place(lading: Lading, tmp_path: Path) -> None:
     (tmp_path / "in" / "a.csv").write_text("id,name,at\n1,x,2\n2,y\n")
     seen = lading.sql(f'DESCRIBE FROM FILE("uri"="{tmp_path}/in/*")')[0]
-    assert f"1 bad rows, the first: {tmp_path}/in/a.csv, row 2: Column count mismatch" in seen.message
+    assert f"1 bad row: {tmp_path}/in/a.csv, row 2: Column count mismatch" in seen.message
 
 
 def test_json_and_parquet_are_seen_with_their_types(lading: Lading, tmp_path: Path) -> None:

@@ -126,7 +126,8 @@ def test_of_a_routine_load(shared: Shared, request: pytest.FixtureRequest, broke
     with shared.home("maker") as lading:
         lading.sql(f"CREATE DATABASE shop; CREATE TABLE shop.a (id BIGINT) USING delta LOCATION '{shared.path}/lake/a'")
         lading.sql(
-            'USE shop; CREATE ROUTINE LOAD a ON a PROPERTIES("max_batch_interval"="5", "max_error_number"="9") '
+            "USE shop; CREATE ROUTINE LOAD a ON a "
+            'PROPERTIES("max_batch_interval"="5", "max_error_number"="9", "strict_mode"="true") '
             f'FROM KAFKA("kafka_broker_list"="{broker.bootstrap}", "kafka_topic"="{topic}", '
             '"property.kafka_default_offsets"="OFFSET_BEGINNING")'
         )
