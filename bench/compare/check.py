@@ -47,5 +47,8 @@ def data_files(out: Path) -> list[Path]:
     if (out / "_spark_metadata").is_dir():
         logs = sorted((out / "_spark_metadata").iterdir())
         lines = [line for log in logs if not log.name.startswith(".") for line in log.read_text().splitlines()[1:]]
-        return [Path(unquote(json.loads(line)["path"].removeprefix("file://"))) for line in lines]
+        # Every tenth log repeats those before it, which are still there.
+        return [
+            Path(unquote(path.removeprefix("file://"))) for path in {json.loads(line)["path"]: "" for line in lines}
+        ]
     return sorted(out.glob("*.parquet"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from decimal import Decimal
 from pathlib import Path
 from xml.etree import ElementTree
@@ -9,7 +10,7 @@ from xml.etree import ElementTree
 import bench.pages
 import pytest
 from bench.compare.cases import Case, cases, expected
-from bench.compare.check import check
+from bench.compare.check import check, data_files
 from bench.compare.server import FailedError
 from bench.compare.visible import latencies
 from bench.pages import put_between
@@ -35,6 +36,15 @@ def test_duckdb_loads_every_case_and_the_check_sees_a_wrong_row(name: str, tmp_p
     assert check("duckdb", order.out, expected(total)).bytes > 0
     with pytest.raises(FailedError):
         check("duckdb", order.out, expected(total + 1))
+
+
+def test_a_log_that_repeats_those_before_it_names_each_file_once(tmp_path: Path) -> None:
+    log = tmp_path / "_spark_metadata"
+    log.mkdir()
+    for name, files in (("8", "b"), ("9.compact", "abc"), ("10", "d")):
+        lines = [json.dumps({"path": f"file://{tmp_path}/{file}%20.parquet"}) for file in files]
+        (log / name).write_text("\n".join(["v1", *lines]))
+    assert sorted(data_files(tmp_path)) == [tmp_path / f"{file} .parquet" for file in "abcd"]
 
 
 def small(name: str, place: Path) -> tuple[Order, int]:
