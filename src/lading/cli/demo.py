@@ -221,6 +221,7 @@ def _work(home: Path, progress_file: Path) -> None:
             draft.write_text(json.dumps(loaded))
             draft.replace(progress_file)
 
+        lading.warm_up()  # Batches go to Spark once it is there: by themselves these jobs would do without.
         lading.run(on_progress=note)
 
 

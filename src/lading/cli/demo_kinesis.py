@@ -158,6 +158,7 @@ def _work(home: Path, stop: Path, progress: Path) -> None:
     """What the loader does."""
     clock = SystemClock()
     with Lading(home) as lading:
+        lading.warm_up()  # Batches go to Spark once it is there: by themselves these jobs would do without.
         while True:
             is_last = stop.exists()
             lading.run([JOB], on_progress=lambda record, bill: _tell(progress, bill.totals.rows.loaded))
