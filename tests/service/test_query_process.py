@@ -306,6 +306,36 @@ def test_the_end_of_the_process_tells_who_took_the_memory(
         assert all("by this query or another one is not known" in str(error) for error in told.values())
 
 
+KILLED = """
+import os, signal, socket, sys
+from lading.service.spark_queries.wire import *
+control = socket.socket(fileno=int(sys.argv[1]))
+read_frame(control)
+send_frame(control, READY)
+socket.recv_fds(control, NAME_BYTES, 1)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.java  # It is asked for its version.
+def test_a_process_that_is_killed_before_it_reads_what_is_asked_is_told_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process_module, "_WORKER", KILLED)
+    dying = QueryProcess(Home(path=tmp_path), {}, QueryLimits())
+    ask = dying.ask
+
+    def ask_and_wait(stop: CancelToken) -> Line:
+        line = ask(stop)
+        assert line.peer.recv(1) == b""  # It is gone.
+        return line
+
+    monkeypatch.setattr(dying, "ask", ask_and_wait)
+    with pytest.raises(UnavailableError, match="killed by signal 9"):
+        Queries(dying, QueryLimits(), SystemClock()).ask(QueryRequest(text=""), user="bob", stop=CancelToken())
+    dying.close()
+
+
 def test_limits_are_read_from_words() -> None:
     limits = parse_limits(["timeout=60", "memory=1g", "bytes=10m", "per_user=9"])
     assert (limits.seconds, limits.memory_bytes, limits.size_bytes, limits.each) == (60, 1024 * MIB, 10 * MIB, 4)

@@ -127,7 +127,7 @@ class _Asked:
             self._peer.shutdown(socket.SHUT_WR)
 
     def result(self, request: QueryRequest) -> Result:
-        send_frame(self._peer, REQUEST, request.encoded())
+        self._send(request)
         kind, content = self._frame()
         if kind != HEAD:
             raise self._failed(QueryFailure.decoded(content))
@@ -154,6 +154,13 @@ class _Asked:
                 msg = f"takes more than {self._limits.size_bytes:,} bytes"
                 raise _too_large(msg, "bytes")
             yield rows_of(batch), len(content)
+
+    def _send(self, request: QueryRequest) -> None:
+        try:
+            send_frame(self._peer, REQUEST, request.encoded())
+        except OSError as error:  # It ended before it read what is asked, or the query was ended.
+            self._stop.check()
+            raise self._failed(self._why_gone()) from error
 
     def _frame(self) -> tuple[bytes, bytes]:
         try:
