@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.json as pajson
 
 from lading.sources.records.documents import DEEP_BYTES, SPACE, may_be_deep
+from lading.sources.records.line_shape import NUMBER, ShapedLines
 
 _TYPES: dict[frozenset[type], pa.DataType] = {
     frozenset(): pa.string(),
@@ -30,7 +31,6 @@ _STRANGE = [re.compile(word + _LEFT % word) for word in (b"NaN", b"Inf")]
 MINUS_ZERO = re.compile(rb"-0(?<=[\s:,\[]-0)(?=[\s,}\]])")
 """A number that several readers take for 0. The lookbehind stands behind what it looks at: so the search can jump."""
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_.$@ -]+")
-_NUMBER = rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 
 
 class FlatJson:
@@ -44,8 +44,10 @@ class FlatJson:
         self._unexpected = "error" if keeps_rest else "ignore"
         self._schema: pa.Schema | None = None
         self._quotes = NumberQuotes(())
-        self._pause = 0
-        self._runs_left = 0
+        self._turns = _Turns()
+        self._shape = ShapedLines(keys, keeps_rest=keeps_rest)
+        self._had_shape = False
+        self._shape_turns = _Turns()
 
     def learn(self, kinds: Sequence[set[type]]) -> None:
         """What values a run had that went another way, column by column."""
@@ -63,21 +65,18 @@ class FlatJson:
 
     def parse(self, values: Sequence[bytes]) -> list[pa.Array] | None:
         """One column of strings for each key, one row for each record. Tried less often when it keeps failing."""
-        if self._runs_left:
-            self._runs_left -= 1
-            return None
-        if self._schema is None:
-            return None
+        columns = self._shaped(b"\n".join(values), len(values)) if self._shape_turns.is_next() else None
+        if columns is not None or self._schema is None or not self._turns.is_next():
+            return columns
         text = _text(values)
         columns = self._read(text, len(values)) if text is not None else None
-        self._pause = 0 if columns else min(_MAX_PAUSE, 2 * self._pause + 1)
-        self._runs_left = self._pause - 1 if self._pause else 0
+        self._turns.tell(is_good=columns is not None)
         return columns
 
     @property
     def knows_types(self) -> bool:
-        """Whether pyarrow can be told what the columns are."""
-        return self._schema is not None
+        """Whether it may take lines: it knows what kinds of values they have, or that they have one shape."""
+        return self._had_shape or self._schema is not None
 
     @property
     def quotes_numbers(self) -> bool:
@@ -86,8 +85,17 @@ class FlatJson:
 
     def parse_lines(self, block: bytes) -> list[pa.Array] | None:
         """The same for a block of lines, one record on each."""
-        text = _lines_text(block) if self._schema is not None else None
+        columns = self._shaped(block) if self._shape_turns.is_next() else None
+        if columns is not None or self._schema is None:
+            return columns
+        text = _lines_text(block)
         return None if text is None else self._read(text, text.count(b"\n") + (not text.endswith(b"\n")))
+
+    def _shaped(self, text: bytes, count: int | None = None) -> list[pa.Array] | None:
+        columns = self._shape.take(text, count)
+        self._shape_turns.tell(is_good=columns is not None)
+        self._had_shape = self._had_shape or columns is not None
+        return None if columns and self._needs_value and _has_empty_row(columns) else columns
 
     def _read(self, text: bytes, count: int) -> list[pa.Array] | None:
         text = self._quotes.put(text)
@@ -105,6 +113,26 @@ class FlatJson:
             return None
         columns = [_written(table.column(key)) for key in self._keys]
         return None if self._needs_value and _has_empty_row(columns) else columns
+
+
+class _Turns:
+    """What keeps failing is tried less and less often."""
+
+    def __init__(self) -> None:
+        self._pause = 0
+        self._left = 0
+
+    def is_next(self) -> bool:
+        """Whether it is tried this time."""
+        if self._left:
+            self._left -= 1
+            return False
+        return True
+
+    def tell(self, *, is_good: bool) -> None:
+        """What came of it."""
+        self._pause = 0 if is_good else min(_MAX_PAUSE, 2 * self._pause + 1)
+        self._left = max(0, self._pause - 1)
 
 
 def _merged(old: frozenset[type], new: set[type]) -> frozenset[type]:
@@ -174,7 +202,7 @@ class NumberQuotes:
 
     def __init__(self, keys: Sequence[str]) -> None:
         names = b"|".join(re.escape(key.encode()) for key in keys)
-        self._pattern = re.compile(rb'("(?:%s)"[ \t\r\n]*:[ \t\r\n]*)(%s)(?=[ \t\r\n,}])' % (names, _NUMBER))
+        self._pattern = re.compile(rb'("(?:%s)"[ \t\r\n]*:[ \t\r\n]*)(%s)(?=[ \t\r\n,}])' % (names, NUMBER.encode()))
         self.is_needed = bool(keys)
 
     def put(self, text: bytes) -> bytes:
