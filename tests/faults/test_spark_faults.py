@@ -6,8 +6,10 @@ import json
 import os
 import signal
 import uuid
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from typing import ClassVar
 
 import boto3
 import pytest
@@ -31,15 +33,27 @@ ROWS = 20
 
 
 class SparkService(Service):
-    """The service as it is, with a Spark of its own."""
+    """The service as it is, with a Spark of its own, which the next test must not find."""
+
+    opened: ClassVar[list[SparkService]] = []
 
     def __init__(self, home: Path, settings: dict[str, str]) -> None:
-        self.settings = settings
+        # With a setting for its tasks, so that no batch does without Spark.
+        self.settings = {"spark.task.maxFailures": "4", **settings}
         super().__init__(home)
+        self.opened.append(self)
 
     def _open(self) -> Lading:  # type: ignore[override]  # not that without Spark
         spark = {"spark.master": "local[2]", **self.settings}
         return Lading(self.home, user="tester", clock=self.clock, spark=spark)
+
+
+@pytest.fixture(autouse=True)
+def closed() -> Iterator[None]:
+    """Also those of a test that failed: there is one Spark in a process."""
+    yield
+    while SparkService.opened:
+        SparkService.opened.pop().close()
 
 
 def test_tasks_that_read_and_write_s3_through_a_storm(s3: S3Server, tmp_path: Path) -> None:
@@ -75,7 +89,6 @@ def test_tasks_that_read_and_write_s3_through_a_storm(s3: S3Server, tmp_path: Pa
         service.run_until(service.is_loaded(5 * ROWS))
         assert service.ids() == list(range(5 * ROWS))
         assert service.lading.verify("j").is_clean
-    service.close()
 
 
 def test_a_java_that_lives_and_says_nothing_is_ended_and_replaced(tmp_path: Path) -> None:
@@ -112,7 +125,6 @@ def test_a_java_that_lives_and_says_nothing_is_ended_and_replaced(tmp_path: Path
     assert service.ids() == list(range(3 * ROWS))
     assert service.lading.verify("j").is_clean
     stop_java()
-    service.close()
 
 
 def test_a_scratch_disk_that_is_read_only_when_spark_starts_is_said_and_over_when_it_is(
@@ -136,7 +148,6 @@ def test_a_scratch_disk_that_is_read_only_when_spark_starts_is_said_and_over_whe
     disk.unlock()
     service.run_until(service.is_loaded(ROWS))
     assert service.ids() == list(range(ROWS))
-    service.close()
 
 
 def test_a_scratch_disk_that_is_full_is_said_and_over_when_it_is(disk: Disk, tmp_path: Path) -> None:
@@ -170,7 +181,6 @@ def test_a_scratch_disk_that_is_full_is_said_and_over_when_it_is(disk: Disk, tmp
     service.run_until(service.is_loaded(sent))
     assert service.ids() == list(range(sent))
     assert service.lading.verify("j").is_clean
-    service.close()
 
 
 def test_a_row_that_needs_more_memory_than_a_worker_has_is_put_aside(
@@ -205,7 +215,6 @@ def test_a_row_that_needs_more_memory_than_a_worker_has_is_put_aside(
     assert "It ended 3 workers that read it alone" in str(error["Reason"])
     assert "MemoryError" in str(error["Reason"])
     assert service.lading.verify("j").is_clean
-    service.close()
 
 
 @pytest.mark.parametrize("hours", [7, -7])
@@ -243,4 +252,3 @@ def test_a_clock_that_jumps_makes_no_row_late(broker: KafkaBroker, tmp_path: Pat
     assert service.ids() == list(range(sent))
     told = service.lading.sql("SHOW ALL ROUTINE LOAD FOR default.j")[-1].dicts()[-1]
     assert json.loads(told["Statistic"])["lateRows"] == 0
-    service.close()

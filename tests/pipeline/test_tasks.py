@@ -224,6 +224,21 @@ def test_workers_do_not_import_pandas() -> None:
     subprocess.run([sys.executable, "-c", WITHOUT_PANDAS], check=True)
 
 
+ADDRESSES = """
+from lading.pipeline.daemon import prepare
+prepare()
+from pathlib import Path
+(size,) = [line.split()[1] for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmSize")]
+assert int(size) < 700 * 1024, f"{size} kB"
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="it looks into /proc")
+def test_a_worker_begins_with_few_addresses() -> None:
+    """spark.executor.pyspark.memory limits them: a worker that had more from its start could do nothing at all."""
+    subprocess.run([sys.executable, "-c", ADDRESSES], check=True)
+
+
 @pytest.mark.parametrize(
     ("text", "names"),
     [

@@ -23,8 +23,15 @@ def end_java(session: SparkSession) -> None:
     """End the process of a session, whatever it does. What waits for it hears that it is gone."""
     process = _process(session.sparkContext)
     if process is not None:
-        process.kill()
-        process.wait(_GONE_S)
+        _end(process)
+
+
+def _end(process: Popen[bytes]) -> None:
+    process.kill()
+    process.wait(_GONE_S)
+    if process.stdin is not None:
+        with suppress(OSError):  # What it was about to be told is lost with it.
+            process.stdin.close()
 
 
 def end_process(session: SparkSession) -> None:
@@ -51,10 +58,7 @@ def end_failed_start() -> None:
         SparkContext._active_spark_context = SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
     process = getattr(gateway, "proc", None)
     if process is not None:
-        process.kill()
-        process.wait(_GONE_S)
-        with suppress(OSError):
-            process.stdin.close()
+        _end(process)
         with suppress(Py4JError, OSError):
             gateway.shutdown()
 
