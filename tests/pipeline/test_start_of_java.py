@@ -7,24 +7,50 @@ import select
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from lading.errors import StageError
+from lading.errors import LadingError, StageError
 from lading.pipeline.answering import watch_answers
 from lading.pipeline.gateway import Launch, launch_java
 
+Launcher = Callable[[str], None]
 
-def test_a_start_that_never_ends_is_ended_with_what_it_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    launcher, said = tmp_path / "bin" / "spark-submit", tmp_path / "said"
-    launcher.parent.mkdir()
-    launcher.write_text(f"#!/bin/sh\nsleep 600 &\necho $! > {said}.new; mv {said}.new {said}\nwait\n")
-    launcher.chmod(0o700)
+
+@pytest.fixture
+def launcher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Launcher:
+    """What starts Java does this instead."""
+
+    def write(script: str) -> None:
+        place = tmp_path / "bin" / "spark-submit"
+        place.parent.mkdir()
+        place.write_text(f"#!/bin/sh\n{script}\n")
+        place.chmod(0o700)
+
     monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+    return write
+
+
+@pytest.mark.parametrize(
+    ("script", "status", "is_tried_again"), [("kill -9 $$", -9, True), ("exit 137", 137, True), ("exit 1", 1, False)]
+)
+def test_a_java_that_is_killed_while_it_starts_is_started_again(
+    launcher: Launcher, script: str, status: int, is_tried_again: bool
+) -> None:
+    """A job whose batch wanted Spark must not wait for people then. What Java refuses is refused again."""
+    launcher(script)
+    with pytest.raises(LadingError, match=f"Java ended with status {status} before") as caught:
+        launch_java(Launch(options={}, environment={"PATH": "/usr/bin:/bin"}))
+    assert caught.value.retry == is_tried_again
+
+
+def test_a_start_that_never_ends_is_ended_with_what_it_started(launcher: Launcher, tmp_path: Path) -> None:
+    said = tmp_path / "said"
+    launcher(f"sleep 600 &\necho $! > {said}.new; mv {said}.new {said}\nwait")
     with pytest.raises(StageError, match="has not said for 1 seconds"):
         launch_java(Launch(options={}, environment={"PATH": "/usr/bin:/bin"}, most_s=1.0))
     assert has_ended(int(said.read_text()))

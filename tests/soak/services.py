@@ -130,12 +130,16 @@ class ServicesSoak:
             last, lacks = lane.journal.last, lane.journal.lacks(lane.sender.sent)
             self._patience.look(lane.name, last.seq if last else -1, lane.counts, has_more=lacks > 0)
         self._killer.commits = sum(lane.counts.done["commits"] for lane in self._lanes)
-        for record in self._desk.live_jobs():
+        for record in self._paused():
             self._look_at(record)
+
+    def _paused(self) -> list[JobRecord]:
+        stored = [one.record for one in self._desk.store.list_jobs()]
+        return [record for record in stored if record.state is JobState.PAUSED]
 
     def _look_at(self, record: JobRecord) -> None:
         reason = record.reason
-        if record.state is not JobState.PAUSED or reason is None:
+        if reason is None:
             return
         if reason.code is ReasonCode.MANUAL_PAUSE_ERR or record.name in self._to_resume:
             return
@@ -277,9 +281,9 @@ class ServicesSoak:
         clock = SystemClock()
         end_s = clock.monotonic_s() + END_S
         while (left := self._left()) and clock.monotonic_s() < end_s:
-            self._to_resume |= {record.name for record in self._desk.live_jobs() if record.state is JobState.PAUSED}
-            self._resume_all()
             self._look()
+            self._to_resume |= {record.name for record in self._paused()}
+            self._resume_all()
             self._pause.wait(1.0)
         self.done.expect(not left, "STUCK", f"what is left cannot be loaded: {left}")
         for service in self._killer.services:

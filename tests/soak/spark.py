@@ -19,6 +19,8 @@ from random import Random
 
 from lading.clock import SystemClock
 from lading.commit.steps import STEP_NAMES
+from lading.jobs.reasons import ReasonCode
+from lading.jobs.record import JobState
 from lading.service.facade import Lading
 from lading.tables.registry import kind_of
 from lading.testing.kinesis.server import KinesisServer, serve_kinesis
@@ -242,10 +244,15 @@ class SparkSoak:
         """Jobs that somebody paused go on, all that is left is loaded without a kill, and then everything is read."""
         self._state.end()
         with Lading(self._home) as lading:
-            for record in lading.live_jobs():
-                if record.state.value == "PAUSED":
-                    lading.sql(f"RESUME JOB WHERE jobName = '{record.name}'")
-                    self.done.done["jobs resumed at the end"] += 1
+            for name in (*(story.name for story in self._stories), f"{STATE}_firsts", f"{STATE}_counts"):
+                record = lading.any_job(name)
+                if record.state is not JobState.PAUSED or record.reason is None:
+                    continue
+                is_by_hand = record.reason.code is ReasonCode.MANUAL_PAUSE_ERR
+                told = f"{name} waits for a person: {record.reason.message}"
+                self.done.expect(is_by_hand or not record.reason.needs_attention, "STUCK", told)
+                lading.sql(f"RESUME JOB WHERE jobName = '{name}'")
+                self.done.done["jobs resumed at the end"] += 1
         command = [sys.executable, "-c", RUN, str(self._home), "2", ""]
         with self._log.open("ab") as said:
             ended = subprocess.run(command, stdout=said, stderr=said, check=False, timeout=END_S)

@@ -67,6 +67,8 @@ _IMPORTS = (
 )
 """Names that PySpark uses without their packages."""
 _LOOK_S = 0.05
+_SIGNALS = 128
+"""Above it, a shell says by which signal its child was ended."""
 JAVA_LOG = "lading.java"
 """The logger of what Java writes."""
 
@@ -149,14 +151,22 @@ def _wait_until_told(told: Path, process: Popen[bytes], launch: Launch) -> None:
         if (status := process.poll()) is not None:
             if process.stdin is not None:
                 process.stdin.close()
-            msg = f"Java ended with status {status} before Spark had started"
-            raise ConfigError(msg, left="Nothing was changed.", todo="See the log; `lading doctor` tries the same.")
+            raise _ended_early(status)
         if now_s() > until_s:
             _end(process, launch)
             msg = f"Java has not said for {launch.most_s:g} seconds that Spark can start, and was ended"
             todo = "It is tried again. Look whether libraries that it fetches (spark.jars.packages) can be reached."
             raise StageError(msg, left="Nothing was changed.", todo=todo)
         waiting.wait(_LOOK_S)
+
+
+def _ended_early(status: int) -> Exception:
+    """Settings that Java refuses are for people. When it was killed, for want of memory or by somebody, it is not so
+    the next time."""
+    msg, left = f"Java ended with status {status} before Spark had started", "Nothing was changed."
+    if status < 0 or status > _SIGNALS:
+        return StageError(msg, left=left, todo="It is tried again; see the log.")
+    return ConfigError(msg, left=left, todo="See the log; `lading doctor` tries the same.")
 
 
 def _end(process: Popen[bytes], launch: Launch) -> None:
