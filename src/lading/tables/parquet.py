@@ -22,6 +22,8 @@ PartitionKey = tuple[str | None, ...]
 _FLOATS = ("FLOAT", "DOUBLE")
 _GROUP_BYTES = 32 * 1024 * 1024
 """A row group is written when this much waits for it: small ones pack badly and are slow to read."""
+_SAMPLE_ROWS, _LEAST_ROWS, _REPEATED = 8192, 512, 0.7
+"""A column has no dictionary when more than so large a part of its first rows differ. Few rows say nothing."""
 _WAITING_BYTES = 64 * 1024 * 1024
 """All files together may let so much wait."""
 
@@ -139,7 +141,7 @@ class ParquetWriter:
                 compression="zstd",
                 store_schema=False,
                 write_statistics=_bounded(self._layout.file_schema, with_nan),
-                use_dictionary=_coded(self._layout.file_schema),
+                use_dictionary=_coded(self._layout.file_schema, rows),
             )
         file.write(rows)
 
@@ -212,9 +214,21 @@ def _bounded(schema: pa.Schema, with_nan: frozenset[str]) -> bool | list[str]:
     ]
 
 
-def _coded(schema: pa.Schema) -> list[str]:
-    """Columns that may have dictionaries. Readers on the JVM look for 0.0 in them and pass over a file with -0.0."""
-    return [column.path for column in _leaves(schema) if column.physical_type not in _FLOATS]
+def _coded(schema: pa.Schema, rows: pa.Table) -> list[str]:
+    """Columns that get dictionaries. Not those whose values hardly repeat: the dictionary would be written besides,
+    until it is full. Readers on the JVM look for 0.0 in them and pass over a file with -0.0: no floats."""
+    first = rows.slice(0, _SAMPLE_ROWS)
+    most = _REPEATED * first.num_rows
+    return [
+        column.path
+        for column in _leaves(schema)
+        if column.physical_type not in _FLOATS
+        and (column.path not in schema.names or first.num_rows < _LEAST_ROWS or _different(first[column.path]) <= most)
+    ]
+
+
+def _different(column: pa.ChunkedArray) -> int:
+    return len(pc.unique(column))
 
 
 def _leaves(schema: pa.Schema) -> list[pq.ColumnSchema]:
