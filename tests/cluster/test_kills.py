@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tarfile
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
@@ -110,19 +111,24 @@ def check_exact(driver: Driver, inbox: Inbox, what: str, form: str = "delta") ->
 def test_a_process_of_the_cluster_is_killed_at_every_step(
     tmp_path: Path, cluster: SparkCluster, start_driver: StartDriver, victim: str, form: str
 ) -> None:
-    """One batch in peace, so that everything runs, and then one for each step, in which the victim is killed there."""
-    inbox = Inbox(tmp_path / "in", files=2 * len(STEPS) + 2, rows=20_000)
+    """One batch in peace, so that everything runs, then one for each step, in which the victim is killed there, and two
+    more."""
+    inbox = Inbox(tmp_path / "in", files=2 * (len(STEPS) + 3), rows=20_000)
     patience = {"spark.lading.executors.timeout": "15"} if victim == "master" else {}  # None comes from another master.
     driver = start_driver(**{**STRAINED, **UI, **patience})
     driver.ask("sql", f"CREATE DATABASE shop; {create_table('orders', form)}; {inbox.job('j', 'orders', files=2)}")
-    killed: dict[str, int] = {}
+    kills: dict[str, Future[int]] = {}
 
     def kill_at(step: str) -> None:
-        killed[step] = VICTIMS[victim](cluster)
+        """Where none is there, the driver goes on: Spark ends Python workers that had nothing to do for a minute, and
+        on a busy machine that is not long."""
+        kills[step] = beside.submit(VICTIMS[victim], cluster)
+        wait([kills[step]], timeout=30)
 
     stops = {f"{step}:{number + 2}": (lambda step=step: kill_at(step)) for number, step in enumerate(STEPS)}
-    with busy_machine() if victim in OVERTAKEN else nullcontext():
+    with ThreadPoolExecutor(1) as beside, busy_machine() if victim in OVERTAKEN else nullcontext():
         states = driver.run(stops)
+    killed = {step: kill.result() for step, kill in kills.items()}
     assert states["j"][0] == "RUNNING", states
     assert killed.keys() == set(STEPS)
     assert min(killed.values()) > 0, killed
