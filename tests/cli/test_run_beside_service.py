@@ -20,8 +20,10 @@ from lading.service.runtime.address_file import ServiceAddress, remove_address, 
 from lading.testing.marked import secret
 
 
-def job(name: str, state: str = "RUNNING", message: str = "", reason: str = "") -> dict[str, Any]:
-    told = {"code": "ANY", "message": reason} if reason else None
+def job(
+    name: str, state: str = "RUNNING", message: str = "", reason: str = "", code: str = "CANNOT_RESUME_ERR"
+) -> dict[str, Any]:
+    told = {"code": code, "message": reason} if reason else None
     return {"name": name, "state": state, "message": message, "reason": told, "totals": {"rows": {"loaded": 7}}}
 
 
@@ -51,7 +53,8 @@ def answering(jobs: Sequence[dict[str, Any]], problem: dict[str, str] | None = N
     ("jobs", "arguments", "status", "words"),
     [
         ([job("a", message=f"{NOTHING_NEW}")], [], 0, "a: RUNNING; 7 rows loaded"),
-        ([job("a", message=f"{NOTHING_NEW}"), job("b", "PAUSED", reason="by a user")], [], 0, "a: RUNNING"),
+        ([job("a", message=f"{NOTHING_NEW}"), job("b", "PAUSED", reason="x", code="MANUAL_PAUSE_ERR")], [], 0, "a: R"),
+        ([job("a", message=f"{NOTHING_NEW}"), job("b", "PAUSED", reason="bad rows")], [], 3, "b is PAUSED: bad rows"),
         ([job("b", "PAUSED", reason="bad rows")], ["b"], 3, "b is PAUSED: bad rows"),
         ([job("a")], ["--timeout", "0.1"], 5, "a has not caught up: the time is over"),
         ([job("a", message=f"{NOTHING_NEW}; not loaded: 2 files")], [], 4, "a: not loaded: 2 files"),

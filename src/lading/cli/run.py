@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any, Self
@@ -39,7 +39,7 @@ LAG_EVERY_S = 2.0
 
 def run(
     jobs: Annotated[
-        list[str] | None, typer.Argument(help="Jobs to run; all that are not paused when left out.")
+        list[str] | None, typer.Argument(help="Jobs to run; all that nobody has paused when left out.")
     ] = None,
     home: HOME = DEFAULTS.home,
     timeout: Annotated[float | None, typer.Option(help="Stop after so many seconds.")] = None,
@@ -61,10 +61,12 @@ def run(
         raise typer.Exit(_watch(remote, jobs, timeout, console))
     with Lading(home, store_url=store, spark=spark_of(home, spark_conf)) as lading:
         chosen = [lading.any_job(name) for name in jobs] if jobs else lading.live_jobs()
+        stuck = [] if jobs else lading.stuck_jobs()
         names = [str(record.full_name) for record in chosen]
         if not names:
-            console.print("There is no job to run.")
-            return
+            if not stuck:
+                console.print("There is no job to run.")
+            raise typer.Exit(_tell_paused(stuck, console))
         with Progress(
             SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=console
         ) as progress:
@@ -74,14 +76,19 @@ def run(
             board.finish(records)
         has_left_out = _tell_surveys(lading, records, console)
         is_cut_off = _tell_cut_off(lading, records, console)
-    paused = [record for record in records.values() if record.state is JobState.PAUSED]
-    for record in paused:
-        why = record.reason.message if record.reason is not None else ""
-        console.print(f"{record.full_name} is PAUSED: {why}", style="red", markup=False)
+    paused = _tell_paused([*stuck, *(each for each in records.values() if each.state is JobState.PAUSED)], console)
     if interrupts.number:
         raise typer.Exit(128 + interrupts.number)
     if paused or has_left_out or is_cut_off:
         raise typer.Exit(PAUSED_EXIT if paused else CUT_OFF_EXIT if is_cut_off else LEFT_OUT_EXIT)
+
+
+def _tell_paused(records: Sequence[JobRecord], console: Console) -> int:
+    """The exit status."""
+    for record in records:
+        why = record.reason.message if record.reason is not None else ""
+        console.print(f"{record.full_name} is PAUSED: {why}", style="red", markup=False)
+    return PAUSED_EXIT if records else 0
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from lading.clock import Clock
 from lading.errors import JobNotFoundError
 from lading.jobs.batches import NOTHING_NEW
+from lading.jobs.reasons import ReasonCode
 
 _LOOK_S = 0.5
 _GOES_ON = ("PENDING", "NEED_SCHEDULE", "RUNNING")
@@ -34,12 +35,16 @@ class Waited:
 
 
 def names_to_watch(there: Sequence[Job], asked: Sequence[str] | None) -> set[str]:
-    """Those that were asked for, or all that are not paused, as without a service."""
-    known = {str(job["name"]): str(job["state"]) for job in there}
+    """Those that were asked for, or all that nobody has paused, as without a service."""
+    known = {str(job["name"]): job for job in there}
     if missing := sorted(set(asked or ()) - known.keys()):
         msg = f"job not exist: {', '.join(missing)}"
         raise JobNotFoundError(msg, left="Nothing was run.", todo="Look at the list of jobs.")
-    return set(asked) if asked else {name for name, state in known.items() if state != "PAUSED"}
+    return set(asked) if asked else {name for name, job in known.items() if not _is_paused_by_hand(job)}
+
+
+def _is_paused_by_hand(job: Job) -> bool:
+    return job["state"] == "PAUSED" and (job["reason"] or {}).get("code") == ReasonCode.MANUAL_PAUSE_ERR.name
 
 
 def wait_until_rest(

@@ -54,9 +54,27 @@ def _give_up(record: JobRecord, reason: Reason) -> Reason:
 
 def is_due(record: JobRecord, now: datetime) -> bool:
     """Whether a paused job is to be tried again now. Never while its last task is not settled."""
-    if record.state is not JobState.PAUSED or record.reason is None or record.reason.needs_attention:
+    if record.state is not JobState.PAUSED or needs_a_person(record):
         return False
     return record.task is None and wait_to_resume_s(record, now) <= 0
+
+
+def needs_a_person(record: JobRecord) -> bool:
+    """Whether a job is paused until somebody resumes it."""
+    return record.state is JobState.PAUSED and (record.reason is None or record.reason.needs_attention)
+
+
+def is_stuck(record: JobRecord) -> bool:
+    """Whether it is, and nobody asked for that."""
+    by_hand = record.reason is not None and record.reason.code is ReasonCode.MANUAL_PAUSE_ERR
+    return needs_a_person(record) and not by_hand
+
+
+def next_try(record: JobRecord, now: datetime) -> datetime | None:
+    """When a paused job is tried again, now at the earliest. None: it is not paused, or waits for a person."""
+    if record.state is not JobState.PAUSED or needs_a_person(record):
+        return None
+    return max(now, record.auto_resume.next_at or now)
 
 
 def wait_to_resume_s(record: JobRecord, now: datetime) -> float:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from lading.clock import Clock
 from lading.deferred import deferred
+from lading.jobs.pausing import is_stuck
 from lading.jobs.record import JobRecord
 from lading.net.resolve import Resolver
 from lading.service.catalog.lost_home import Opening
@@ -106,6 +107,10 @@ class Lading(Installation):
                 for record in chosen:
                     self.give_back(record.job_id)
         return {str(record.full_name): record for record in ended}
+
+    def stuck_jobs(self) -> list[JobRecord]:
+        """Jobs that an error has paused until a person does something."""
+        return [stored.record for stored in self.store.list_jobs() if is_stuck(stored.record)]
 
     def _drain_all(
         self,

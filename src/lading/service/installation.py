@@ -17,6 +17,7 @@ from lading.deferred import deferred
 from lading.errors import LadingError
 from lading.ids import JobId, new_incarnation
 from lading.jobs.dialects import STREAMING
+from lading.jobs.pausing import needs_a_person
 from lading.jobs.record import JobName, JobRecord, JobState, parse_job_name
 from lading.model.names import split_table
 from lading.net.addresses import AddressRules
@@ -214,9 +215,8 @@ class Installation:
         return found.record
 
     def live_jobs(self) -> list[JobRecord]:
-        """Jobs that are to run."""
-        found = [stored.record for stored in self.store.list_jobs()]
-        return [record for record in found if record.state is not JobState.PAUSED]
+        """Jobs that are to run, also those that wait after a fault that may be over: they are tried again."""
+        return [stored.record for stored in self.store.list_jobs() if not needs_a_person(stored.record)]
 
     def runner(self, job_id: JobId) -> JobRunner:
         """The runner of a job in this incarnation."""

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from lading.clock import Clock
 from lading.commit.telling import has_due_state
 from lading.errors import LadingError
+from lading.jobs.events import Tick
+from lading.jobs.pausing import next_try
 from lading.jobs.record import JobRecord
 from lading.model.bill import Bill
 from lading.model.positions import Positions
@@ -54,6 +56,8 @@ def drain(runner: JobRunner, until: Until, on_progress: Progress | None) -> JobR
         runner.on_progress = lambda bill: on_progress(runner.record(), bill)
     runner.look_everywhere()
     ends = _Ends(runner)
+    if (due := next_try(runner.record(), until.clock.now())) is not None:
+        runner.apply(Tick(at=due))  # The fault may be over: whoever asks does not wait as a service does.
     patience_s: float | None = None
     while not until.stop.is_set():
         has_more = runner.run_once() and not ends.are_reached()
