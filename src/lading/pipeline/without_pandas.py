@@ -21,7 +21,7 @@ def leave_out_pandas() -> None:
     absent = _Absent()
     sys.meta_path.insert(0, absent)
     try:
-        # Its usual pool would take 1 GiB of addresses at once, which whoever has a limit of memory would have lost.
+        # From a pool that reserves nothing: the usual one takes 1 GiB of addresses, which a limit of memory counts.
         pa.scalar(0, memory_pool=pa.system_memory_pool())
     finally:
         sys.meta_path.remove(absent)

@@ -57,7 +57,7 @@ def drain(runner: JobRunner, until: Until, on_progress: Progress | None) -> JobR
     runner.look_everywhere()
     ends = _Ends(runner)
     if (due := next_try(runner.record(), until.clock.now())) is not None:
-        runner.apply(Tick(at=due))  # The fault may be over: whoever asks does not wait as a service does.
+        runner.apply(Tick(at=due))  # The fault may be over: a run does not wait, as a service does.
     patience_s: float | None = None
     while not until.stop.is_set():
         has_more = runner.run_once() and not ends.are_reached()
