@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from lading.errors import ConfigError, DeniedError, LadingError, TableError, Tab
 from lading.service.views.jobs import JobViews
 from lading.tables.registry import kind_of
 from lading.testing.marked import secret
-from tests.console.local import LocalLading
+from tests.console.local import LocalLading, PastClock
 
 
 @pytest.fixture
@@ -174,6 +175,35 @@ def test_the_timeline_has_commits_together_and_what_lies_between_them(console: C
     kinds = [event.kind for event in console.sights.timeline("delta_j", minutes=60)]
     assert set(kinds[:2]) == {"failure", "pause"}
     assert kinds[2] == "resume"
+
+
+def test_the_timeline_has_the_tries_of_a_job_whose_source_is_away(tmp_path: Path) -> None:
+    """Only the newest pause was told of a job that had been tried again and again."""
+    inbox, clock = tmp_path / "in", PastClock()
+    inbox.mkdir()
+    (inbox / "a.csv").write_text("id\n1\n")
+    with LocalLading(tmp_path / "home", clock=clock) as lading:
+        lading.sql("CREATE DATABASE shop; USE shop; CREATE TABLE t (id BIGINT) USING delta")
+        clock.behind = timedelta(minutes=50)
+        lading.sql(
+            'CREATE JOB j PROPERTIES ("file.settle_seconds"="0") ON STREAMING DO '
+            f'INSERT INTO t SELECT id FROM FILE("uri"="{inbox}/*.csv", "format"="csv_with_names")'
+        )
+        lading.run()
+        inbox.rename(tmp_path / "away")
+        inbox.write_text("somebody moved the folder")
+        for minutes in (40, 30, 20):
+            clock.behind = timedelta(minutes=minutes)
+            if lading.job("j").state.value == "PAUSED":
+                lading.sql("RESUME JOB WHERE jobname = 'j'")
+            lading.run()
+        events = [each for each in JobViews(lading).timeline("j", minutes=60) if each.kind != "resume"]
+        assert [event.kind for event in events[:4]] == ["pause", "retry", "retry", "commit"]
+        newest = JobViews(lading).timeline("j", minutes=15)
+        assert [event.kind for event in newest] == ["pause", "resume", "retry", "resume"]
+    row = event_row("j", events[1])
+    assert row["kind"] == {"text": "retry", "badge": True, "tone": "warn"}
+    assert str(inbox) in str(row["told"])
 
 
 def test_the_page_of_a_commit_tells_what_its_bill_says(console: Console) -> None:
