@@ -178,6 +178,44 @@ def test_files_that_will_not_be_loaded_are_named(page: Page, service: Service) -
     run(service, "DROP JOB WHERE jobname = 'shown'")
 
 
+def test_a_job_that_is_far_behind_is_catching_up_until_it_has_loaded_what_there_is(
+    page: Page, service: Service
+) -> None:
+    """Its batches have one file each, and take a second; then larger ones are chosen."""
+    name = "orders_backfill"
+    (service.inbox / name).mkdir()
+    for number in range(300):
+        (service.inbox / name / f"{number:03}.csv").write_text("id,city,amount\n1,essen,1.00\n")
+    text = service.statement(name).replace("/*.csv", f"/{name}/*.csv")
+    run(service, text.replace('"max_interval"', '"s3.max_batch_files" = "1", "file.settle_seconds" = "0", "max_interval"'))
+    page.goto(f"{service.url}/jobs/{name}")
+    expect(page.locator(".ld-badge").nth(1)).to_have_text("catching up")
+    expect(page.locator(".ld-badge").nth(0)).to_have_text("RUNNING")
+    expect(page.locator(".ld-tile", has_text="Lag")).to_contain_text(re.compile(r"29\d files"))
+
+    # In the list it stands before those that are healthy, and its tile shows it alone.
+    page.goto(service.url)
+    tile = page.get_by_role("button", name=re.compile("^Catching up"))
+    expect(tile).to_contain_text("1")
+    row = page.locator("tbody tr", has_text=name)
+    expect(row.locator('[data-label="Health"]')).to_contain_text("catching up")
+    expect(row.locator('[data-label="Lag"]')).to_contain_text("files")
+    tile.click()
+    expect(page.locator("tbody th a")).to_have_text([name])
+    expect(page).to_have_url(re.compile("CATCHING_UP|catching"))
+    assert job_of(service, name)["health"]["state"] == "catching up"
+
+    run(
+        service,
+        f"PAUSE JOB WHERE jobname = '{name}'; ALTER JOB {name} PROPERTIES (\"s3.max_batch_files\" = \"256\"); "
+        f"RESUME JOB WHERE jobname = '{name}'",
+    )
+    page.goto(f"{service.url}/jobs/{name}")
+    expect(page.locator(".ld-badge").nth(1)).to_have_text("healthy")
+    expect(page.locator(".ld-tile", has_text="Rows loaded").locator("dd").first).to_have_text("300")
+    run(service, f"DROP JOB WHERE jobname = '{name}'")
+
+
 def test_the_end_of_a_job_is_asked_for_by_its_name_with_keys_alone(page: Page, service: Service) -> None:
     page.goto(f"{service.url}/jobs/broken")
     page.get_by_role("button", name="Stop", exact=True).press("Enter")
