@@ -5,11 +5,14 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
+import sqlglot
 
 from lading.console import queries
 from lading.console.commit_page import facts_of
@@ -23,6 +26,7 @@ from lading.service.views.jobs import JobViews
 from lading.tables.registry import kind_of
 from lading.testing.marked import secret
 from tests.console.local import LocalLading, PastClock
+from tests.support.jvm_engine import JvmEngine
 
 
 @pytest.fixture
@@ -148,6 +152,53 @@ def test_the_lines_to_read_a_table_elsewhere_read_it(console: Console, form: str
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
     assert "essen" in done.stdout, done.stderr
     assert "lagos" in done.stdout
+
+
+@dataclass(frozen=True, slots=True)
+class SparkReader:
+    """`spark` of the lines for Spark: its calls are made by a Spark on the JVM that has Delta and Iceberg."""
+
+    engine: JvmEngine
+    shown: list[dict[str, Any]]
+    form: str = ""
+    place: str = ""
+
+    @property
+    def read(self) -> SparkReader:
+        return self
+
+    def format(self, form: str) -> SparkReader:
+        return replace(self, form=form)
+
+    def load(self, place: str) -> SparkReader:
+        return replace(self, place=place)
+
+    def show(self, most: int) -> None:
+        self.shown.extend(self.engine.read(self.form, self.place)[:most])
+
+
+@pytest.mark.parametrize("form", ["delta", "iceberg"])
+def test_the_lines_for_spark_read_the_table(console: Console, jvm: JvmEngine, form: str) -> None:
+    table = queries.look_at_table(console, ANYBODY, f"shop.{form}_t").table
+    lines = kind_of(form).read_elsewhere(table.name, table.location)["Spark"]
+    newest = max((Path(table.location.removeprefix("file://")) / "metadata").glob("*.metadata.json"), default=Path("-"))
+    spark = SparkReader(jvm, [])
+    exec(compile(lines.replace("NEWEST.metadata.json", newest.name), "lines", "exec"), {"spark": spark})
+    assert sorted(spark.shown, key=lambda row: row["id"]) == [{"id": 1, "city": "essen"}, {"id": 2, "city": "lagos"}]
+
+
+@pytest.mark.parametrize("form", ["delta", "iceberg"])
+def test_the_lines_for_trino_are_trinos_sql_however_a_table_is_named(form: str) -> None:
+    """No Trino runs here: they are read as its dialect has them, and the values are compared."""
+    lines = kind_of(form).read_elsewhere("sh'op.or\"ders", "s3://b/x'y")["Trino"]
+    call, select, *rest = (each.strip() for each in lines.split(";"))
+    assert rest == [""]
+    asked = sqlglot.parse_one(call.replace("CALL", "SELECT", 1), dialect="trino")
+    given = {each.this.name: each.expression.name for each in asked.find_all(sqlglot.exp.Kwarg)}
+    assert given == {"schema_name": "sh'op", "table_name": 'or"ders', "table_location": "s3://b/x'y"}
+    assert ".".join(each.name for each in asked.find_all(sqlglot.exp.Identifier)) == f"{form}.system"
+    (table,) = sqlglot.parse_one(select, dialect="trino").find_all(sqlglot.exp.Table)
+    assert [part.name for part in table.parts] == [form, "sh'op", 'or"ders']
 
 
 def test_lines_for_a_strange_place_stay_inside_their_quotes() -> None:
