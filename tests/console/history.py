@@ -20,8 +20,8 @@ BEAT = timedelta(seconds=30)
 
 
 def make_history(lading: LocalLading, metrics: Metrics, clock: PastClock, inbox: Path, *, beats: int = 120) -> None:
-    """Six jobs with commits up to now: one is paused by hand, one by bad rows, one fails, one leaves a file out. And one
-    that was just made, and has more to load than it can in a minute."""
+    """Six jobs with commits up to now: one is paused by hand, one by bad rows, one fails, one leaves a file out.
+    And one that was just made, and has more to load than it can in a minute."""
     chance = random.Random(7)
     clock.behind = BEAT * beats
     lading.sql("CREATE DATABASE shop; USE shop")

@@ -19,7 +19,6 @@ from lading.service.compile.compiled import Compiled
 from lading.service.facade import Lading
 from lading.service.runtime.context import CancellableStager
 
-
 SLOW = "backfill"
 """Each batch of jobs with such a name takes a second, as on a cluster that is small."""
 

@@ -187,7 +187,10 @@ def test_a_job_that_is_far_behind_is_catching_up_until_it_has_loaded_what_there_
     for number in range(300):
         (service.inbox / name / f"{number:03}.csv").write_text("id,city,amount\n1,essen,1.00\n")
     text = service.statement(name).replace("/*.csv", f"/{name}/*.csv")
-    run(service, text.replace('"max_interval"', '"s3.max_batch_files" = "1", "file.settle_seconds" = "0", "max_interval"'))
+    run(
+        service,
+        text.replace('"max_interval"', '"s3.max_batch_files" = "1", "file.settle_seconds" = "0", "max_interval"'),
+    )
     page.goto(f"{service.url}/jobs/{name}")
     expect(page.locator(".ld-badge").nth(1)).to_have_text("catching up")
     expect(page.locator(".ld-badge").nth(0)).to_have_text("RUNNING")
@@ -207,7 +210,7 @@ def test_a_job_that_is_far_behind_is_catching_up_until_it_has_loaded_what_there_
 
     run(
         service,
-        f"PAUSE JOB WHERE jobname = '{name}'; ALTER JOB {name} PROPERTIES (\"s3.max_batch_files\" = \"256\"); "
+        f'PAUSE JOB WHERE jobname = \'{name}\'; ALTER JOB {name} PROPERTIES ("s3.max_batch_files" = "256"); '
         f"RESUME JOB WHERE jobname = '{name}'",
     )
     page.goto(f"{service.url}/jobs/{name}")

@@ -100,7 +100,9 @@ class Terminal:
 
 
 @contextmanager
-def on_terminal(command: Sequence[str], *, width: int = 100, env: Mapping[str, str] | None = None) -> Iterator[Terminal]:
+def on_terminal(
+    command: Sequence[str], *, width: int = 100, env: Mapping[str, str] | None = None
+) -> Iterator[Terminal]:
     """A program with a terminal for itself."""
     ours, theirs = pty.openpty()
     known = {**os.environ, **(env or {}), "TERM": "xterm", "COLUMNS": str(width), "LINES": "40"}
