@@ -50,7 +50,7 @@ def test_a_struct_has_the_names_of_its_fields_however_deep_it_lies() -> None:
         }
     )
     plain = AT.replace(tzinfo=None)
-    rows = [
+    rows: list[tuple[object, ...]] = [
         (
             {"sku": "a", "at": plain},
             [{"sku": "a", "at": plain}, None],
