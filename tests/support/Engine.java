@@ -46,7 +46,7 @@ public class Engine {
                     continue;
                 }
                 if (words[0].equals("READ")) {
-                    System.out.println("ANSWER " + rows(first.newSession().read().format(home).load(decoded(words[2]))));
+                    System.out.println("ANSWER " + rows(reading(first).read().format(home).load(decoded(words[2]))));
                     System.out.flush();
                     continue;
                 }
@@ -58,6 +58,15 @@ public class Engine {
             System.out.flush();
         }
         first.stop();
+    }
+
+    /** A path needs no catalog, but Iceberg makes one before it looks: by default of Hive, whose jars are not here. */
+    private static SparkSession reading(SparkSession first) {
+        SparkSession made = first.newSession();
+        made.conf().set("spark.sql.catalog.default_iceberg", "org.apache.iceberg.spark.SparkCatalog");
+        made.conf().set("spark.sql.catalog.default_iceberg.type", "hadoop");
+        made.conf().set("spark.sql.catalog.default_iceberg.warehouse", "file:///nowhere");
+        return made;
     }
 
     private static String rows(Dataset<Row> found) {
