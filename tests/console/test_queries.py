@@ -15,7 +15,7 @@ import pytest
 import sqlglot
 
 from lading.console import queries
-from lading.console.commit_page import facts_of
+from lading.console.commit_page import facts_of, files_of
 from lading.console.desk import Console, Visitor
 from lading.console.job_timeline import event_row
 from lading.console.step_timings import StepMemory
@@ -263,6 +263,8 @@ def test_the_page_of_a_commit_tells_what_its_bill_says(console: Console) -> None
     told = facts_of(bill)
     assert (told["Kind"], told["Epoch"], told["Rows loaded in all"]) == ("load", "0", "2")
     assert "Why" not in told
+    (file,) = files_of({"files": [{"path": "a.parquet", "rows": 7041, "size_bytes": 2588}]})
+    assert file == {"path": "a.parquet", "rows": "7,041", "size": "2.5 KiB"}
 
 
 def test_a_commit_whose_version_is_gone_stands_between_the_others(
