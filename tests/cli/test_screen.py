@@ -94,7 +94,8 @@ def test_a_run_without_a_service_leaves_one_line_for_its_job(tmp_path: Path) -> 
 def test_lines_of_spark_stand_above_the_display_and_do_not_break_it(tmp_path: Path) -> None:
     """Java writes them at any time, while the display moves."""
     home = make_home(tmp_path, "id, soundex(city)")
-    (home / "log4j2.properties").write_text(NOISY)
+    (home / "spark").mkdir(exist_ok=True)
+    (home / "spark" / "log4j2.properties").write_text(NOISY)
     with on_terminal([*COMMAND, "run", "--home", str(home)]) as terminal:
         terminal.on_change = check_line
         assert terminal.end(120) == 0, terminal.screen.lines
