@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from lading.cli.main import app
+from lading.cli.main import COMMANDS, app
 from lading.cli.output import OutputFormat
 
 PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
@@ -37,3 +37,12 @@ def test_the_error_that_it_shows_is_the_one_that_is_said(tmp_path: Path) -> None
 
 def test_every_format_is_explained() -> None:
     assert re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE) == [form.value for form in OutputFormat]
+
+
+def test_the_commands_are_those_that_help_lists() -> None:
+    said = CliRunner().invoke(app, ["--help"], env={"COLUMNS": "200", "TERMINAL_WIDTH": "200"}).output
+    words = " ".join(re.sub(r"[│╭╮╰╯─]", " ", said).split())
+    shown = re.findall(r"^\| `lading (\w+)` \| (.+) \|$", PAGE, re.MULTILINE)
+    for name, what in shown:
+        assert f"{name} {what}" in words
+    assert [name for name, _ in shown] == list(COMMANDS)

@@ -26,6 +26,7 @@ PAGES = {
     "job-problem": "/jobs/returns",
     "job-failing": "/jobs/invoices",
     "job-late": "/jobs/shipments",
+    "job-catching-up": "/jobs/orders_backfill",
     "job-missing": "/jobs/nobody",
     "commit": "/jobs/orders/commits/2",
     "edit": "/jobs/orders/edit",

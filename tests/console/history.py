@@ -9,17 +9,19 @@ from pathlib import Path
 
 from lading.service.telemetry.metrics import Metrics
 from lading.status.lag import LagUnit
-from tests.console.local import LocalLading, PastClock
+from tests.console.local import SLOW, LocalLading, PastClock
 
 JOBS = ("orders", "payments", "returns", "stock_levels", "invoices", "shipments")
 AWAY, LATE = "invoices", "shipments"
 """The folder of the one is gone; in that of the other is a file that came late."""
+BACKFILL = f"orders_{SLOW}"
 _CITIES = ("essen", "lagos", "osaka", "quito")
 BEAT = timedelta(seconds=30)
 
 
 def make_history(lading: LocalLading, metrics: Metrics, clock: PastClock, inbox: Path, *, beats: int = 120) -> None:
-    """Six jobs with commits up to now: one is paused by hand, one by bad rows, one fails, one leaves a file out."""
+    """Six jobs with commits up to now: one is paused by hand, one by bad rows, one fails, one leaves a file out.
+    And one that was just made, and has more to load than it can in a minute."""
     chance = random.Random(7)
     clock.behind = BEAT * beats
     lading.sql("CREATE DATABASE shop; USE shop")
@@ -54,6 +56,20 @@ def make_history(lading: LocalLading, metrics: Metrics, clock: PastClock, inbox:
     (inbox / AWAY).rename(inbox / f".{AWAY}")
     (inbox / AWAY).write_text("somebody moved the folder")
     lading.run([AWAY, LATE])
+    make_backfill(lading, inbox, chance)
+
+
+def make_backfill(lading: LocalLading, inbox: Path, chance: random.Random, *, files: int = 3000) -> None:
+    """A job with so many files before it, and one of them in a batch."""
+    (inbox / BACKFILL).mkdir()
+    for number in range(files):
+        put_rows(inbox / BACKFILL / f"{number:05}.csv", 20, chance, bad=0)
+    lading.sql(
+        f"USE shop; CREATE TABLE {BACKFILL} (id BIGINT, city VARCHAR(64), amount DECIMAL(10,2)) USING delta; "
+        f'CREATE JOB {BACKFILL} PROPERTIES ("s3.max_batch_files" = "1", "file.settle_seconds" = "0") '
+        f"ON STREAMING COMMENT 'orders of the last years' DO INSERT INTO {BACKFILL} SELECT id, city, amount FROM "
+        f'FILE("uri" = "{inbox}/{BACKFILL}/*.csv", "format" = "csv_with_names", "column_separator" = ",")'
+    )
 
 
 def put_rows(path: Path, rows: int, chance: random.Random, bad: float = 0.0005) -> None:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
+import sqlglot
 
 from lading.console import queries
-from lading.console.commit_page import facts_of
+from lading.console.commit_page import facts_of, files_of
 from lading.console.desk import Console, Visitor
 from lading.console.job_timeline import event_row
 from lading.console.step_timings import StepMemory
@@ -21,7 +25,8 @@ from lading.errors import ConfigError, DeniedError, LadingError, TableError, Tab
 from lading.service.views.jobs import JobViews
 from lading.tables.registry import kind_of
 from lading.testing.marked import secret
-from tests.console.local import LocalLading
+from tests.console.local import LocalLading, PastClock
+from tests.support.jvm_engine import JvmEngine
 
 
 @pytest.fixture
@@ -149,6 +154,53 @@ def test_the_lines_to_read_a_table_elsewhere_read_it(console: Console, form: str
     assert "lagos" in done.stdout
 
 
+@dataclass(frozen=True, slots=True)
+class SparkReader:
+    """`spark` of the lines for Spark: its calls are made by a Spark on the JVM that has Delta and Iceberg."""
+
+    engine: JvmEngine
+    shown: list[dict[str, Any]]
+    form: str = ""
+    place: str = ""
+
+    @property
+    def read(self) -> SparkReader:
+        return self
+
+    def format(self, form: str) -> SparkReader:
+        return replace(self, form=form)
+
+    def load(self, place: str) -> SparkReader:
+        return replace(self, place=place)
+
+    def show(self, most: int) -> None:
+        self.shown.extend(self.engine.read(self.form, self.place)[:most])
+
+
+@pytest.mark.parametrize("form", ["delta", "iceberg"])
+def test_the_lines_for_spark_read_the_table(console: Console, jvm: JvmEngine, form: str) -> None:
+    table = queries.look_at_table(console, ANYBODY, f"shop.{form}_t").table
+    lines = kind_of(form).read_elsewhere(table.name, table.location)["Spark"]
+    newest = max((Path(table.location.removeprefix("file://")) / "metadata").glob("*.metadata.json"), default=Path("-"))
+    spark = SparkReader(jvm, [])
+    exec(compile(lines.replace("NEWEST.metadata.json", newest.name), "lines", "exec"), {"spark": spark})
+    assert sorted(spark.shown, key=lambda row: row["id"]) == [{"id": 1, "city": "essen"}, {"id": 2, "city": "lagos"}]
+
+
+@pytest.mark.parametrize("form", ["delta", "iceberg"])
+def test_the_lines_for_trino_are_trinos_sql_however_a_table_is_named(form: str) -> None:
+    """No Trino runs here: they are read as its dialect has them, and the values are compared."""
+    lines = kind_of(form).read_elsewhere("sh'op.or\"ders", "s3://b/x'y")["Trino"]
+    call, select, *rest = (each.strip() for each in lines.split(";"))
+    assert rest == [""]
+    asked = sqlglot.parse_one(call.replace("CALL", "SELECT", 1), dialect="trino")
+    given = {each.this.name: each.expression.name for each in asked.find_all(sqlglot.exp.Kwarg)}
+    assert given == {"schema_name": "sh'op", "table_name": 'or"ders', "table_location": "s3://b/x'y"}
+    assert ".".join(each.name for each in asked.find_all(sqlglot.exp.Identifier)) == f"{form}.system"
+    (table,) = sqlglot.parse_one(select, dialect="trino").find_all(sqlglot.exp.Table)
+    assert [part.name for part in table.parts] == [form, "sh'op", 'or"ders']
+
+
 def test_lines_for_a_strange_place_stay_inside_their_quotes() -> None:
     lines = kind_of("delta").read_elsewhere("a.b'c", "/x\"y'z\\")
     assert '"/x\\"y\'z\\\\"' in lines["Spark"]
@@ -176,12 +228,43 @@ def test_the_timeline_has_commits_together_and_what_lies_between_them(console: C
     assert kinds[2] == "resume"
 
 
+def test_the_timeline_has_the_tries_of_a_job_whose_source_is_away(tmp_path: Path) -> None:
+    """Only the newest pause was told of a job that had been tried again and again."""
+    inbox, clock = tmp_path / "in", PastClock()
+    inbox.mkdir()
+    (inbox / "a.csv").write_text("id\n1\n")
+    with LocalLading(tmp_path / "home", clock=clock) as lading:
+        lading.sql("CREATE DATABASE shop; USE shop; CREATE TABLE t (id BIGINT) USING delta")
+        clock.behind = timedelta(minutes=50)
+        lading.sql(
+            'CREATE JOB j PROPERTIES ("file.settle_seconds"="0") ON STREAMING DO '
+            f'INSERT INTO t SELECT id FROM FILE("uri"="{inbox}/*.csv", "format"="csv_with_names")'
+        )
+        lading.run()
+        inbox.rename(tmp_path / "away")
+        inbox.write_text("somebody moved the folder")
+        for minutes in (40, 30, 20):
+            clock.behind = timedelta(minutes=minutes)
+            if lading.job("j").state.value == "PAUSED":
+                lading.sql("RESUME JOB WHERE jobname = 'j'")
+            lading.run()
+        events = [each for each in JobViews(lading).timeline("j", minutes=60) if each.kind != "resume"]
+        assert [event.kind for event in events[:4]] == ["pause", "retry", "retry", "commit"]
+        newest = JobViews(lading).timeline("j", minutes=15)
+        assert [event.kind for event in newest] == ["pause", "resume", "retry", "resume"]
+    row = event_row("j", events[1])
+    assert row["kind"] == {"text": "retry", "badge": True, "tone": "warn"}
+    assert str(inbox) in str(row["told"])
+
+
 def test_the_page_of_a_commit_tells_what_its_bill_says(console: Console) -> None:
     bill = console.sights.bill_or_none("delta_j", 1)
     assert bill is not None
     told = facts_of(bill)
     assert (told["Kind"], told["Epoch"], told["Rows loaded in all"]) == ("load", "0", "2")
     assert "Why" not in told
+    (file,) = files_of({"files": [{"path": "a.parquet", "rows": 7041, "size_bytes": 2588}]})
+    assert file == {"path": "a.parquet", "rows": "7,041", "size": "2.5 KiB"}
 
 
 def test_a_commit_whose_version_is_gone_stands_between_the_others(

@@ -178,6 +178,84 @@ def test_files_that_will_not_be_loaded_are_named(page: Page, service: Service) -
     run(service, "DROP JOB WHERE jobname = 'shown'")
 
 
+def test_a_job_whose_folder_is_away_is_tried_again_and_each_try_is_told(page: Page, service: Service) -> None:
+    folder = service.inbox / "moved"
+    folder.mkdir()
+    (folder / "a.csv").write_text("id,city,amount\n1,essen,1.00\n")
+    run(service, service.statement("moved").replace("/*.csv", "/moved/*.csv"))
+    page.goto(f"{service.url}/jobs/moved")
+    loaded = page.locator(".ld-tile", has_text="Rows loaded").locator("dd").first
+    expect(loaded).to_have_text("1")
+    folder.rename(service.inbox / "elsewhere")
+    folder.write_text("somebody moved the folder")
+    task = page.get_by_role("region", name="What is wrong")
+    expect(page.locator(".ld-badge").nth(1)).to_have_text("failing")
+    expect(task).to_contain_text("could not all be listed")
+    # The first time it is tried again at once, then after 20 seconds, which are counted down.
+    expect(task).to_contain_text(re.compile(r"2 tries failed\. It is tried again in (1\d|20) s"))
+    timeline = page.get_by_role("region", name="Timeline")
+    expect(timeline.locator(".ld-badge").nth(1)).to_have_text("retry")
+    assert timeline.locator(".ld-badge").all_text_contents()[:3] == ["pause", "retry", "commit"]
+    expect(timeline.locator("tbody tr").nth(1)).to_contain_text("could not all be listed")
+
+    # What is looked at is in the address: the range of the plots and the tab.
+    page.get_by_role("group", name="How far back").get_by_text("15 min").click()
+    page.get_by_role("tab", name="Errors").click()
+    expect(page).to_have_url(re.compile(r"(?=.*range=15min)(?=.*tab=errors)"))
+    page.reload()
+    expect(page.get_by_role("button", name="15 min")).to_have_attribute("aria-pressed", "true")
+    expect(page.get_by_role("tab", name="Errors")).to_have_attribute("aria-selected", "true")
+
+    folder.unlink()
+    (service.inbox / "elsewhere").rename(folder)
+    (folder / "b.csv").write_text("id,city,amount\n2,ulm,2.00\n")
+    task.get_by_role("button", name="Retry now").click()
+    expect(loaded).to_have_text("2")
+    expect(task).to_be_hidden()
+    run(service, "DROP JOB WHERE jobname = 'moved'")
+
+
+def test_a_job_that_is_far_behind_is_catching_up_until_it_has_loaded_what_there_is(
+    page: Page, service: Service
+) -> None:
+    """Its batches have one file each, and take a second; then larger ones are chosen."""
+    name = "orders_backfill"
+    (service.inbox / name).mkdir()
+    for number in range(300):
+        (service.inbox / name / f"{number:03}.csv").write_text("id,city,amount\n1,essen,1.00\n")
+    text = service.statement(name).replace("/*.csv", f"/{name}/*.csv")
+    run(
+        service,
+        text.replace('"max_interval"', '"s3.max_batch_files" = "1", "file.settle_seconds" = "0", "max_interval"'),
+    )
+    page.goto(f"{service.url}/jobs/{name}")
+    expect(page.locator(".ld-badge").nth(1)).to_have_text("catching up")
+    expect(page.locator(".ld-badge").nth(0)).to_have_text("RUNNING")
+    expect(page.locator(".ld-tile", has_text="Lag")).to_contain_text(re.compile(r"29\d files"))
+
+    # In the list it stands before those that are healthy, and its tile shows it alone.
+    page.goto(service.url)
+    tile = page.get_by_role("button", name=re.compile("^Catching up"))
+    expect(tile).to_contain_text("1")
+    row = page.locator("tbody tr", has_text=name)
+    expect(row.locator('[data-label="Health"]')).to_contain_text("catching up")
+    expect(row.locator('[data-label="Lag"]')).to_contain_text("files")
+    tile.click()
+    expect(page.locator("tbody th a")).to_have_text([name])
+    expect(page).to_have_url(re.compile(r"health=catching"))
+    assert job_of(service, name)["health"]["state"] == "catching up"
+
+    run(
+        service,
+        f'PAUSE JOB WHERE jobname = \'{name}\'; ALTER JOB {name} PROPERTIES ("s3.max_batch_files" = "256"); '
+        f"RESUME JOB WHERE jobname = '{name}'",
+    )
+    page.goto(f"{service.url}/jobs/{name}")
+    expect(page.locator(".ld-badge").nth(1)).to_have_text("healthy")
+    expect(page.locator(".ld-tile", has_text="Rows loaded").locator("dd").first).to_have_text("300")
+    run(service, f"DROP JOB WHERE jobname = '{name}'")
+
+
 def test_the_end_of_a_job_is_asked_for_by_its_name_with_keys_alone(page: Page, service: Service) -> None:
     page.goto(f"{service.url}/jobs/broken")
     page.get_by_role("button", name="Stop", exact=True).press("Enter")

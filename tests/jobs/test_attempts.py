@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from lading.errors import BudgetError, StoreError
 from lading.jobs.actions import Halt, LetGo, Retry, Run
 from lading.jobs.events import BatchWaits, Interrupted, Opened
 from lading.jobs.reasons import failure_of
-from lading.jobs.record import JobKind
+from lading.jobs.record import KEPT_TRIES, MOST_TRY_LETTERS, JobKind
 from lading.jobs.tasks import TaskState
-from tests.jobs.story import Story, failure
+from tests.jobs.story import START, Story, failure
 
 
 def test_a_streaming_task_has_four_attempts() -> None:
@@ -24,6 +26,29 @@ def test_a_streaming_task_has_four_attempts() -> None:
     assert (story.state, story.code, story.record.counts.failed) == ("PAUSED", "INTERNAL_ERR", 1)
     assert (story.tasks[1].error, story.tasks[1].first_error) == ("the last straw", "boom")
     assert (story.record.first_error, story.record.last_error) == ("boom", "the last straw")
+
+
+def test_each_try_is_remembered_with_its_time_and_only_the_newest_are_kept() -> None:
+    story = Story().open()
+    story.begin()
+    for number in (1, 2):
+        story.now += timedelta(seconds=1)
+        story.fail(failure(f"boom {number}"))
+    assert [(each.message, each.at) for each in story.record.tries] == [
+        ("boom 1", START + timedelta(seconds=1)),
+        ("boom 2", START + timedelta(seconds=2)),
+    ]
+    # What a batch waits for is no try, however often it is said.
+    story.tell(BatchWaits(message="no executor", at=story.now))
+    assert len(story.record.tries) == 2
+    story.commit()
+    assert len(story.record.tries) == 2, "they happened"
+    # A source that cannot be listed is tried again after each pause.
+    for _ in range(KEPT_TRIES):
+        story.fail(failure("gone" * 1000))
+        story.wait(1000)
+        story.open()
+    assert [len(each.message) for each in story.record.tries] == [MOST_TRY_LETTERS] * KEPT_TRIES
 
 
 def test_a_failure_that_cannot_pass_is_not_tried_again() -> None:

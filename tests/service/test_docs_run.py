@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 from lading.cli.main import app
+from tests.service.conftest import Desk
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 PAGE = (DOCS / "files.md").read_text()
@@ -36,6 +37,22 @@ def test_the_page_about_files_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         else:
             exec(compile(text, "example", "exec"), {})
     assert spark.range(3).count() == 3
+
+
+def test_ragged_lines_are_loaded_as_the_page_says(desk: Desk) -> None:
+    (text,) = re.findall(r"((?: {4}.*\n)*(?: {4}.*ragged/.*\n))", PAGE)
+    desk.table()
+    (desk.inbox / "a.csv").write_text("1,essen,1.50\n2,ulm\n3\n4,bonn,2,more\n")
+    desk.sql(text.replace("ragged/", f"{desk.inbox}/"))
+    desk.run()
+    found = DeltaTable(desk.lading.catalog.open_table("shop", "orders").location).to_pyarrow_table()
+    rows = sorted(found.to_pylist(), key=str)
+    assert [(row["id"], row["city"], row["amount"] and str(row["amount"])) for row in rows] == [
+        (1, "essen", "1.50"),
+        (2, "ulm", None),
+        (3, None, None),
+        (4, "bonn", "2.00"),
+    ]
 
 
 def test_the_page_about_a_lost_store_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark: SparkSession) -> None:

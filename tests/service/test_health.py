@@ -62,6 +62,22 @@ def test_a_job_that_is_resumed_without_a_person_fails_until_its_source_answers()
     assert health_of(told.record).state is Health.HEALTHY
 
 
+def test_each_listing_that_failed_is_counted() -> None:
+    """Of a job that was resumed once and failed again, one try was told."""
+    told = running()
+    for count in (1, 2, 3):
+        told.fail()
+        found = health_of(told.record)
+        assert (told.record.state, found.tries, found.next_try_at) == (
+            JobState.PAUSED,
+            count,
+            told.record.auto_resume.next_at,
+        )
+        told.wait(100)
+        assert health_of(told.record).tries == count, "not tried again yet"
+        told.open()
+
+
 def test_bad_rows_need_review_and_a_pause_by_a_user_does_not() -> None:
     told = running()
     told.begin()

@@ -54,6 +54,33 @@ def test_a_messy_csv_is_seen_as_it_is(lading: Lading, tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(("kind", "codec"), [("gz", "gzip"), ("zstd", "zstd"), ("bz2", "bz2"), ("lz4", "lz4")])
+def test_a_file_that_is_packed_and_not_named_so_is_seen_unpacked(
+    lading: Lading, tmp_path: Path, kind: str, codec: str
+) -> None:
+    with pa.CompressedOutputStream(str(tmp_path / "in" / "a.csv"), codec) as file:
+        file.write("id,city\n1,essen\n2,köln\n".encode())
+    source = f'FILE("uri"="{tmp_path}/in/*.csv")'
+    found = lading.sql(f"DESCRIBE FROM {source}")[0]
+    assert found.rows[:2] == (("id", "bigint", "Yes", "1"), ("city", "string", "Yes", "essen"))
+    settings = {row[0]: row[3] for row in found.rows[2:]}
+    assert settings == {
+        "(format)": "csv_with_names",
+        "(column_separator)": ",",
+        "(compress_type)": kind,
+    }
+    assert lading.sql(f"SELECT * FROM {source} LIMIT 5")[0].rows == (("1", "essen"), ("2", "köln"))
+    # What was found is what a job needs.
+    lading.sql(f"CREATE TABLE t USING delta AS SCHEMA OF {source}")
+    told = ", ".join(f'"{name[1:-1]}"="{value}"' for name, value in settings.items())
+    lading.sql(
+        'CREATE JOB j PROPERTIES("file.settle_seconds"="0") ON STREAMING DO INSERT INTO t SELECT * '
+        f'FROM FILE("uri"="{tmp_path}/in/*.csv", {told})'
+    )
+    lading.run()
+    assert DeltaTable(lading.catalog.open_table("default", "t").location).to_pyarrow_table().num_rows == 2
+
+
 def test_a_row_that_does_not_fit_the_others_is_told_with_its_place(lading: Lading, tmp_path: Path) -> None:
     (tmp_path / "in" / "a.csv").write_text("id,name,at\n1,x,2\n2,y\n")
     seen = lading.sql(f'DESCRIBE FROM FILE("uri"="{tmp_path}/in/*")')[0]

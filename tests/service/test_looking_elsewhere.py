@@ -137,3 +137,37 @@ def test_a_stream_of_kinesis_is_seen_from_its_beginning(lading: Lading, kinesis:
     assert [row[:2] for row in found] == [("id", "bigint"), ("city", "string"), ("tags", "string")]
     rows = lading.sql(f"SELECT * FROM {source} LIMIT 5")[0].rows
     assert rows == ((1, "essen", '["a"]'), (2, "essen", '["a"]'))
+    lading.sql("CREATE TABLE t (id BIGINT, city VARCHAR(3)) USING delta")
+    beginning = source.replace('"format"', '"property.kinesis_default_pos" = "TRIM_HORIZON", "format"')
+    assert tried(lading, f"CREATE JOB j ON STREAMING DO INSERT INTO t SELECT id, city FROM {beginning}") == {
+        "rows": "2 read",
+        "loaded": "0",
+        "bad": "2",
+    }
+
+
+def tried(lading: Lading, statement: str) -> dict[str, str]:
+    """What becomes of the first rows, as EXPLAIN says it; nothing is made."""
+    told = dict(lading.sql(f"EXPLAIN {statement}")[0].rows)
+    assert list(lading.sql("SHOW JOBS")[0].rows) == []
+    assert list(lading.sql("SHOW ROUTINE LOAD")[0].rows) == []
+    return {str(what): str(told[what]) for what in ("rows", "loaded", "bad")}
+
+
+def test_a_load_from_a_topic_is_tried_on_its_first_records(lading: Lading, broker: KafkaBroker) -> None:
+    topic = f"t{uuid.uuid4().hex[:8]}"
+    Topics(broker).create(topic, 1)
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "log_level": 0})
+    for text in ('{"id": 1, "city": "ulm"}', '{"id": "one", "city": "ulm"}', '{"id": 3, "city": "rom"}', "no json"):
+        producer.produce(topic, text)
+    assert producer.flush(10) == 0
+    lading.sql("CREATE TABLE t (id BIGINT, city VARCHAR(3)) USING delta")
+    reach = (
+        f'"kafka_broker_list" = "{broker.bootstrap}", "kafka_topic" = "{topic}", '
+        '"property.kafka_default_offsets" = "OFFSET_BEGINNING"'
+    )
+    wanted = {"rows": "4 read", "loaded": "2", "bad": "2"}
+    select = f'INSERT INTO t SELECT id, lower(city) FROM KAFKA({reach}, "format" = "json")'
+    assert tried(lading, f"CREATE JOB j ON STREAMING DO {select}") == wanted
+    routine = f'CREATE ROUTINE LOAD r ON t PROPERTIES("format" = "json", "strict_mode" = "true") FROM KAFKA({reach})'
+    assert tried(lading, routine) == wanted

@@ -173,7 +173,7 @@ def test_values_come_through_as_they_are(shop: Desk) -> None:
     amount = Decimal("3.50")
     at = datetime.datetime(2024, 2, 3, 4, 5, 6)  # noqa: DTZ001 - as every face tells it
     assert row[:6] == (3, "essen", amount, 3, at, datetime.date(2024, 2, 3))
-    assert row[6:12] == ([1, None], {"k": amount}, (1, [("essen",)]), None, True, b"ab")
+    assert row[6:12] == ([1, None], {"k": amount}, {"b": 1, "a": [{"x": "essen"}]}, None, True, b"ab")
     assert (row[12], "3" in str(row[13])) == (1.5, True)
     assert found.columns[:4] == ("id", "city", "amount", "id")
 

@@ -330,16 +330,25 @@ def test_a_replay_needs_a_paused_job_that_is_there(bad: LocalDesk) -> None:
         bad.replay(" AFTER 99")
 
 
-def test_a_job_that_has_ended_says_so(desk: LocalDesk) -> None:
-    """Once it said that the job is not there, beside its bad rows."""
+def test_a_job_that_has_ended_says_what_to_do_and_that_can_be_done(desk: LocalDesk) -> None:
     desk.table()
     desk.create(properties=f'{LENIENT}, "s3.ingestion_mode"="ONCE"', select="id, city, amount")
     desk.put("a.csv", ["1,essen,1.50", "x,bonn,2.50"])
     desk.run()
-    assert len(desk.sql("SHOW LOAD ERRORS FOR j")) == 1
-    for statement in (REPLAY, f"EXPLAIN {REPLAY}"):
-        with pytest.raises(JobStateError, match="Job j is FINISHED: a job that has ended loads nothing"):
-            desk.sql(statement)
+    for text in (REPLAY, f"EXPLAIN {REPLAY}"):
+        with pytest.raises(JobStateError, match="Job j is FINISHED: a job that has ended loads nothing") as refused:
+            desk.lading.sql(text)
+        assert "put them, corrected, into a file of another folder, and load that by another job" in refused.value.todo
+    ((_, _, _, _, raw),) = desk.lading.sql("SHOW LOAD ERRORS FOR j")[-1].rows
+    (desk.path / "corrected").mkdir()
+    (desk.path / "corrected" / "a.json").write_text(json.dumps({**json.loads(raw), "id": 2}) + "\n")
+    desk.lading.sql(
+        f'USE shop; CREATE JOB again PROPERTIES ({LENIENT}, "s3.ingestion_mode"="ONCE") ON STREAMING DO '
+        f'INSERT INTO orders SELECT id, city, amount FROM FILE("uri"="{desk.path}/corrected/*.json", "format"="json", '
+        '"read_json_by_line"="true")'
+    )
+    desk.lading.run(["again"])
+    assert desk.ids() == [1, 2]
 
 
 def test_a_job_that_keeps_something_of_its_rows_is_refused(desk: LocalDesk) -> None:

@@ -89,6 +89,10 @@ class JvmEngine:
         """The rows of one statement, with the catalog of a home or of a session that was opened. Raises EngineError."""
         return list(json.loads(self._ask(f"SQL {_encoded(str(home) or '-')} {_encoded(text)}")))
 
+    def read(self, form: str, place: str) -> list[dict[str, Any]]:
+        """The rows that `spark.read.format(form).load(place)` finds. Raises EngineError."""
+        return list(json.loads(self._ask(f"READ {_encoded(form)} {_encoded(place)}")))
+
     def _ask(self, line: str) -> str:
         assert self._process.stdin is not None
         with self._turn:

@@ -92,13 +92,25 @@ def show_bill(name: str, bill: Mapping[str, Any], *, is_newest: bool) -> None:
     if gaps:
         keys = ("partition", "start", "end", "reason")
         _list("Rows that the source no longer had", ("Partition", "From", "To", "Reason"), gaps, keys)
-    _list("Files that it wrote", ("File", "Rows", "Bytes"), bill.get("files", ()), ("path", "rows", "size_bytes"))
+    _list("Files that it wrote", ("File", "Rows", "Data"), files_of(bill), ("path", "rows", "size"))
     whole = json.dumps(bill, indent=2, ensure_ascii=False)
     with box("section", "ld-panel ld-pad ld-stack", aria_label="Bill"):
         text("h2", "The bill, as it is kept beside the table")
         with box("div", "ld-bar"):
             button("Copy", lambda: ui.clipboard.write(whole))
         text("pre", whole, "ld-code", tabindex="0", aria_label="Bill")
+
+
+def files_of(bill: Mapping[str, Any]) -> list[dict[str, str]]:
+    """The files of a commit, as people read their numbers."""
+    return [
+        {
+            "path": str(each["path"]),
+            "rows": formatting.count(each.get("rows") or 0),
+            "size": formatting.size(each.get("size_bytes")),
+        }
+        for each in bill.get("files", ())
+    ]
 
 
 def facts_of(bill: Mapping[str, Any]) -> dict[str, str]:

@@ -17,7 +17,7 @@ _COLUMNS = (
     Column(name="told", label="Details"),
     Column(name="user", label="Who"),
 )
-_TONES = {"commit": "good", "failure": "bad", "pause": "warn", "resume": "idle", "edit": "idle"}
+_TONES = {"commit": "good", "failure": "bad", "retry": "warn", "pause": "warn", "resume": "idle", "edit": "idle"}
 
 
 class JobTimeline:

@@ -21,7 +21,7 @@ from lading.jobs.events import (
 )
 from lading.jobs.pausing import pause, reason_to_pause
 from lading.jobs.reasons import Failure, Reason, ReasonCode
-from lading.jobs.record import AutoResume, JobRecord, JobState, TaskCounts
+from lading.jobs.record import AutoResume, JobRecord, JobState, TaskCounts, with_error, with_try
 from lading.jobs.tasks import TaskRecord, TaskState
 from lading.jobs.windows import check_window
 from lading.model.tally import RowCounts, Tally
@@ -146,7 +146,7 @@ def on_batch_failed(record: JobRecord, event: BatchFailed) -> Change:
 
 
 def _batch_failed(record: JobRecord, event: BatchFailed) -> Change:
-    noted = note_error(record, event.failure.reason.message, event.at)
+    noted = with_try(record, event.failure.reason.message, event.at)
     if event.failure.is_worker_lost:
         noted = replace(noted, pace=pace.after_worker_death(noted.pace))
         if record.task is not None and record.task.task_id == event.task_id and record.state is JobState.RUNNING:
@@ -242,7 +242,7 @@ def on_batch_waits(record: JobRecord, event: BatchWaits) -> Change:
     """Say what the open task waits for."""
     if record.state is not JobState.RUNNING or record.task is None:
         return record, ()
-    noted = note_error(record, event.message, event.at) if event.message else record
+    noted = with_error(record, event.message, event.at) if event.message else record
     return replace(noted, runtime_message=event.message), ()
 
 
@@ -273,18 +273,13 @@ def on_nothing_to_do(record: JobRecord, event: NothingToDo) -> Change:
 
 def end_failed_task(record: JobRecord, message: str, at: datetime) -> Change:
     """End the open task, if there is one, because the job itself came to a halt."""
-    noted = note_error(record, message, at)
+    noted = with_try(record, message, at)
     return _end_task(noted, TaskState.FAILED, at, error=message) if noted.task else (noted, ())
 
 
 def end_interrupted_task(record: JobRecord, at: datetime) -> Change:
     """End the task of a process that is gone, when the table cannot be asked."""
     return _end_lost_task(record, at, None)
-
-
-def note_error(record: JobRecord, message: str, at: datetime) -> JobRecord:
-    """Remember what went wrong, first and last."""
-    return replace(record, first_error=record.first_error or message, last_error=message, last_error_at=at)
 
 
 def _is_open(record: JobRecord, task_id: int) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from lading.ids import JobId
@@ -74,6 +74,19 @@ class AutoResume:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FailedTry:
+    """One thing that went wrong, at a batch or before one could be planned."""
+
+    at: datetime
+    message: str
+
+
+KEPT_TRIES = 20
+"""How many of them a record keeps."""
+MOST_TRY_LETTERS = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WindowLimits:
     """How many bad rows a routine load may commit before it is paused."""
 
@@ -112,6 +125,8 @@ class JobRecord:
     """The first thing that went wrong since a person last resumed the job."""
     last_error: str = ""
     last_error_at: datetime | None = None
+    tries: tuple[FailedTry, ...] = ()
+    """What went wrong lately, oldest first: also attempts that were made again."""
     counts: TaskCounts = TaskCounts()
     task: TaskRecord | None = None
     """The task that has not ended yet. It may outlive a PAUSE until its commit is settled."""
@@ -173,3 +188,14 @@ class JobRecord:
     def window_rows(self) -> RowCounts:
         """Rows by fate since the window began."""
         return (self.totals.rows if self.totals else self.window_base) - self.window_base
+
+
+def with_error(record: JobRecord, message: str, at: datetime) -> JobRecord:
+    """Remember what is wrong, first and last."""
+    return replace(record, first_error=record.first_error or message, last_error=message, last_error_at=at)
+
+
+def with_try(record: JobRecord, message: str, at: datetime) -> JobRecord:
+    """Remember what went wrong, and when: something was tried and failed."""
+    tried = FailedTry(at=at, message=message[:MOST_TRY_LETTERS])
+    return replace(with_error(record, message, at), tries=(*record.tries, tried)[-KEPT_TRIES:])

@@ -136,6 +136,11 @@ def _job_10(body: dict[str, Any]) -> dict[str, Any]:
     return {**body, "errors_copied": None, "spec": _with_errors_table(body.get("spec"))}
 
 
+def _job_11(body: dict[str, Any]) -> dict[str, Any]:
+    """Form 11 remembers what went wrong lately."""
+    return {**body, "tries": []} if isinstance(body, dict) else body
+
+
 def _edit_7(body: dict[str, Any]) -> dict[str, Any]:
     event = body.get("event") if isinstance(body, dict) else None
     if not isinstance(event, dict):
@@ -217,7 +222,7 @@ def _table_3(body: dict[str, Any]) -> dict[str, Any]:
 
 
 UPGRADES: dict[str, tuple[Upgrade, ...]] = {
-    "JobRecord": (_job_2, _job_3, _job_3, _job_5, _job_6, _job_7, _job_8, _job_9, _job_10),
+    "JobRecord": (_job_2, _job_3, _job_3, _job_5, _job_6, _job_7, _job_8, _job_9, _job_10, _job_11),
     "BegunEdit": (_edit_2, _edit_2, _edit_4, _edit_5, _edit_6, _edit_7, _edit_8),
     "TaskRecord": (_task_2,),
     "BillEntry": (_bill_2,),

@@ -85,6 +85,8 @@ export default {
           max: this.end,
           axisLine: { lineStyle: { color: line } },
           axisTick: { show: false },
+          // Few enough to stand at equal distances: of many, those that overlap are left out here and there.
+          splitNumber: 6,
           axisLabel: { ...text, hideOverlap: true, formatter: (at) => lading.clock(at) },
           splitLine: { show: false },
         },

@@ -112,9 +112,19 @@ def text_of(value: Any) -> str:
         case timedelta():
             return _time(value)
         case list() | tuple() | dict():
-            return json.dumps(value, default=str, ensure_ascii=False)
+            return json.dumps(_with_text_keys(value), default=str, ensure_ascii=False)
         case _:
             return str(value)
+
+
+def _with_text_keys(value: Any) -> Any:
+    """The keys of a MAP may be anything; those of JSON are texts."""
+    match value:
+        case dict():
+            return {text_of(key): _with_text_keys(each) for key, each in value.items()}
+        case list() | tuple():
+            return [_with_text_keys(each) for each in value]
+    return value
 
 
 def _plain(value: datetime) -> datetime:

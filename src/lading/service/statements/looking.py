@@ -33,6 +33,7 @@ from lading.sources.files.schema import infer_schema
 from lading.sources.files.sniff import sniffed, text_type
 from lading.sources.files.source import FilesSource
 from lading.sources.files.spec import FilesSpec, Format, MissingColumns
+from lading.sources.files.unpack import packed_as
 from lading.sources.kind import OpenContext
 from lading.sources.records.spec import records_of
 from lading.sources.registry import FILES, STREAMS, kind_of
@@ -123,12 +124,11 @@ def look_at(session: Session, source: SourceFunction, most: int) -> Seen:
 
 def _look_at_files(session: Session, kind: str, given: Mapping[str, str], rules: AddressRules, most: int) -> Seen:
     seen = Seen()
-    asked = read_file_source(kind, {"format": "csv", **given})
-    head = first_head(files_spec_of(asked, FileIntake(), rules))
+    head, packed = _head_of(kind, given, rules)
     if head is None:
         seen.missing = f"no file matches {given['uri']}"
         return seen
-    seen.settings = sniffed(*head, given)
+    seen.settings = {**sniffed(*head, given), **packed}
     asked = read_file_source(kind, {**given, **seen.settings})
     spec = replace(files_spec_of(asked, FileIntake(), rules), missing_columns=MissingColumns.NULL)
     if spec.format is Format.JSON and not spec.json.jsonpaths:
@@ -145,6 +145,20 @@ def _look_at_files(session: Session, kind: str, given: Mapping[str, str], rules:
     splits = source.plan(source.open("").partitions, Limits(files=64))
     _take(seen, read_splits(known, splits), most, is_typed=not known.format.is_text)
     return seen
+
+
+def _head_of(
+    kind: str, given: Mapping[str, str], rules: AddressRules
+) -> tuple[tuple[str, bytes] | None, dict[str, str]]:
+    """The first file and its first bytes, and how it is packed where its name does not say so."""
+
+    def head_with(packed: Mapping[str, str]) -> tuple[str, bytes] | None:
+        asked = read_file_source(kind, {"format": "csv", **given, **packed})
+        return first_head(files_spec_of(asked, FileIntake(), rules))
+
+    head = head_with({})
+    found = packed_as(head[1]) if head is not None and "compress_type" not in given else ""
+    return (head_with({"compress_type": found}), {"compress_type": found}) if found else (head, {})
 
 
 def _look_at_stream(session: Session, kind: str, given: Mapping[str, str], rules: AddressRules, most: int) -> Seen:

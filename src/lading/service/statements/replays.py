@@ -43,7 +43,10 @@ def _running(session: Session, name: QualifiedName) -> JobRecord:
     except JobNotFoundError:
         ended = find_any(session, name, include_final=True)
     msg = f"Job {ended.full_name} is {ended.state.value}: a job that has ended loads nothing any more"
-    todo = f"SHOW LOAD ERRORS FOR {ended.full_name} shows its bad rows; correct them, and load them by another job."
+    todo = f"SHOW LOAD ERRORS FOR {ended.full_name} shows its bad rows; put them, corrected, into a file of another "
+    todo += (
+        "folder, and load that by another job. A job that does not end (CONTINUOUS, not ONCE) can take them up itself."
+    )
     raise JobStateError(msg, left="Nothing was changed.", todo=todo, job_id=ended.job_id)
 
 

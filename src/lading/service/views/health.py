@@ -71,7 +71,9 @@ def _tries(record: JobRecord) -> int:
         return 0
     task = record.task
     attempts = task.attempt - 1 if task is not None else 0
-    failed = max(record.failures + attempts, record.auto_resume.tries)
+    # A job that is paused again has failed once more than it was resumed.
+    again = 1 if record.state is JobState.PAUSED else 0
+    failed = max(record.failures + attempts, record.auto_resume.tries + again)
     # A batch that was cut because it killed its worker is no further attempt; a pause has one cause at least.
     has_trouble = (task is not None and bool(task.error)) or record.state is JobState.PAUSED
     return max(failed, 1) if has_trouble else failed

@@ -45,7 +45,7 @@ from lading.service.views.records import (
 )
 from lading.service.views.services import services_of
 from lading.service.views.since import entries_since
-from lading.service.views.timeline import timeline_of
+from lading.service.views.timeline import ended_at, retry_of, timeline_of
 from lading.status.lag import Lag, LagUnit
 from lading.status.rates import Rates, fixed_span, measure_rates, plot
 from lading.store.records import BillEntry
@@ -179,12 +179,13 @@ class JobViews:
         start = self._lading.clock.now() - timedelta(minutes=minutes)
         entries, _ = self._entries_since(record, start, most=limit)
         bills = [show_bill(entry) for entry in entries if entry.billed_at >= start]
-        batches = [each for each in self.batches(name, limit=limit, may_see=may_see) if each.created_at >= start]
+        batches = [each for each in self.batches(name, limit=limit, may_see=may_see) if ended_at(each) >= start]
         audit = [entry for entry in self.audit(name, limit=limit, may_see=may_see) if entry.at >= start]
         job = self._show(record, record.totals or Tally(), {})
         if job.paused_at is not None and job.paused_at < start:
             job = replace(job, paused_at=None)
-        return timeline_of(job, bills, batches, audit)
+        tries = [retry_of(each) for each in record.tries if each.at >= start]
+        return timeline_of(job, bills, batches, audit, tries)
 
     def definition(self, name: str, may_see: MaySee = see_all) -> str:
         """The statement that makes the job, without its secrets."""

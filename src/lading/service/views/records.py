@@ -264,7 +264,7 @@ class HappenedView:
     """When it happened; of several, the last."""
     since: datetime
     kind: str
-    """`commit`, `failure`, `pause`, `resume` or `edit`."""
+    """`commit`, `failure` of a batch, `retry` (something failed and was tried again), `pause`, `resume` or `edit`."""
     what: str
     """The kind of the commit, the error, or the statement."""
     user: str = ""

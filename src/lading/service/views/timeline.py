@@ -1,4 +1,4 @@
-"""What happened to a job, in one line of time: commits, failures, pauses and what people changed. Pure."""
+"""What happened to a job, in one line of time: commits, failures, tries, pauses and what people changed. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from itertools import groupby
 
+from lading.jobs.record import FailedTry
 from lading.jobs.tasks import TaskState
+from lading.service.views.build import redacted
 from lading.service.views.changes import change_words
 from lading.service.views.records import AuditView, BatchView, BillView, HappenedView, JobView
 
@@ -16,16 +18,32 @@ _QUIET = "load"
 
 
 def timeline_of(
-    job: JobView, bills: Sequence[BillView], batches: Sequence[BatchView], audit: Sequence[AuditView]
+    job: JobView,
+    bills: Sequence[BillView],
+    batches: Sequence[BatchView],
+    audit: Sequence[AuditView],
+    tries: Sequence[HappenedView] = (),
 ) -> list[HappenedView]:
     """Newest first. Commits that load rows, one after the other with nothing between them, are one line."""
-    found = [_commit(bill) for bill in bills]
-    found += [_failure(batch) for batch in batches if batch.state == TaskState.FAILED.value]
-    found += [_change(entry) for entry in audit]
+    told = [_failure(batch) for batch in batches if batch.state == TaskState.FAILED.value]
     reason, paused_at = job.reason, job.paused_at
     if job.state == "PAUSED" and paused_at is not None and reason is not None and reason.code != "MANUAL_PAUSE_ERR":
         what = f"{reason.code}: {job.problem.sentence if job.problem else reason.message}"
-        found.append(HappenedView(at=paused_at, since=paused_at, kind="pause", what=what))
+        told.append(HappenedView(at=paused_at, since=paused_at, kind="pause", what=what))
+    # The try that ended its batch, or paused the job, is told as that.
+    ends = {event.at for event in told}
+    found = [*told, *(each for each in tries if each.at not in ends)]
+    found += [_commit(bill) for bill in bills]
+    found += [_change(entry) for entry in audit]
+    return _grouped(found)
+
+
+def retry_of(tried: FailedTry) -> HappenedView:
+    """Something that failed, and was tried again."""
+    return HappenedView(at=tried.at, since=tried.at, kind="retry", what=redacted(tried.message))
+
+
+def _grouped(found: list[HappenedView]) -> list[HappenedView]:
     found.sort(key=lambda event: event.at, reverse=True)
     told: list[HappenedView] = []
     for is_quiet, group in groupby(found, key=lambda event: event.kind == "commit" and event.what == _QUIET):
@@ -48,8 +66,13 @@ def _commit(bill: BillView) -> HappenedView:
     )
 
 
+def ended_at(batch: BatchView) -> datetime:
+    """When a batch ended; of one that has not, when it began."""
+    return batch.finished_at or batch.started_at or batch.created_at
+
+
 def _failure(batch: BatchView) -> HappenedView:
-    ended: datetime = batch.finished_at or batch.started_at or batch.created_at
+    ended = ended_at(batch)
     return HappenedView(at=ended, since=ended, kind="failure", what=batch.error or batch.first_error)
 
 

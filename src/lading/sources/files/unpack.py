@@ -75,6 +75,12 @@ def check_is_text(head: bytes, uri: str) -> None:
             raise file_unreadable(uri, f"it should be plain text and starts like {kind}")
 
 
+def packed_as(head: bytes) -> str:
+    """The `compress_type` of a file whose first bytes say that it is packed; empty for any other."""
+    kind = next((kind for magic, kind in _MAGIC.items() if head.startswith(magic) and not head[:64].isascii()), "")
+    return {"gzip": "gz"}.get(kind, kind) if kind in _ARROW.values() else ""
+
+
 def _filling(read: Read) -> Read:
     """Makes reads whole, so that blocks are the same however the bytes trickle in."""
 

@@ -25,7 +25,7 @@ _READ = {
     "Trino": (
         "CALL delta.system.register_table(\n"
         "  schema_name => '$schema', table_name => '$table', table_location => '$location');\n"
-        'SELECT * FROM delta."$schema"."$table" LIMIT 10;\n'
+        'SELECT * FROM delta."$schema_name"."$table_name" LIMIT 10;\n'
     ),
 }
 

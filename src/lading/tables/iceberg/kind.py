@@ -40,7 +40,7 @@ _READ = {
     "Trino": (
         "CALL iceberg.system.register_table(\n"
         "  schema_name => '$schema', table_name => '$table', table_location => '$location');\n"
-        'SELECT * FROM iceberg."$schema"."$table" LIMIT 10;\n'
+        'SELECT * FROM iceberg."$schema_name"."$table_name" LIMIT 10;\n'
     ),
 }
 
