@@ -21,7 +21,6 @@ from tests.logins import read_root_login
 LADING = [
     sys.executable,
     "-c",
-    "from lading.service.facade import Lading; Lading.warm_up = lambda self: None; "
     "from lading.cli.main import main; main()",
 ]
 PASSWORD = secret("from a file")

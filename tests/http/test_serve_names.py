@@ -23,7 +23,6 @@ from tests.secret_leaks.watch import WATCH
 SERVE = [
     sys.executable,
     "-c",
-    "from lading.service.facade import Lading; Lading.warm_up = lambda self: None; "
     "from lading.cli.main import main; main()",
     "serve",
     "--init",

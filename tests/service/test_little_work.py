@@ -89,7 +89,7 @@ def test_a_batch_reads_its_record_once_plans_once_and_parses_nothing(
 
 
 def test_a_new_job_is_looked_at_at_once(tmp_path: Path) -> None:
-    """By the clock of the service no time passes: whoever waited for it would wait for ever."""
+    """No time passes by the clock of the service: who waits for it does nothing."""
     folder, loaded = tmp_path / "in", 0
     folder.mkdir()
     (folder / "a.csv").write_text("1,x\n")

@@ -14,10 +14,11 @@ import signal
 import struct
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from subprocess import PIPE, Popen
+from subprocess import PIPE, Popen, TimeoutExpired
 from typing import Any
 
 from py4j.clientserver import ClientServer, JavaParameters, PythonParameters
@@ -67,6 +68,7 @@ _IMPORTS = (
 )
 """Names that PySpark uses without their packages."""
 _LOOK_S = 0.05
+_TIDY_S = 2.0
 JAVA_LOG = "lading.java"
 """The logger of what Java writes."""
 
@@ -84,6 +86,8 @@ class Launch:
     """Where Java writes what it has to say; None: to the log of this process, as `JAVA_LOG`."""
     most_s: float = 600.0
     """So long it may take to say that it is there: it may be fetching libraries first."""
+    on_begin: Callable[[Popen[bytes]], None] = lambda process: None
+    """Told of the process before Java says anything: so it can be ended."""
 
 
 def launch_java(launch: Launch) -> Any:
@@ -96,6 +100,7 @@ def launch_java(launch: Launch) -> Any:
             command += ["--conf", f"{name}={launch.options[name]}"]
         environment = {**launch.environment, "SPARK_CONNECT_MODE": "0", "_PYSPARK_DRIVER_CONN_INFO_PATH": str(told)}
         process = _start([*command, "pyspark-shell"], environment, launch)
+        launch.on_begin(process)
         _wait_until_told(told, process, launch)
         with told.open("rb") as connection:
             port, token = _read_connection(connection)
@@ -157,6 +162,17 @@ def _wait_until_told(told: Path, process: Popen[bytes], launch: Launch) -> None:
             todo = "It is tried again. Look whether libraries that it fetches (spark.jars.packages) can be reached."
             raise StageError(msg, left="Nothing was changed.", todo=todo)
         waiting.wait(_LOOK_S)
+
+
+def end_early(process: Popen[bytes]) -> None:
+    """End a Java that was started in a group of its own and that nobody needs after all. It cleans up, if it can."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGTERM)
+    try:
+        process.wait(_TIDY_S)
+    except TimeoutExpired:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def _end(process: Popen[bytes], launch: Launch) -> None:
