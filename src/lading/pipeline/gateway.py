@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from subprocess import PIPE, Popen, TimeoutExpired
+from subprocess import PIPE, Popen
 from typing import Any
 
 from py4j.clientserver import ClientServer, JavaParameters, PythonParameters
@@ -68,7 +68,6 @@ _IMPORTS = (
 )
 """Names that PySpark uses without their packages."""
 _LOOK_S = 0.05
-_TIDY_S = 2.0
 JAVA_LOG = "lading.java"
 """The logger of what Java writes."""
 
@@ -165,14 +164,10 @@ def _wait_until_told(told: Path, process: Popen[bytes], launch: Launch) -> None:
 
 
 def end_early(process: Popen[bytes]) -> None:
-    """End a Java that was started in a group of its own and that nobody needs after all. It cleans up, if it can."""
+    """End a Java that was started in a group of its own and that nobody needs after all. It has done nothing yet."""
     with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGTERM)
-    try:
-        process.wait(_TIDY_S)
-    except TimeoutExpired:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 def _end(process: Popen[bytes], launch: Launch) -> None:
