@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark import SparkContext
 
 from lading.errors import StageError
 from lading.pipeline.local_pool import LocalPool
@@ -314,7 +315,8 @@ def test_a_service_that_is_ready_has_started_no_spark(near: NearDesk) -> None:
     near.begin()
     near.run()
     assert near.ids() == [*range(1, 21)]
-    assert near.lading.engine._beginning is near.lading.engine._session is None
+    assert near.lading.engine._beginning is None
+    assert near.lading.engine._session is None
 
 
 def test_spark_starts_while_the_source_of_a_job_that_needs_it_is_listed(
@@ -351,6 +353,8 @@ def test_nobody_waits_for_a_spark_that_was_started_and_is_not_needed(
     launcher.write_text(f"#!/bin/sh\nsleep 600 &\necho $! > {said}.new; mv {said}.new {said}\nwait\n")
     launcher.chmod(0o700)
     monkeypatch.setenv("SPARK_HOME", str(near.path))
+    for name in ("_active_spark_context", "_gateway"):  # Other tests may have a Spark in this process.
+        monkeypatch.setattr(SparkContext, name, None)
     near.table()
     near.create(properties=EXACT, select="id, regexp_replace(city, 'e', 'a') AS city, amount")
     near.put_orders("a.csv", 1, 10)
