@@ -18,6 +18,8 @@ import pytest
 from lading.testing.marked import secret
 from tests.logins import read_root_login
 
+pytestmark = pytest.mark.long
+
 LADING = [
     sys.executable,
     "-c",

@@ -20,6 +20,8 @@ from tests.logins import read_root_login
 from tests.mysql.client import run_mysql
 from tests.secret_leaks.watch import WATCH
 
+pytestmark = pytest.mark.long
+
 SERVE = [
     sys.executable,
     "-c",

@@ -28,6 +28,8 @@ from tests.service import near_reads
 from tests.service.conftest import Desk
 from tests.service.near_reads import NearLading
 
+pytestmark = pytest.mark.long
+
 SECONDS = 60.0
 EXACT = '"file.settle_seconds"="0"'
 RUN = """
