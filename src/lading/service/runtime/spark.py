@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from lading.errors import StageError
 from lading.service.home import Home
+from lading.service.runtime.fast_start import FastStart
 from lading.settings import environment
 
 if TYPE_CHECKING:
@@ -26,7 +27,14 @@ _log = logging.getLogger("lading.spark")
 _MOST_ENDS = 3
 """So often Spark may end while it is asked something, one after the other, before a job hears of it."""
 
-_WITHOUT_TASKS = {"spark.master", "spark.app.name", "spark.driver.memory", "spark.ui.enabled", "spark.local.dir"}
+_WITHOUT_TASKS = {
+    "spark.master",
+    "spark.app.name",
+    "spark.driver.memory",
+    "spark.ui.enabled",
+    "spark.local.dir",
+    "spark.lading.classes",
+}
 """Settings that are of no matter to what a task does in Python."""
 
 
@@ -46,6 +54,7 @@ class Engine:
         self._java: Popen[bytes] | None = None
         """Of a start that has begun."""
         self._is_service = self._is_closing = False
+        self._fast = FastStart(home.spark)
 
     def near_pool(self) -> LocalPool | None:
         """Processes of this machine for the batches that need no Spark, as long as Spark was not started here.
@@ -82,7 +91,7 @@ class Engine:
     def _begin(self) -> None:
         try:
             if self._is_service:
-                self.warm_up()
+                self._warm_up_and_keep()
             else:
                 self.session()
         except Exception as error:  # noqa: BLE001 - logged; every batch says it again in the record of its job
@@ -109,7 +118,19 @@ class Engine:
         if near is not None:
             near.start(())
         else:
-            self.warm_up()
+            self._warm_up_and_keep()
+
+    def _warm_up_and_keep(self) -> None:
+        from lading.pipeline.class_archive import is_wanted
+        from lading.pipeline.java import find_java
+        from lading.pipeline.process import process_of
+
+        self.warm_up()
+        process = process_of(self.session())
+        if process is not None and is_wanted(self._settings):
+            java = find_java(environment(), self._home.spark)
+            keeping = threading.Thread(target=self._fast.keep, args=(java, process), name="lading-classes", daemon=True)
+            keeping.start()
 
     def session(self) -> SparkSession:
         """The session, started when it is first needed. One whose process died is replaced."""
@@ -181,6 +202,7 @@ class Engine:
     def close(self) -> None:
         """End Spark, if it is ours, and what stood in for it. A start that is under way is ended, not waited for."""
         self._is_closing = True
+        self._fast.close()
         with self._early:
             if self._beginning is not None and self._beginning.is_alive():
                 self._end_beginning()
@@ -206,6 +228,7 @@ class Engine:
         from py4j.protocol import Py4JError
         from pyspark import SparkContext
 
+        from lading.pipeline.class_archive import with_archive
         from lading.pipeline.errors import cause_of
         from lading.pipeline.executors import watch_executors
         from lading.pipeline.gateway import JAVA_LOG
@@ -220,9 +243,10 @@ class Engine:
         variables, folder = environment(), self._home.spark
         redact_logger(JAVA_LOG)
         try:
+            java = find_java(variables, folder)
             session = open_session(
-                self._settings,
-                find_java(variables, folder),
+                with_archive(self._settings, folder, java, notes=self._is_service),
+                java,
                 folder,
                 variables=variables,
                 launch={"on_begin": self._is_to_end},
