@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from bench import commit, extremes, kafka, kinesis, many, recovery, safety, state
+from bench import commit, extremes, first, kafka, kinesis, many, recovery, safety, state
 from bench.compare import latency
 from bench.compare import run as compare
 from bench.compare.cases import cases
@@ -30,7 +30,7 @@ SECTIONS: dict[str, Callable[[], None]] = {
     "takeover": recovery.run_takeover,
     "safety": safety.run,
 }
-USUAL = ("compare", "latency", "kafka", "scaling", "commit", "many", "kinesis", "state", "state-back")
+USUAL = ("compare", "latency", "first", "kafka", "scaling", "commit", "many", "kinesis", "state", "state-back")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -44,6 +44,7 @@ def main(arguments: Sequence[str]) -> int:
         **{name: partial(part, pages) for name, part in scaling.PARTS.items()},
         "kafka": lambda: kafka.run(pages),
         "latency": lambda: latency.run(pages, asked.contenders),
+        "first": lambda: first.run(pages),
     }
     unknown = [name for name in asked.sections if name not in sections]
     if unknown:

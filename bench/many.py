@@ -49,7 +49,7 @@ def _idle(console: Console) -> None:
             time.sleep(WATCH_S)
             share = (_cpu_s() - cpu) / (time.monotonic() - wall)
             memory = _memory_mb()
-            lading.warm_up()  # As `lading serve` does when it is ready.
+            lading.get_ready()  # As `lading serve` does when it is ready.
             late = [_latency(lading, folder, number) for number in random.Random(7).sample(range(IDLE), SAMPLES)]
             scheduler.close()
     finally:
@@ -66,7 +66,7 @@ def _busy(console: Console) -> None:
     folder = Path(tempfile.mkdtemp(prefix="lading-bench-"))
     try:
         with Lading(folder / "home") as lading:
-            lading.spark()
+            lading.get_ready()
             for number in range(BUSY):
                 _job(lading, folder, number, rows=2000, files=200, batch_files=2)
             scheduler = Scheduler(lading)

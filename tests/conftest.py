@@ -6,6 +6,7 @@ import os
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack
 
+import hypothesis
 import pytest
 from pyspark.sql import SparkSession
 
@@ -22,6 +23,7 @@ from tests.secret_leaks.hooks import watching
 from tests.secret_leaks.watch import WATCH
 from tests.servers import SPARK, allow_servers, mark_servers, take_refused
 from tests.store.postgres import NoPostgresError, PostgresServer, serve_postgres
+from tests.support.examples import examples
 from tests.support.hive_metastore import NEW, OLD, RELEASES, Metastore, serve_metastore
 from tests.support.jvm_engine import JvmEngine, serve_engine
 from tests.support.kafka_broker import KafkaBroker, KafkaMissingError, serve_kafka
@@ -32,6 +34,9 @@ from tests.tables.s3_server import S3Server, serve_s3
 # Tests write files and load them at once; tests of what happens to files that are still written say so themselves.
 os.environ.setdefault("LADING_FILE_SETTLE_SECONDS", "0")
 make_cheap()
+# Where the machine does something else for a moment, a random test would fail that has found nothing.
+hypothesis.settings.register_profile("lading", deadline=None, max_examples=examples(100))
+hypothesis.settings.load_profile("lading")
 
 
 @pytest.fixture(scope="session", autouse=True)

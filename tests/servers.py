@@ -8,6 +8,7 @@ the tests is started by Node, the Kafka of the tests runs on Java. A test that w
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections.abc import Callable, Iterable
 from functools import wraps
@@ -26,7 +27,10 @@ BY_FIXTURE = {
     "kinesis": "kinesis",
     "browser": "browser",
 }
-QUICK = "quick"
+QUICK, STORAGE = "quick", "storage"
+STORES = {"s3", "guarded", "postgres"}
+"""Fixtures that start an S3 or a PostgreSQL. Tests that run for several kinds of storage name theirs in a parameter."""
+_STORES = re.compile("(^|[-_])s3($|-)|postgres")
 # Tests start Spark many times, for a few batches each: code that is compiled for speed pays off after they have ended.
 _JAVA = os.environ.get("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 _NODE = os.environ.get("NODE_OPTIONS", "")
@@ -40,6 +44,7 @@ def mark_servers(items: Iterable[pytest.Item]) -> None:
     """A fixture that starts a server marks its tests; others name it in a mark of their own.
 
     The mark `spark` is for tests that need the one session of a run and nothing else: they are a lane of `make test`.
+    `make quick` leaves out those with `storage`, of the quick ones, and those with `long`.
     """
     for item in items:
         fixtures = set(getattr(item, "fixturenames", ()))
@@ -49,6 +54,8 @@ def mark_servers(items: Iterable[pytest.Item]) -> None:
             item.add_marker("java" if _has_one(item, (*ON_JAVA, *ON_NODE)) else SPARK)
         if not _has_one(item, ("slow", *ON_JAVA, *ON_NODE)):
             item.add_marker(QUICK)
+        if STORES & fixtures or _STORES.search(getattr(getattr(item, "callspec", None), "id", "")):
+            item.add_marker(STORAGE)
 
 
 def allow_servers(item: pytest.Item) -> None:

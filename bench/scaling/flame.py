@@ -25,8 +25,9 @@ PROFILER = Environment(name="profiler", packages=("py-spy==0.4.3",))
 RATE = 200
 READY_S = 1.0
 """How long it takes py-spy to begin."""
-WAITING = "manager (daemon.py"
-"""The daemon of Spark's workers waits for orders."""
+FORKING = (b"daemon", b"local_worker")
+WAITING = ("manager (daemon.py", "recv_fds (")
+"""The process that forks those of tasks waits for orders."""
 SHARE = 0.03
 """Functions with less of the time are left out of the list."""
 MOST = 12
@@ -47,8 +48,8 @@ def run(pages: Pages) -> None:
         with Server(CONTENDERS[0], folder / "server") as server:
             _load(server, inbox, folder, "warm")
             driver = _watched(spy, folder, server.pid, (), lambda: _load(server, inbox, folder, "driver"))
-            daemon = _daemon_of(server.pid)
-            task = _watched(spy, folder, daemon, ("--subprocesses",), lambda: _load(server, inbox, folder, "task"))
+            forking = _forking_of(server.pid)
+            task = _watched(spy, folder, forking, ("--subprocesses",), lambda: _load(server, inbox, folder, "task"))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     parts = []
@@ -89,13 +90,13 @@ def _function(frame: str) -> str:
     return f"{name} ({'/'.join(Path(path).parts[-2:])})"
 
 
-def _daemon_of(root: int) -> int:
-    """The process that forks Spark's Python workers."""
+def _forking_of(root: int) -> int:
+    """The process that forks those of tasks."""
     for pid in tree_of(root):
         command = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-        if pid != root and any(b"daemon" in word for word in command) and b"python" in command[0]:
+        if pid != root and any(name in word for word in command for name in FORKING) and b"python" in command[0]:
             return pid
-    raise RuntimeError("there is no daemon of Spark's Python workers")
+    raise RuntimeError("there is no process that forks those of tasks")
 
 
 def _told(name: str, stacks: Stacks) -> str:

@@ -59,7 +59,7 @@ def small(name: str, place: Path) -> tuple[Order, int]:
 
 def test_every_marker_of_the_page_can_be_written() -> None:
     page = bench.pages.PAGE.read_text()
-    for name in [*(f"compare-{name}" for name in cases()), "latency", "kafka", "scaling-rows", "scaling-age"]:
+    for name in [*(f"compare-{name}" for name in cases()), "latency", "first", "kafka", "scaling-rows", "scaling-age"]:
         written = put_between(page, name, "a table")
         assert f"<!-- bench:{name} -->\na table\n<!-- end -->" in written
         assert put_between(written, name, "a table") == written

@@ -18,10 +18,11 @@ import pytest
 from lading.testing.marked import secret
 from tests.logins import read_root_login
 
+pytestmark = pytest.mark.long
+
 LADING = [
     sys.executable,
     "-c",
-    "from lading.service.facade import Lading; Lading.warm_up = lambda self: None; "
     "from lading.cli.main import main; main()",
 ]
 PASSWORD = secret("from a file")

@@ -91,6 +91,8 @@ def service(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
         "0",
         "--http-port",
         "0",
+        "--spark-conf",
+        "spark.sql.shuffle.partitions=2",  # Batches go to Spark from the first on.
     ]
     with (tmp_path / "stderr").open("w") as errors:
         process = subprocess.Popen(

@@ -29,7 +29,6 @@ HORSE = secret("correct horse")
 SERVE = [
     sys.executable,
     "-c",
-    "from lading.service.facade import Lading; Lading.warm_up = lambda self: None; "
     "from lading.cli.main import main; main()",
     "serve",
     "--init",

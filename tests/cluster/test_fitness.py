@@ -30,6 +30,8 @@ from lading.service.home import Home
 from lading.service.runtime.spark import Engine
 from tests.support.spark_cluster import bare_python
 
+pytestmark = pytest.mark.long
+
 SOURCE = Path(lading.__file__).parent
 SPARK = [str(path) for path in (Path(_find_spark_home()) / "python" / "lib").glob("*.zip")]
 RUN = "import pickle, sys; print(list(pickle.loads(sys.stdin.buffer.read())(iter([1, 2]))))"

@@ -29,7 +29,6 @@ ROOT_PASSWORD, JACK_PASSWORD = secret("root of oidc"), secret("jack of oidc")
 SERVE = [
     sys.executable,
     "-c",
-    "from lading.service.facade import Lading; Lading.warm_up = lambda self: None; "
     "from lading.cli.main import main; main()",
     "serve",
     "--init",

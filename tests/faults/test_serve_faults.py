@@ -37,7 +37,9 @@ class Served:
         self._s3 = boto3.client("s3", endpoint_url=s3.endpoint, region_name="us-east-1", **OWNER)
         self.table = {"AWS_ENDPOINT_URL": s3.endpoint, "AWS_REGION": "us-east-1", "AWS_ALLOW_HTTP": "true"}
         self.table |= {name.upper(): word for name, word in OWNER.items()}
+        # A setting of Spark: batches go there from the first on.
         words = ["--store", store_url, "--mysql-port", "0", "--http-port", "0"]
+        words += ["--spark-conf", "spark.sql.shuffle.partitions=2"]
         self.said = folder / "service.log"
         self.sent = 0
         with self.said.open("ab") as log:

@@ -20,10 +20,11 @@ from tests.logins import read_root_login
 from tests.mysql.client import run_mysql
 from tests.secret_leaks.watch import WATCH
 
+pytestmark = pytest.mark.long
+
 SERVE = [
     sys.executable,
     "-c",
-    "from lading.service.facade import Lading; Lading.warm_up = lambda self: None; "
     "from lading.cli.main import main; main()",
     "serve",
     "--init",

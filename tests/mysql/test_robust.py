@@ -24,6 +24,8 @@ from lading.service.session import Session
 from tests.mysql.conftest import Connect, rows
 from tests.mysql.raw import Raw, code_of
 
+pytestmark = pytest.mark.long
+
 FILES = Path("/proc/self/fd")
 
 

@@ -8,11 +8,14 @@ import threading
 from pathlib import Path
 
 import httpx
+import pytest
 
 from lading.testing.marked import secret
 from tests.http.test_serve_names import SERVE
 from tests.logins import read_root_login
 from tests.support.hook_server import hook_server
+
+pytestmark = pytest.mark.long
 
 MAKE = (
     "CREATE DATABASE shop; CREATE TABLE shop.orders (id BIGINT) USING delta; "

@@ -21,6 +21,8 @@ from tests.service.lease_rig import LIMIT_S, Shared, Worker, until
 from tests.service.lease_rig import shared as shared
 from tests.support.other_readers import read_elsewhere
 
+pytestmark = pytest.mark.long
+
 SAFE_S = 0.5
 CLEAN = f"clean {SAFE_S}"
 PLACES = ("stage.after", "bill.after", "commit.before", "commit.after", "record.before")

@@ -17,6 +17,8 @@ from lading.model.table import ColumnChange
 from lading.tables.iceberg.table import IcebergTable
 from tests.console.local import LocalLading
 
+pytestmark = pytest.mark.long
+
 _RUN = """
 import sys
 from lading.failpoints import arm_from_text

@@ -23,6 +23,8 @@ from tests.service.lease_rig import LIMIT_S, TAKEN_WITHIN_S, Shared, has, holder
 from tests.service.lease_rig import shared as shared
 from tests.store.conftest import postgres as postgres
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_jobs_are_spread_and_a_service_that_ends_hands_its_own_over(

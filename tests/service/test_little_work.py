@@ -1,4 +1,5 @@
-"""What a batch of a running service asks of the store and of its source: each once. Nothing parses SQL for it."""
+"""What a batch of a running service asks of the store and of its source: each once. Nothing parses SQL for it, and
+nobody waits for it without need."""
 
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ from lading.service.scheduling.scheduler import Scheduler
 from lading.sources.files.source import FilesSource
 from lading.sql.syntax.cursor import Cursor
 from lading.store.store import Store
+from lading.testing.clock import ManualClock
 from tests.console.local import LocalLading
 
 JOB = """CREATE JOB j PROPERTIES ("max_interval" = "1", "file.settle_seconds" = "0") ON STREAMING DO
@@ -84,3 +86,24 @@ def test_a_batch_reads_its_record_once_plans_once_and_parses_nothing(
     assert counts["reads of the batch"] == 1
     assert counts["plans"] == 1
     assert counts["parsed"] == 0
+
+
+def test_a_new_job_is_looked_at_at_once(tmp_path: Path) -> None:
+    """No time passes by the clock of the service: who waits for it does nothing."""
+    folder, loaded = tmp_path / "in", 0
+    folder.mkdir()
+    (folder / "a.csv").write_text("1,x\n")
+    with LocalLading(tmp_path / "home", clock=ManualClock()) as lading:
+        scheduler = Scheduler(lading)
+        scheduler.start()
+        lading.sql("CREATE DATABASE shop")
+        lading.sql("CREATE TABLE shop.t (id BIGINT, name STRING) USING delta")
+        lading.sql(JOB.format(folder=folder))
+        for _ in range(int(LIMIT_S / 0.05)):
+            totals = lading.job("j").totals
+            loaded = totals.rows.loaded if totals is not None else 0
+            if loaded:
+                break
+            threading.Event().wait(0.05)
+        scheduler.close()
+    assert loaded == 1

@@ -17,6 +17,8 @@ from tests.store.conftest import postgres as postgres
 from tests.support.kafka_broker import KafkaBroker
 from tests.support.kafka_topics import Topics
 
+pytestmark = pytest.mark.long
+
 OF_ALL = (
     'SELECT * FROM jobs("type"="insert")',
     'SELECT * FROM tasks("type"="insert")',

@@ -23,6 +23,8 @@ from tests.store.conftest import postgres as postgres
 from tests.support.kafka_broker import KafkaBroker
 from tests.support.kafka_topics import Topics
 
+pytestmark = pytest.mark.long
+
 STOP_AT = ("--stop", "commit.before", "2")
 """Its first commit is that of the first batch; the second one is stopped in the middle."""
 

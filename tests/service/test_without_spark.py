@@ -15,14 +15,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark import SparkContext
 
+from lading.errors import StageError
+from lading.pipeline.local_pool import LocalPool
 from lading.service.facade import Lading
 from lading.service.runtime.spark import Engine
 from lading.service.security.redaction import HIDDEN
+from lading.sources.files.source import FilesSource
 from lading.testing.marked import secret
 from tests.service import near_reads
 from tests.service.conftest import Desk
 from tests.service.near_reads import NearLading
+
+pytestmark = pytest.mark.long
 
 SECONDS = 60.0
 EXACT = '"file.settle_seconds"="0"'
@@ -301,3 +307,85 @@ def test_so_many_tasks_run_at_once_as_spark_would_run(tmp_path: Path) -> None:
         pool = lading.engine.near_pool()
         assert pool is not None
         assert pool.slots == 3
+
+
+def test_a_service_that_is_ready_has_started_no_spark(near: NearDesk) -> None:
+    near.lading.get_ready()
+    pool = near.lading.engine.near_pool()
+    assert pool is not None
+    assert pool._process is not None
+    near.begin()
+    near.run()
+    assert near.ids() == [*range(1, 21)]
+    assert near.lading.engine._beginning is None
+    assert near.lading.engine._session is None
+
+
+def test_spark_starts_while_the_source_of_a_job_that_needs_it_is_listed(
+    near: NearDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, listed, plan = threading.Event(), threading.Event(), FilesSource.plan
+
+    def session(self: Engine) -> Any:
+        asked.set()
+        assert listed.wait(SECONDS)
+        msg = "This test has no Spark"
+        raise OSError(msg)
+
+    def plan_when_spark_starts(self: FilesSource, *given: Any) -> Any:
+        assert asked.wait(SECONDS)
+        listed.set()
+        return plan(self, *given)
+
+    monkeypatch.setattr(Engine, "session", session)
+    monkeypatch.setattr(FilesSource, "plan", plan_when_spark_starts)
+    near.table()
+    near.create(properties=EXACT, select="id, regexp_replace(city, 'e', 'a') AS city, amount")
+    near.put_orders("a.csv", 1, 10)
+    near.lading.runner(near.lading.job("j").job_id).run_once()
+    assert listed.is_set()
+
+
+@pytest.mark.java  # It only looks which version there is.
+def test_nobody_waits_for_a_spark_that_was_started_and_is_not_needed(
+    near: NearDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launcher, said = near.path / "bin" / "spark-submit", near.path / "said"
+    launcher.parent.mkdir()
+    launcher.write_text(f"#!/bin/sh\nsleep 600 &\necho $! > {said}.new; mv {said}.new {said}\nwait\n")
+    launcher.chmod(0o700)
+    monkeypatch.setenv("SPARK_HOME", str(near.path))
+    for name in ("_active_spark_context", "_gateway"):  # Other tests may have a Spark in this process.
+        monkeypatch.setattr(SparkContext, name, None)
+    near.table()
+    near.create(properties=EXACT, select="id, regexp_replace(city, 'e', 'a') AS city, amount")
+    near.put_orders("a.csv", 1, 10)
+    near.lading.engine.begin()
+    java = pid_in(said)
+    closing = threading.Thread(target=near.lading.close)
+    closing.start()
+    closing.join(SECONDS)
+    assert not closing.is_alive()
+    wait_until_gone(java)
+    with pytest.raises(StageError, match="is being closed"):
+        near.lading.spark()
+
+
+def test_tasks_have_their_turns_in_the_order_in_which_they_came(tmp_path: Path) -> None:
+    pool, began = LocalPool({}, 1), list[int]()
+    busy, threads = [threading.Event() for _ in range(5)], list[threading.Thread]()
+
+    def work(number: int) -> None:
+        with pool.slot():
+            began.append(number)
+            assert busy[number].wait(SECONDS)
+
+    for number in range(5):
+        threads.append(threading.Thread(target=work, args=(number,)))
+        threads[-1].start()
+        while len(began) + len(pool._waiting) <= number:
+            threading.Event().wait(0.01)
+    for number, thread in enumerate(threads):
+        busy[number].set()
+        thread.join(SECONDS)
+    assert began == [0, 1, 2, 3, 4]

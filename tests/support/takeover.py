@@ -94,7 +94,8 @@ class Pair:
     def start(self, name: str) -> None:
         """`lading serve`, in a group of processes of its own."""
         words = ["serve", "--init", "--home", str(self._folder / name), "--store", self._store_url]
-        words += ["--mysql-port", "0", "--http-port", "0"]
+        # A setting of Spark: batches go there from the first on.
+        words += ["--mysql-port", "0", "--http-port", "0", "--spark-conf", "spark.sql.shuffle.partitions=2"]
         with (self._folder / f"{name}.log").open("ab") as log:
             self._services[name] = subprocess.Popen(
                 [sys.executable, "-c", SERVE, *words],

@@ -147,7 +147,7 @@ def serve(
         _show_password(root, log)
         typer.echo(f"Lading is ready: MySQL on {host}:{mysql}, HTTP on {host}:{http} (pid {os.getpid()})")
         close_stdout()
-        threading.Thread(target=_warm_up, args=(lading, log), name="lading-warm-up", daemon=True).start()
+        threading.Thread(target=_get_ready, args=(lading, log), name="lading-ready", daemon=True).start()
         ending.wait()
         log.info("ending: running batches may finish; another signal ends at once")
     log.info("ended")
@@ -172,10 +172,10 @@ def _show_password(root: RootPassword, log: logging.Logger) -> None:
         log.info("the password of root is in %s until ALTER USER root sets another one", root.file)
 
 
-def _warm_up(lading: Lading, log: logging.Logger) -> None:
-    """Start Spark while nobody waits for it. What fails here fails again, and is told, where Spark is needed."""
+def _get_ready(lading: Lading, log: logging.Logger) -> None:
+    """Start what batches need while nobody waits for it. What fails here fails again, and is told there."""
     try:
-        lading.warm_up()
+        lading.get_ready()
     except Exception as error:  # noqa: BLE001 - logged; every batch says it again in the record of its job
         log.warning("Spark could not be started: %s", error)
 

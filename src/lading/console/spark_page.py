@@ -71,7 +71,7 @@ class _SparkView:
             return
         self._running.set_visibility(found is not None)
         if found is None:
-            self._said.show("Spark is not running", "It starts with the first batch that has rows to load.", "idle")
+            self._said.show("Spark is not running", "It starts with the first job that needs it.", "idle")
             return
         self._said.show("")
         self._show(found, await console.ask(jobs_by_pool, console, visitor))

@@ -14,7 +14,8 @@ import signal
 import struct
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import PIPE, Popen
@@ -86,6 +87,8 @@ class Launch:
     """Where Java writes what it has to say; None: to the log of this process, as `JAVA_LOG`."""
     most_s: float = 600.0
     """So long it may take to say that it is there: it may be fetching libraries first."""
+    on_begin: Callable[[Popen[bytes]], None] = lambda process: None
+    """Told of the process before Java says anything: so it can be ended."""
 
 
 def launch_java(launch: Launch) -> Any:
@@ -98,6 +101,7 @@ def launch_java(launch: Launch) -> Any:
             command += ["--conf", f"{name}={launch.options[name]}"]
         environment = {**launch.environment, "SPARK_CONNECT_MODE": "0", "_PYSPARK_DRIVER_CONN_INFO_PATH": str(told)}
         process = _start([*command, "pyspark-shell"], environment, launch)
+        launch.on_begin(process)
         _wait_until_told(told, process, launch)
         with told.open("rb") as connection:
             port, token = _read_connection(connection)
@@ -167,6 +171,13 @@ def _ended_early(status: int) -> Exception:
     if status < 0 or status > _SIGNALS:
         return StageError(msg, left=left, todo="It is tried again; see the log.")
     return ConfigError(msg, left=left, todo="See the log; `lading doctor` tries the same.")
+
+
+def end_early(process: Popen[bytes]) -> None:
+    """End a Java that was started in a group of its own and that nobody needs after all. It has done nothing yet."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 def _end(process: Popen[bytes], launch: Launch) -> None:

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
@@ -44,18 +45,19 @@ class TaskFailedError(Exception):
 
 
 class LocalPool:
-    """As many tasks at once as the machine is to do, of all jobs together. Safe to use from many threads."""
+    """As many tasks at once as the machine is to do, of all jobs together, in the order in which they came. A batch
+    asks for no more at once than run at once, so jobs take turns. Safe to use from many threads."""
 
     def __init__(self, variables: Mapping[str, str], slots: int) -> None:
         """`variables` is the environment of the service, of which workers are given what Spark's are."""
         # Spark's workers have one thread for Arrow, too: there are as many tasks as cores.
         self._environment = {"OMP_NUM_THREADS": "1", **spark_environment(variables)}
-        self._free = threading.Semaphore(slots)
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._orders: socket.socket | None = None
         self._modules = ""
         self._busy = 0
+        self._waiting = deque[threading.Event]()
         self.slots = slots
 
     def start(self, modules: Iterable[str]) -> None:
@@ -76,17 +78,27 @@ class LocalPool:
     @contextmanager
     def slot(self, is_over: Callable[[], bool] = lambda: False) -> Iterator[None]:
         """The right to have a task done. Raises TaskFailedError when nobody wants it any more."""
-        while not self._free.acquire(timeout=_LOOK_S):
-            if is_over():
-                raise TaskFailedError(CUT_OFF)
+        turn = threading.Event()
         with self._lock:
-            self._busy += 1
+            self._waiting.append(turn)
+            self._give_turns()
         try:
+            while not turn.wait(_LOOK_S):
+                if is_over():
+                    raise TaskFailedError(CUT_OFF)
             yield
         finally:
             with self._lock:
-                self._busy -= 1
-            self._free.release()
+                if turn.is_set():
+                    self._busy -= 1
+                else:
+                    self._waiting.remove(turn)
+                self._give_turns()
+
+    def _give_turns(self) -> None:
+        while self._waiting and self._busy < self.slots:
+            self._busy += 1
+            self._waiting.popleft().set()
 
     def rest(self) -> None:
         """End the process, unless somebody has a task done: one may be on its way to it."""

@@ -19,6 +19,11 @@ def is_alive(session: SparkSession) -> bool:
     return process is None or process.poll() is None
 
 
+def process_of(session: SparkSession) -> Popen[bytes] | None:
+    """The process of a session; None when somebody else started it."""
+    return _process(session.sparkContext)
+
+
 def end_java(session: SparkSession) -> None:
     """End the process of a session, whatever it does. What waits for it hears that it is gone."""
     process = _process(session.sparkContext)

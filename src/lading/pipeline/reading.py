@@ -17,6 +17,9 @@ LONG_ROWS = "Rows are too long for batches of so many"
 """How the stager knows this failure among others."""
 _LARGE_ROWS, _LARGE_BYTES = 8 * 1024, 1024 * 1024
 """A batch from here on goes to Spark as it is; smaller ones are put together, because each costs a round."""
+_NEAR_BYTES = 8 * 1024 * 1024
+"""The same where rows do not leave the task: each batch costs a call for each part of the mapping, and rows of hundreds
+of columns are few in a MiB."""
 
 
 def read_task(tools: TaskTools, schema: pa.Schema, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -46,6 +49,7 @@ class _Joining:
         self._constants = constants
         """Columns that have the same value in all rows."""
         self._most = most
+        self._large_bytes = _LARGE_BYTES if most > 1 else _NEAR_BYTES
         self._waiting: list[pa.RecordBatch] = []
         self._count = self._size = 0
         self._nothing = [pa.nulls(1, field.type) for field in schema if field.name != NOTE]
@@ -62,12 +66,12 @@ class _Joining:
             if field.name != NOTE
         ]
         noted = pa.RecordBatch.from_arrays([*columns, bad_notes(batch)], schema=self._schema)
-        if noted.num_rows >= _LARGE_ROWS or noted.nbytes >= _LARGE_BYTES:
+        if noted.num_rows >= _LARGE_ROWS or noted.nbytes >= self._large_bytes:
             yield from self.flush()
             yield self._checked(noted)
             return
         self._add(noted)
-        if self._count >= _LARGE_ROWS or self._size >= _LARGE_BYTES:
+        if self._count >= _LARGE_ROWS or self._size >= self._large_bytes:
             yield from self.flush()
 
     def note(self, note: bytes) -> None:

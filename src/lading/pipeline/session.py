@@ -119,7 +119,7 @@ def _folders(home: Path) -> dict[str, str]:
     return {
         "spark.sql.warehouse.dir": str(home / "spark"),
         "spark.local.dir": str(home / "tmp"),
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={quiet}",
+        "spark.driver.extraJavaOptions": f'"-Dlog4j2.configurationFile={quiet}"',
     }
 
 

@@ -125,6 +125,10 @@ class Lading(Installation):
             futures = [pool.submit(drain, self.runner(record.job_id), until, on_progress) for record in chosen]
             return [future.result() for future in futures]
 
+    def get_ready(self) -> None:
+        """Have ready what batches need, before somebody waits for it: Spark only where something needs it."""
+        self.engine.get_ready()
+
     def verify(self, job: str) -> Verdict:
         """Compare a job's bills with its table."""
         record = self.any_job(job, include_final=True)

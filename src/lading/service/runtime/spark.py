@@ -13,9 +13,12 @@ from typing import TYPE_CHECKING
 
 from lading.errors import StageError
 from lading.service.home import Home
+from lading.service.runtime.fast_start import FastStart
 from lading.settings import environment
 
 if TYPE_CHECKING:
+    from subprocess import Popen
+
     from pyspark.sql import SparkSession
 
     from lading.pipeline.local_pool import LocalPool
@@ -24,7 +27,14 @@ _log = logging.getLogger("lading.spark")
 _MOST_ENDS = 3
 """So often Spark may end while it is asked something, one after the other, before a job hears of it."""
 
-_WITHOUT_TASKS = {"spark.master", "spark.app.name", "spark.driver.memory", "spark.ui.enabled", "spark.local.dir"}
+_WITHOUT_TASKS = {
+    "spark.master",
+    "spark.app.name",
+    "spark.driver.memory",
+    "spark.ui.enabled",
+    "spark.local.dir",
+    "spark.lading.classes",
+}
 """Settings that are of no matter to what a task does in Python."""
 
 
@@ -39,6 +49,12 @@ class Engine:
         self._lock = threading.Lock()
         self._near: LocalPool | None = None
         self._near_lock = threading.Lock()
+        self._early = threading.Lock()
+        self._beginning: threading.Thread | None = None
+        self._java: Popen[bytes] | None = None
+        """Of a start that has begun."""
+        self._is_service = self._is_closing = False
+        self._fast = FastStart(home.spark)
 
     def near_pool(self) -> LocalPool | None:
         """Processes of this machine for the batches that need no Spark, as long as Spark was not started here.
@@ -64,6 +80,57 @@ class Engine:
                 redact_logger(LOG)
                 self._near = LocalPool(variables, local_cores(self._settings.get("spark.master", "")))
             return self._near
+
+    def begin(self) -> None:
+        """Start Spark beside what goes on, if nobody has: it will be needed. What fails is told to who needs it."""
+        with self._early:
+            if self._session is None and self._beginning is None and not self._is_closing:
+                self._beginning = threading.Thread(target=self._begin, name="lading-spark-start", daemon=True)
+                self._beginning.start()
+
+    def _begin(self) -> None:
+        try:
+            if self._is_service:
+                self._warm_up_and_keep()
+            else:
+                self.session()
+        except Exception as error:  # noqa: BLE001 - logged; every batch says it again in the record of its job
+            if not self._is_closing:
+                _log.warning("Spark could not be started: %s", error)
+
+    def _is_to_end(self, java: Popen[bytes]) -> None:
+        self._java = java
+        if self._is_closing:
+            self._end_beginning()
+
+    def _end_beginning(self) -> None:
+        """Spark was started early, and nobody needs it any more."""
+        from lading.pipeline.gateway import end_early
+
+        if self._session is None and self._java is not None:
+            end_early(self._java)
+
+    def get_ready(self) -> None:
+        """Have ready what the batches of a service need: processes of this machine, as long as they will do. The first
+        job that needs Spark has it started. Where they will not do, Spark is, and does once what every batch does."""
+        self._is_service = True
+        near = self.near_pool()
+        if near is not None:
+            near.start(())
+        else:
+            self._warm_up_and_keep()
+
+    def _warm_up_and_keep(self) -> None:
+        from lading.pipeline.class_archive import is_wanted
+        from lading.pipeline.java import find_java
+        from lading.pipeline.process import process_of
+
+        self.warm_up()
+        process = process_of(self.session())
+        if process is not None and is_wanted(self._settings):
+            java = find_java(environment(), self._home.spark)
+            keeping = threading.Thread(target=self._fast.keep, args=(java, process), name="lading-classes", daemon=True)
+            keeping.start()
 
     def session(self) -> SparkSession:
         """The session, started when it is first needed. One whose process died is replaced."""
@@ -93,6 +160,9 @@ class Engine:
             end_process(self._session)
             self._session = None
         if self._session is None:
+            if self._is_closing:
+                msg = "Spark is not started: what it was for is being closed"
+                raise StageError(msg, left="Nothing was read.", todo="Open it again.")
             self._session = self._start()
         if self._session.conf.get(NO_SUBSTITUTION) != "false":
             self._session.conf.set(NO_SUBSTITUTION, "false")  # Also in a session that somebody else made.
@@ -130,11 +200,16 @@ class Engine:
         warm_up(self.session())
 
     def close(self) -> None:
-        """End Spark, if it is ours, and what stood in for it."""
+        """End Spark, if it is ours, and what stood in for it. A start that is under way is ended, not waited for."""
+        self._is_closing = True
+        self._fast.close()
+        with self._early:
+            if self._beginning is not None and self._beginning.is_alive():
+                self._end_beginning()
         with self._near_lock:
             if self._near is not None:
                 self._near.close()
-        with self._lock:  # It may be starting.
+        with self._lock:  # It may be starting; one that was ended gives this free.
             if self._session is None or not self._is_ours:
                 return
             from py4j.protocol import Py4JError
@@ -153,6 +228,7 @@ class Engine:
         from py4j.protocol import Py4JError
         from pyspark import SparkContext
 
+        from lading.pipeline.class_archive import with_archive
         from lading.pipeline.errors import cause_of
         from lading.pipeline.executors import watch_executors
         from lading.pipeline.gateway import JAVA_LOG
@@ -167,7 +243,14 @@ class Engine:
         variables, folder = environment(), self._home.spark
         redact_logger(JAVA_LOG)
         try:
-            session = open_session(self._settings, find_java(variables, folder), folder, variables=variables)
+            java = find_java(variables, folder)
+            session = open_session(
+                with_archive(self._settings, folder, java, notes=self._is_service),
+                java,
+                folder,
+                variables=variables,
+                launch={"on_begin": self._is_to_end},
+            )
         except (Py4JError, OSError) as error:
             scratch = scratch_fault(self._settings, folder) if self.is_local else ""
             msg = f"Spark did not start: {scratch or cause_of(error)}"  # While Java is there to say it.

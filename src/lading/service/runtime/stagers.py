@@ -27,11 +27,13 @@ class SparkPorts:
     session: Callable[[], SparkSession]
     near: Callable[[], LocalPool | None] = lambda: None
     """Processes of this machine that stand in for Spark; None: Spark is to do it."""
+    begin: Callable[[], None] = lambda: None
+    """Start Spark beside what goes on, if it was not started."""
 
 
 class LazyStager:
-    """Starts Spark with the first batch that needs it: jobs that have nothing to load need none, and neither do those
-    whose rows are mapped in Arrow, as long as nobody else has started it."""
+    """Has Spark start while the source is listed, unless the rows of the job are mapped in Arrow: they need none, as
+    long as nobody else has started it."""
 
     def __init__(
         self,
@@ -52,6 +54,8 @@ class LazyStager:
         if (near := self._pool()) is not None:
             # It imports what it needs while the source is listed.
             near.start((*stage.modules, *(name.replace("-", "_") for name in stage.libraries)))
+        else:
+            spark.begin()
 
     def stage(self, plan: BatchPlan) -> Sequence[Report]:
         from lading.pipeline.quarantine import check_seen

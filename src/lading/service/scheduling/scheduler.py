@@ -26,7 +26,9 @@ from lading.service.telemetry.recent import forget_lag
 RESCAN_S = 60.0
 """How often the store is read for jobs that nobody told of."""
 SETTLE_S = 0.2
-"""Changes that come within this time are taken in together."""
+"""So long after a look at the jobs a change waits at most: those that come meanwhile are taken in together."""
+LOOK_SHARE = 4.0
+"""A look that took little is repeated earlier, after so many times what it took."""
 RETRY_S = 1.0
 POLLERS = 2
 
@@ -60,7 +62,7 @@ class Scheduler:
         self._heap: list[tuple[float, int, JobId]] = []
         self._turns = 0
         self._changed = threading.Condition()
-        self._rescan_s = 0.0
+        self._rescan_s = self._settled_s = 0.0
         self._closing = False
         self._beat_s = self._clock.monotonic_s()
         self._log = logging.getLogger("lading.scheduler")
@@ -76,9 +78,9 @@ class Scheduler:
         self._thread.start()
 
     def look_again(self) -> None:
-        """Somebody changed a job: read the jobs again, soon."""
+        """Somebody changed a job: read the jobs again, at once, unless they were read a moment ago."""
         with self._changed:
-            self._rescan_s = min(self._rescan_s, self._clock.monotonic_s() + SETTLE_S)
+            self._rescan_s = min(self._rescan_s, self._clock.monotonic_s())
             self._changed.notify()
 
     @property
@@ -133,15 +135,20 @@ class Scheduler:
             self._beat_s = now = self._clock.monotonic_s()
             if self._closing:
                 return False
-            is_scan_due = now >= self._rescan_s
+            scan_s = max(self._rescan_s, self._settled_s)
+            is_scan_due = now >= scan_s
             entry = None if is_scan_due else self._pop_due(now)
             if is_scan_due:
                 self._rescan_s = now + RESCAN_S
             elif entry is None:
-                next_s = min(self._rescan_s, self._heap[0][0] if self._heap else self._rescan_s)
+                next_s = min(scan_s, self._heap[0][0] if self._heap else scan_s)
                 self._changed.wait(max(0.001, next_s - now))
         if is_scan_due:
-            self._scan()
+            try:
+                self._scan()
+            finally:
+                ended = self._clock.monotonic_s()
+                self._settled_s = ended + min(SETTLE_S, LOOK_SHARE * (ended - now))
         elif entry is not None:
             self._submit(self._pollers, self._poll, entry)
         return True

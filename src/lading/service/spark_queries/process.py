@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from lading.errors import UnavailableError
+from lading.pipeline.class_archive import with_archive
 from lading.pipeline.cluster import query_settings
 from lading.pipeline.environment import spark_environment
 from lading.pipeline.java import find_java
@@ -114,7 +115,8 @@ class QueryProcess:
             folder = self._home.spark / "queries"
             folder.mkdir(parents=True, exist_ok=True)
             java = find_java(environment(), self._home.spark)
-            told = {"settings": self._settings, "java": asdict(java), "home": str(folder)}
+            settings = with_archive(self._settings, self._home.spark, java)
+            told = {"settings": settings, "java": asdict(java), "home": str(folder)}
             told["archives"] = str(self._home.spark)
             made.set_result(_Child(json.dumps(told).encode()))
         except Exception as error:  # noqa: BLE001 - raised where the query waits
