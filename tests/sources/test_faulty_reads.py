@@ -59,6 +59,9 @@ class Shaky:
     def uri_of(self, key: str) -> str:
         return self._store.uri_of(key)
 
+    def for_many(self) -> ReadStore:
+        return self
+
 
 def spec_of(place: Place, name: str) -> FilesSpec:
     place.put(name, CONTENTS[name])

@@ -58,6 +58,9 @@ class Bucket:
     def uri_of(self, key: str) -> str:
         return key
 
+    def for_many(self) -> Bucket:
+        return self
+
 
 class Load:
     """A job over such a store. Batches are committed as the coordinator would."""

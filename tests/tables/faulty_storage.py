@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import pyarrow.fs as pafs
 
 from lading.errors import StorageError
-from lading.storage.store import ByteFile, ObjectInfo, ObjectStore, Upload
+from lading.storage.store import ByteFile, ObjectInfo, ObjectStore, ReadStore, Upload
 
 
 class FaultyStorage:
@@ -56,6 +56,9 @@ class FaultyStorage:
 
     def uri_of(self, key: str) -> str:
         return self._inner.uri_of(key)
+
+    def for_many(self) -> ReadStore:
+        return self
 
     def sizes(self, keys: Sequence[str]) -> Sequence[int | None]:
         return self._inner.sizes(keys)

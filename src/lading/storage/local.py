@@ -6,7 +6,7 @@ import errno
 import os
 import secrets
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from io import FileIO
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from lading.errors import StorageError
 from lading.storage.errors import CHANGED, GONE, MISSING, fault_of, store_failed
-from lading.storage.homes import file_of_home, home_of
+from lading.storage.homes import Homes, file_of_home, home_of
 from lading.storage.store import ObjectInfo, Upload
 
 if TYPE_CHECKING:
@@ -30,9 +30,10 @@ class LocalStore:
     Without a root, keys are absolute paths.
     """
 
-    def __init__(self, root: str | Path = "") -> None:
+    def __init__(self, root: str | Path = "", *, home_of: Callable[[str], str | None] = home_of) -> None:
         self._root = str(Path(root).absolute()) if str(root) else ""
         self._start = f"{self._root.rstrip('/')}/" if self._root else ""
+        self._home_of = home_of
 
     @property
     def uri(self) -> str:
@@ -62,7 +63,7 @@ class LocalStore:
 
     def open(self, key: str, *, if_match: str, size: int, random: bool = False) -> LocalFile:
         path = self._start + key
-        if (home := home_of(path)) is not None:
+        if (home := self._home_of(path)) is not None:
             raise file_of_home(path, home)
         try:
             file = LocalFile(path, if_match)
@@ -76,6 +77,9 @@ class LocalStore:
             file.close()
             raise
         return file
+
+    def for_many(self) -> LocalStore:
+        return LocalStore(self._root, home_of=Homes().home_of)
 
     def get(self, key: str) -> bytes | None:
         path = self._start + key

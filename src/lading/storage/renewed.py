@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from lading.errors import StorageError
 from lading.model.s3_access import S3Access, bucket_path
 from lading.storage.errors import DENIED, fault_of
-from lading.storage.store import ByteFile, ObjectInfo, ObjectStore, Upload
+from lading.storage.store import ByteFile, ObjectInfo, ObjectStore, ReadStore, Upload
 
 if TYPE_CHECKING:
     import pyarrow.fs as pafs
@@ -61,6 +61,9 @@ class RenewedStore:
 
     def uri_of(self, key: str) -> str:
         return self._open_with(self._keys()).uri_of(key)
+
+    def for_many(self) -> ReadStore:
+        return self
 
     def get(self, key: str) -> bytes | None:
         return self._do(lambda store: store.get(key))

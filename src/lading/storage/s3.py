@@ -105,6 +105,9 @@ class S3Store:
     def open(self, key: str, *, if_match: str, size: int, random: bool = False) -> S3File:
         return S3File(self._s3, self._bucket, self._start + key, etag=if_match, size=size, random=random)
 
+    def for_many(self) -> S3Store:
+        return self
+
     def get(self, key: str) -> bytes | None:
         try:
             answer = self._s3.get_object(Bucket=self._bucket, Key=self._start + key)

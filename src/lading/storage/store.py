@@ -75,6 +75,11 @@ class ReadStore(Protocol):
         """How a person would write the place of a key."""
         ...
 
+    def for_many(self) -> ReadStore:
+        """The same place for many objects that are opened one right after the other: what was found out of the folder
+        of one holds for all of it."""
+        ...
+
 
 class ObjectStore(ReadStore, Protocol):
     """Reading and writing.

@@ -112,6 +112,9 @@ class Folder:
     def uri_of(self, key: str) -> str:
         return key
 
+    def for_many(self) -> Folder:
+        return self
+
     def read(self, part: FilePart) -> Sequence[Row]:
         """The rows of a file as it was listed. Raises when it is not that any more."""
         file = self.files.get(part.key)

@@ -19,6 +19,7 @@ from lading.sources.files.payload import FilePart, parse_payload, pieces_of
 from lading.sources.files.rows import BadRow, RowShaper
 from lading.sources.files.spec import TOLD, FilesSpec, Format
 from lading.sources.files.text_files import csv_batches, is_one_line, open_text
+from lading.sources.files.together import csv_together, fetch, groups_of
 from lading.sources.files.watched import WatchedFile, judging
 from lading.sources.hidden import HIDDEN
 from lading.sources.records.passed import MAX_PASSED_BYTES
@@ -51,13 +52,12 @@ def read_split(spec: FilesSpec, split: Split, *, store: ReadStore | None = None)
     payload = parse_payload(split.payload)
     count = _Count()
     count.notes = FieldNotes(spec.watch) if spec.watch is not None else None
-    for part in payload.parts:
-        if split.is_checked:
-            yield from _checked_file(spec, part, place, count)
-        elif split.poison and not split.poison_at:
-            yield from _passed_file(spec, part, place, split.poison, count)
-        else:
-            yield from _read_pieces(spec, part, place, split, count)
+    if split.is_checked or split.poison:
+        for part in payload.parts:
+            yield from _read_alone(spec, part, place, split, count)
+    else:
+        for group in groups_of(payload.parts, spec):
+            yield from _read_group(spec, group, place, split, count)
     yield SplitEnd(
         end=split.start if split.end is None else split.end,
         finished=payload.finished,
@@ -80,6 +80,37 @@ class _Count:
         self.received = 0
         self.is_put_aside = False
         self.notes: FieldNotes | None = None
+
+
+def _read_alone(spec: FilesSpec, part: FilePart, place: ReadStore, split: Split, count: _Count) -> _Found:
+    if split.is_checked:
+        yield from _checked_file(spec, part, place, count)
+    elif split.poison and not split.poison_at:
+        yield from _passed_file(spec, part, place, split.poison, count)
+    else:
+        yield from _read_pieces(spec, part, place, split, count)
+
+
+def _read_group(spec: FilesSpec, group: Sequence[FilePart], place: ReadStore, split: Split, count: _Count) -> _Found:
+    """One part, or small files that are read together where that can be."""
+    if len(group) == 1:
+        yield from _read_pieces(spec, group[0], place, split, count)
+        return
+    store = fetch(spec, group, place)
+    found = None
+    if spec.format.is_csv and count.notes is None:
+        names = spec.path_partition_keys
+        found = csv_together(
+            spec, [(part, path_values(part.key, names, place.uri_of(part.key))) for part in group], store
+        )
+    if found is None:
+        for part in group:
+            yield from _read_pieces(spec, part, store, split, count)
+        return
+    count.received += sum(map(len, store.contents.values()))
+    for batch in found:
+        count.rows += batch.num_rows
+        yield batch
 
 
 def _passed_file(
