@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from lading.errors import StageError
+from lading.pipeline.kept_frames import KeptFrames
 from lading.service.home import Home
 from lading.settings import environment
 
@@ -39,6 +40,7 @@ class Engine:
         self._lock = threading.Lock()
         self._near: LocalPool | None = None
         self._near_lock = threading.Lock()
+        self.frames = KeptFrames()
 
     def near_pool(self) -> LocalPool | None:
         """Processes of this machine for the batches that need no Spark, as long as Spark was not started here.
