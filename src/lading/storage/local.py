@@ -6,7 +6,7 @@ import errno
 import os
 import secrets
 import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from io import FileIO
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     import pyarrow.fs as pafs
 
 _DRAFT = ".tmp"
+_LONG_AGO = datetime.fromtimestamp(0, UTC)
+"""Of a file that nobody looked at."""
 
 
 class LocalStore:
@@ -42,7 +44,9 @@ class LocalStore:
     def uri_of(self, key: str) -> str:
         return f"file://{self._start}{key}"
 
-    def list(self, prefix: str, start_after: str = "", *, max_slashes: int | None = None) -> Iterator[ObjectInfo]:
+    def list(
+        self, prefix: str, start_after: str = "", *, max_slashes: int | None = None, known: Container[str] = ()
+    ) -> Iterator[ObjectInfo]:
         folder = (self._start + prefix).rpartition("/")[0] + "/"
         try:
             os.stat(folder)
@@ -50,7 +54,7 @@ class LocalStore:
             raise _failed(folder, error, fault=MISSING) from error
         except OSError as error:
             raise _failed(folder, error) from error
-        return _Walk(self._start, prefix, start_after, max_slashes).files(folder, ())
+        return _Walk(self._start, prefix, start_after, max_slashes, known).files(folder, ())
 
     def keys(self, prefix: str, *, start_after: str = "") -> Iterator[str]:
         try:
@@ -167,42 +171,51 @@ class LocalFile(FileIO):
 class _Walk:
     """One listing. Each name is looked at once, and only files that are wanted are asked for their facts."""
 
-    def __init__(self, start: str, prefix: str, start_after: str, max_slashes: int | None) -> None:
+    def __init__(
+        self, start: str, prefix: str, start_after: str, max_slashes: int | None, known: Container[str]
+    ) -> None:
         self._skip = len(start)
         self._prefix = start + prefix
         self._after = start + start_after if start_after else ""
         self._max_slashes = None if max_slashes is None else max_slashes + start.count("/")
+        self._known = known
 
     def files(self, folder: str, above: tuple[tuple[int, int], ...]) -> Iterator[ObjectInfo]:
         """Everything below one folder, in order. `above` tells a loop of links."""
+        skip, known = self._skip, self._known
         for path in self._wanted(folder):
             if path.endswith("/"):
                 yield from self.files(path, self._descend(path, above))
-            elif (found := _look(path, self._skip)) is not None:
+            elif path[skip:] in known:
+                yield ObjectInfo(path[skip:], 0, "", _LONG_AGO)
+            elif (found := _look(path, skip)) is not None:
                 yield found
 
     def _wanted(self, folder: str) -> list[str]:
         # A folder's keys all start with its name and a slash, so a folder sorts as that text does.
         found: list[str] = []
+        prefix, after = self._prefix, self._after
         try:
             with os.scandir(folder) as entries:
                 for entry in entries:
-                    path = folder + entry.name + ("/" if entry.is_dir() else "")
-                    if self._is_wanted(path):
+                    path = folder + entry.name
+                    if path < after and not after.startswith(path):
+                        continue  # Most of what there is, in a folder of old files: nothing is asked about it.
+                    if entry.is_dir():
+                        if self._is_wanted_folder(path + "/"):
+                            found.append(path + "/")
+                    elif path > after and path.startswith(prefix):
                         found.append(path)
         except OSError as error:
             raise _failed(folder, error) from error
         found.sort()
         return found
 
-    def _is_wanted(self, path: str) -> bool:
-        prefix, after = self._prefix, self._after
-        if not path.endswith("/"):
-            return path > after and path.startswith(prefix)
+    def _is_wanted_folder(self, path: str) -> bool:
         if self._max_slashes is not None and path.count("/") > self._max_slashes:
             return False
-        holds_later = path > after or after.startswith(path)
-        return holds_later and (path.startswith(prefix) or prefix.startswith(path))
+        holds_later = path > self._after or self._after.startswith(path)
+        return holds_later and (path.startswith(self._prefix) or self._prefix.startswith(path))
 
     def _descend(self, folder: str, above: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
         try:

@@ -6,7 +6,7 @@ another, once for each request.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from lading.errors import StorageError
@@ -53,8 +53,10 @@ class RenewedStore:
     def uri(self) -> str:
         return self._open_with(self._keys()).uri
 
-    def list(self, prefix: str, start_after: str = "", *, max_slashes: int | None = None) -> Iterator[ObjectInfo]:
-        return self._open_with(self._keys()).list(prefix, start_after, max_slashes=max_slashes)
+    def list(
+        self, prefix: str, start_after: str = "", *, max_slashes: int | None = None, known: Container[str] = ()
+    ) -> Iterator[ObjectInfo]:
+        return self._open_with(self._keys()).list(prefix, start_after, max_slashes=max_slashes, known=known)
 
     def open(self, key: str, *, if_match: str, size: int, random: bool = False) -> ByteFile:
         return self._do(lambda store: store.open(key, if_match=if_match, size=size, random=random))
