@@ -156,12 +156,63 @@ def test_files_with_one_column_are_read_together(folder: Place) -> None:
     assert values(rows) == [("1",), ("2",), ("3",)] * 3
 
 
-def test_packed_files_are_unpacked_one_by_one(folder: Place) -> None:
+odd = [b'{"b": null, "c": 3}', b"{}", b'{"a": "s"}', b'{"a": 1.50}', b'{"a": [1]}', b'{"b": {"c": 1}}']
+odd += [b"", b" ", b"x", b'{"a": 1}{"a": 2}', b'{"a":', b"1}", b'{"a": 1,\r\n"b": 2}', b"[]", b'{"a": -0}']
+odd += [b'{"a": "\xff"}', b"\xef\xbb\xbf{}", b'{"a": 1, "b": "x"}', b'{"a": 2}']
+documents = st.lists(st.sampled_from(odd), max_size=5)
+plain = st.lists(st.sampled_from([b'{"a": 1, "b": "x"}', b'{"a": 2}', b'{"b": "y"}']), max_size=5)
+
+
+@settings(max_examples=examples(100, costs=2), deadline=None)
+@given(
+    st.lists(st.tuples(documents | plain, st.sampled_from([b"\n", b"\r\n"]), st.booleans()), min_size=2, max_size=5),
+    st.sampled_from([True, True, True, False]),
+    st.sampled_from(["json", "json.gz"]),
+)
+@example(
+    [([b'{"a": 1}'], b"\n", True), ([b'{"a": 2}', b""], b"\n", True), ([b'{"a": 3}'] * 2, b"\n", False)], True, "json"
+)
+@example([([b'{"a": 1}'], b"\n", True), ([b'{"a":'], b"\n", False), ([b"1}"], b"\n", False)], True, "json")
+@example([([b'{"a": 1}'], b"\n", True), ([b'{"a": 1}{"a": 2}', b""], b"\n", True)], True, "json")
+def test_together_and_alone_give_the_same_of_json(
+    files: list[tuple[list[bytes], bytes, bool]], by_line: bool, ending: str
+) -> None:
+    with TemporaryDirectory() as folder:
+        for number, (given, delimiter, is_ended) in enumerate(files):
+            text = delimiter.join(given) + (delimiter if is_ended else b"")
+            Path(folder, f"{number}.{ending}").write_bytes(pack(text, "gz") if ending.endswith("gz") else text)
+        lines_or_not = "true" if by_line else "false"
+        spec = with_columns(
+            bare_spec_of(uri=f"{folder}/*.{ending}", format="json", read_json_by_line=lines_or_not), "a", "b"
+        )
+        same(replace(spec, tells=("_file", "_row")))
+
+
+def test_files_of_json_are_read_together_once_the_first_has_shown_its_values(folder: Place) -> None:
+    for number in range(5):
+        folder.put(f"{number}.json", b'{"a": %d, "b": "x"}\n' % number * (number + 1))
+    rows, _, batches = read(with_columns(folder.bare("*.json", format="json"), "a", "b"))
+    assert batches == 2
+    assert [(row["a"], row["__row"]) for row in rows] == [(str(n), at + 1) for n in range(5) for at in range(n + 1)]
+
+
+def test_packed_files_are_read_together_unless_they_are_long_or_broken(
+    folder: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in "ab":
         folder.put(f"{name}.csv.gz", pack(lines(0, 3), "gz"))
-    rows, _, batches = read(with_columns(folder.bare("*.gz", column_separator=","), "a", "b"))
-    assert batches == 2
+    spec = with_columns(folder.bare("*.gz", column_separator=","), "a", "b")
+    rows, ends, batches = read(spec)
+    assert batches == 1
     assert values(rows) == [("0", "x"), ("1", "x"), ("2", "x")] * 2
+    assert ends[0].received_bytes == 2 * len(lines(0, 3))
+    same(spec)
+    monkeypatch.setattr(together, "TEXT_BYTES", len(lines(0, 3)))
+    assert read(spec)[2] == 2
+    monkeypatch.undo()
+    folder.put("c.csv.gz", pack(lines(0, 3), "gz")[:-6])
+    with pytest.raises(LadingError, match=r"c\.csv\.gz cannot be read"):
+        read(spec)
 
 
 def test_files_that_do_not_begin_alike_are_read_one_by_one(folder: Place) -> None:

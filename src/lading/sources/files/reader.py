@@ -14,14 +14,15 @@ from lading.model.batch import Split
 from lading.model.rows import SplitEnd
 from lading.sources.fields import FieldNotes
 from lading.sources.files.errors import file_readable, file_unreadable, lines_in_field, translating
-from lading.sources.files.json_reader import JsonReader
+from lading.sources.files.json_reader import JsonReader, records_of
 from lading.sources.files.payload import FilePart, parse_payload, pieces_of
 from lading.sources.files.rows import BadRow, RowShaper
 from lading.sources.files.spec import TOLD, FilesSpec, Format
 from lading.sources.files.text_files import csv_batches, is_one_line, open_text
-from lading.sources.files.together import csv_together, fetch, groups_of
+from lading.sources.files.together import fetch, groups_of, read_together
 from lading.sources.files.watched import WatchedFile, judging
 from lading.sources.hidden import HIDDEN
+from lading.sources.records.json_records import JsonRecords
 from lading.sources.records.passed import MAX_PASSED_BYTES
 from lading.storage.store import ByteFile, ReadStore, open_store
 
@@ -73,13 +74,14 @@ def read_split(spec: FilesSpec, split: Split, *, store: ReadStore | None = None)
 class _Count:
     """What a split has given so far."""
 
-    __slots__ = ("is_put_aside", "notes", "received", "rows")
+    __slots__ = ("is_put_aside", "notes", "received", "records", "rows")
 
     def __init__(self) -> None:
         self.rows = 0
         self.received = 0
         self.is_put_aside = False
         self.notes: FieldNotes | None = None
+        self.records: JsonRecords | None = None
 
 
 def _read_alone(spec: FilesSpec, part: FilePart, place: ReadStore, split: Split, count: _Count) -> _Found:
@@ -96,21 +98,19 @@ def _read_group(spec: FilesSpec, group: Sequence[FilePart], place: ReadStore, sp
     if len(group) == 1:
         yield from _read_pieces(spec, group[0], place, split, count)
         return
-    store = fetch(spec, group, place)
-    found = None
-    if spec.format.is_csv and count.notes is None:
-        names = spec.path_partition_keys
-        found = csv_together(
-            spec, [(part, path_values(part.key, names, place.uri_of(part.key))) for part in group], store
-        )
-    if found is None:
-        for part in group:
-            yield from _read_pieces(spec, part, store, split, count)
-        return
-    count.received += sum(map(len, store.contents.values()))
-    for batch in found:
-        count.rows += batch.num_rows
-        yield batch
+    store, rest = fetch(spec, group, place), list(group)
+    if count.notes is None:
+        if spec.format is Format.JSON and count.records is None:
+            yield from _read_pieces(spec, rest.pop(0), store, split, count)  # It shows what values there are.
+        named = [(part, path_values(part.key, spec.path_partition_keys, place.uri_of(part.key))) for part in rest]
+        if (found := read_together(spec, named, store, count.records)) is not None:
+            count.received += found.received
+            for batch in found.batches:
+                count.rows += batch.num_rows
+                yield batch
+            return
+    for part in rest:
+        yield from _read_pieces(spec, part, store, split, count)
 
 
 def _passed_file(
@@ -204,7 +204,9 @@ def _batches(
         return
     text = open_text(file, part, spec, uri)
     if spec.format is Format.JSON:
-        found = JsonReader(spec.json, text.lines, shaper).batches(text.stream.read)
+        # A file of a few rows ends before it has shown what values they have.
+        count.records = count.records or records_of(spec.json, shaper.schema.names)
+        found = JsonReader(spec.json, text.lines, shaper, records=count.records).batches(text.stream.read)
     else:
         found = csv_batches(text, spec, shaper, uri, count.notes)
     for batch in found:

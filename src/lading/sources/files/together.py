@@ -1,9 +1,9 @@
 """Small files, read together: to open a parser and to map a batch costs more than the rows of one of them.
 
-Their bytes are fetched first, from a store many at once. Csv files that begin alike become one text, with a mark behind
-each: a record of its own that no file holds. Where every mark is a record again, every file began and ended where
-records do, so the parser gave what it gives for each of them alone. Where one is not (a field that is not closed, lines
-that end in other ways), each is read by itself.
+Their bytes are fetched first, from a store many at once, and become one text. Of lines of JSON each has to be one
+document. Csv files have to begin alike, and get a mark behind each: a record of its own that no file holds. Where every
+mark is a record again, every file began and ended where records do, so the parser gave what it gives for each of them
+alone. Where that is not so (a field that is not closed, lines that end in other ways), each is read by itself.
 """
 
 from __future__ import annotations
@@ -25,16 +25,20 @@ from lading.sources.files.payload import FilePart
 from lading.sources.files.rows import BadRow, FileRows, ManyShaper
 from lading.sources.files.spec import Compression, FilesSpec, MissingColumns, compression_of
 from lading.sources.files.text_files import open_text
-from lading.sources.files.unpack import check_is_text
+from lading.sources.files.unpack import check_is_text, unpack
 from lading.sources.files.watched import WatchedFile, judging
+from lading.sources.records.json_records import JsonRecords
 from lading.storage.store import ByteFile, ReadStore
 
 SMALL_BYTES = 256 * 1024
 """A larger file is worth a parser of its own."""
 GROUP_BYTES = 2 * 1024 * 1024
 """About what files that are read together may have."""
+TEXT_BYTES = 16 * 1024 * 1024
+"""What they may have once they are unpacked; more is read one by one, in blocks."""
 _AT_ONCE = 8
 """Requests to a store: each of them mostly waits."""
+PathValues = Mapping[str, str | None]
 _LETTERS = "xyzwvuXYZWVU0123456789"
 
 
@@ -105,6 +109,14 @@ def _content(part: FilePart, store: ReadStore) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
+class Together:
+    """The rows of many files, and the bytes of text that they were."""
+
+    batches: list[pa.RecordBatch]
+    received: int
+
+
+@dataclass(frozen=True, slots=True)
 class _Text:
     """The rows of many csv files, one after the other."""
 
@@ -113,42 +125,106 @@ class _Text:
     mark: bytes
 
 
-def csv_together(
-    spec: FilesSpec, files: Sequence[tuple[FilePart, Mapping[str, str | None]]], store: Fetched
-) -> list[pa.RecordBatch] | None:
-    """The rows of whole files, each with the values of its path. None: they have to be read one by one."""
-    parts = [part for part, _ in files]
-    if spec.schema is None or not _can_join(spec, parts) or (text := _joined(spec, parts, store)) is None:
+def read_together(
+    spec: FilesSpec, files: Sequence[tuple[FilePart, PathValues]], store: Fetched, records: JsonRecords | None
+) -> Together | None:
+    """The rows of whole files, each with the values of its path. None: they have to be read one by one.
+
+    `records` has read JSON of the same columns before.
+    """
+    if spec.schema is None or not spec.format.is_text:
         return None
-    wanted = [name for name in spec.schema.names if name in text.columns]
+    try:
+        texts = _texts(spec, [part for part, _ in files], store)
+        if texts is None:
+            return None
+        if spec.format.is_csv:
+            batches = _csv(spec, spec.schema, files, texts, store)
+        else:
+            batches = _json(spec, spec.schema, files, texts, store, records)
+    except (SourceError, pa.ArrowException, OSError, EOFError):
+        return None  # What is wrong is said of the file, by who reads it alone.
+    return None if batches is None else Together(batches, sum(map(len, texts)))
+
+
+def _texts(spec: FilesSpec, parts: Sequence[FilePart], store: Fetched) -> list[bytes] | None:
+    """The files unpacked, unless they are long then."""
+    texts, left = list[bytes](), TEXT_BYTES
+    for part in parts:
+        compression, content, uri = compression_of(part.key, spec), store.contents[part.key], store.uri_of(part.key)
+        if compression is Compression.PLAIN:
+            check_is_text(content, uri)
+        else:
+            content = unpack(_Content(content), compression, uri)(left + 1)
+        left -= len(content)
+        if left < 0 or len(content) > spec.max_record_bytes:
+            return None
+        texts.append(content)
+    return texts
+
+
+def _json(
+    spec: FilesSpec,
+    schema: pa.Schema,
+    files: Sequence[tuple[FilePart, PathValues]],
+    texts: Sequence[bytes],
+    store: Fetched,
+    records: JsonRecords | None,
+) -> list[pa.RecordBatch] | None:
+    if not spec.json.read_by_line or records is None:
+        return None
+    bodies = [text.removeprefix(BOM) for text in texts]
+    lines = [body if body.endswith(b"\n") or not body else body + b"\n" for body in bodies]
+    # It is taken only when each line is one document, also the last of each file.
+    taken = records.take_lines(b"".join(lines))
+    if taken is None:
+        return None
+    shaper = _shaper(spec, schema, files, [text.count(b"\n") for text in lines], store)
+    return list(shaper.good(taken.columns, without=()))
+
+
+def _csv(
+    spec: FilesSpec,
+    schema: pa.Schema,
+    files: Sequence[tuple[FilePart, PathValues]],
+    texts: Sequence[bytes],
+    store: Fetched,
+) -> list[pa.RecordBatch] | None:
+    text = _joined(spec, schema, files, texts, store)
+    if text is None:
+        return None
+    wanted = [name for name in schema.names if name in text.columns]
     parsed = FastCsv(spec.csv, text.columns, wanted).parse(text.body)
     if parsed is None:
         return None
     marks = [row.number for row in parsed.bad if row.raw == text.mark]
-    if len(marks) != len(parts):
+    if len(marks) != len(files):
         return None
-    rows = [
-        FileRows(file=part.name, uri=store.uri_of(part.key), path_values=values, records=end - begin - 1)
-        for (part, values), begin, end in zip(files, [0, *marks[:-1]], marks, strict=True)
-    ]
-    shaper = ManyShaper(spec.schema, rows, tells=spec.tells)
+    counts = [end - begin - 1 for begin, end in zip([0, *marks[:-1]], marks, strict=True)]
+    shaper = _shaper(spec, schema, files, counts, store)
     bad = _without_marks(parsed.bad, text.mark)
     found: list[pa.RecordBatch] = []
     if count := len(parsed.columns[0]):
         columns = dict(zip(wanted, parsed.columns, strict=True))
         nothing = pa.nulls(count, pa.string())
-        picked = [columns.get(name, nothing) for name in spec.schema.names]
-        found += shaper.good(picked, without=[row.number for row in bad])
+        found += shaper.good([columns.get(name, nothing) for name in schema.names], without=[row.number for row in bad])
     if bad:
         found.append(shaper.bad(bad))
     return found
 
 
-def _can_join(spec: FilesSpec, parts: Sequence[FilePart]) -> bool:
-    # A file may end within a longer delimiter, which its mark would then be part of.
-    return spec.csv.line_delimiter in ("\n", "\r\n") and all(
-        compression_of(part.key, spec) is Compression.PLAIN for part in parts
-    )
+def _shaper(
+    spec: FilesSpec,
+    schema: pa.Schema,
+    files: Sequence[tuple[FilePart, PathValues]],
+    counts: Sequence[int],
+    store: Fetched,
+) -> ManyShaper:
+    rows = [
+        FileRows(file=part.name, uri=store.uri_of(part.key), path_values=values, records=count)
+        for (part, values), count in zip(files, counts, strict=True)
+    ]
+    return ManyShaper(schema, rows, tells=spec.tells)
 
 
 def _without_marks(bad: Sequence[BadRow], mark: bytes) -> list[BadRow]:
@@ -162,43 +238,41 @@ def _without_marks(bad: Sequence[BadRow], mark: bytes) -> list[BadRow]:
     return found
 
 
-def _joined(spec: FilesSpec, parts: Sequence[FilePart], store: Fetched) -> _Text | None:
+def _joined(
+    spec: FilesSpec,
+    schema: pa.Schema,
+    files: Sequence[tuple[FilePart, PathValues]],
+    texts: Sequence[bytes],
+    store: Fetched,
+) -> _Text | None:
     delimiter = spec.csv.line_delimiter.encode()
-    contents = [store.contents[part.key] for part in parts]
-    try:
-        for part, content in zip(parts, contents, strict=True):
-            check_is_text(content, store.uri_of(part.key))
-        first = next((part for part in parts if part.size), parts[0])
-        text = open_text(_Content(store.contents[first.key]), first, spec, store.uri_of(first.key))
-    except SourceError:
-        return None  # It is said of the file, by who reads it alone.
-    names = spec.schema.names if spec.schema is not None else []
-    if not text.header and spec.format.header_lines:
+    if delimiter not in (b"\n", b"\r\n"):
+        return None  # A file may end within a longer one, which its mark would then be part of.
+    at = next((at for at, text in enumerate(texts) if text), 0)
+    part = files[at][0]
+    opened = open_text(_Content(store.contents[part.key]), part, spec, store.uri_of(part.key))
+    has_names = spec.format.header_lines > 0
+    is_lacking = not {*schema.names} <= {*opened.header} and spec.missing_columns is MissingColumns.ERROR
+    if has_names and (not opened.header or is_lacking):
         return None
-    if text.header and spec.missing_columns is MissingColumns.ERROR and not {*names} <= {*text.header}:
+    head = texts[at][: opened.stream.received]
+    if not _begin_alike(head, texts, delimiter, has_head=has_names or spec.csv.skip_lines > 0):
         return None
-    head = store.contents[first.key][: text.stream.received]
-    has_head = bool(spec.format.header_lines or spec.csv.skip_lines)
-    if not _begin_alike(head, contents, delimiter, has_head=has_head):
-        return None
-    columns = text.header or tuple(names)
+    columns = opened.header or tuple(schema.names)
     mark = _mark(spec.csv, is_alone=len(columns) != 1)
     pieces: list[bytes] = []
-    for content in contents:
-        body = content[len(head) :]
-        pieces.append(body)
-        if body and not body.endswith(delimiter):
-            pieces.append(delimiter)
-        pieces.append(mark + delimiter)
+    for text in texts:
+        body = text[len(head) :]
+        pieces += [body, b"" if body.endswith(delimiter) or not body else delimiter, mark, delimiter]
     whole = b"".join(pieces)
-    return _Text(columns, whole, mark) if whole.count(mark) == len(parts) else None
+    return _Text(columns, whole, mark) if whole.count(mark) == len(texts) else None
 
 
-def _begin_alike(head: bytes, contents: Sequence[bytes], delimiter: bytes, *, has_head: bool) -> bool:
+def _begin_alike(head: bytes, texts: Sequence[bytes], delimiter: bytes, *, has_head: bool) -> bool:
     """Whether the same bytes, which are whole lines, stand before the rows of all files that are not empty."""
     if has_head:
-        return head.endswith(delimiter) and all(content.startswith(head) for content in contents if content)
-    return not any(content.startswith(BOM) for content in contents)
+        return head.endswith(delimiter) and all(text.startswith(head) for text in texts if text)
+    return not any(text.startswith(BOM) for text in texts)
 
 
 def _mark(options: CsvOptions, *, is_alone: bool) -> bytes:
