@@ -179,6 +179,7 @@ class _Walk:
         self._after = start + start_after if start_after else ""
         self._max_slashes = None if max_slashes is None else max_slashes + start.count("/")
         self._known = known
+        self._links = set[str]()
 
     def files(self, folder: str, above: tuple[tuple[int, int], ...]) -> Iterator[ObjectInfo]:
         """Everything below one folder, in order. `above` tells a loop of links."""
@@ -188,7 +189,7 @@ class _Walk:
                 yield from self.files(path, self._descend(path, above))
             elif path[skip:] in known:
                 yield ObjectInfo(path[skip:], 0, "", _LONG_AGO)
-            elif (found := _look(path, skip)) is not None:
+            elif (found := _look(path, skip, is_link=path in self._links)) is not None:
                 yield found
 
     def _wanted(self, folder: str) -> list[str]:
@@ -206,6 +207,8 @@ class _Walk:
                             found.append(path + "/")
                     elif path > after and path.startswith(prefix):
                         found.append(path)
+                        if entry.is_symlink():
+                            self._links.add(path)
         except OSError as error:
             raise _failed(folder, error) from error
         found.sort()
@@ -228,7 +231,7 @@ class _Walk:
         return (*above, here)
 
 
-def _look(path: str, skip: int = 0) -> ObjectInfo | None:
+def _look(path: str, skip: int = 0, *, is_link: bool = False) -> ObjectInfo | None:
     try:
         facts = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -238,7 +241,7 @@ def _look(path: str, skip: int = 0) -> ObjectInfo | None:
     if not stat.S_ISREG(facts.st_mode):
         return None
     modified = datetime.fromtimestamp(facts.st_mtime, UTC)
-    return ObjectInfo(path[skip:], facts.st_size, _etag(facts), modified)
+    return ObjectInfo(path[skip:], facts.st_size, _etag(facts), modified, is_link)
 
 
 def _etag(facts: os.stat_result) -> str:

@@ -28,6 +28,8 @@ class ObjectInfo:
     etag: str
     """Another content has another etag."""
     modified: datetime
+    is_link: bool = False
+    """On a disk: what has this name stands elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -318,7 +318,7 @@ class FilesSource:
             elif glob.matches(file.key):
                 if not _is_text(file.key):
                     raise listing_failed(self.partition, f"the name {file.key!r} is not UTF-8")
-                if self._is_local and (home := homes.home_of(file.key)) is not None:
+                if self._is_local and (home := homes.home_of(file.key, is_link=file.is_link)) is not None:
                     raise file_of_home(file.key, home)
                 yield file
 
