@@ -22,6 +22,9 @@ PartitionKey = tuple[str | None, ...]
 _FLOATS = ("FLOAT", "DOUBLE")
 _GROUP_BYTES = 32 * 1024 * 1024
 """A row group is written when this much waits for it: small ones pack badly and are slow to read."""
+_RUNS, _RUN, _UNIQUE = 64, 64, 0.98
+"""So many runs of so many rows are looked at, from all over a row group. Where 2 % of their values came before, a column
+has some 100,000 of them: as many as a dictionary of 1 MiB may have."""
 _WAITING_BYTES = 64 * 1024 * 1024
 """All files together may let so much wait."""
 
@@ -139,7 +142,7 @@ class ParquetWriter:
                 compression="zstd",
                 store_schema=False,
                 write_statistics=_bounded(self._layout.file_schema, with_nan),
-                use_dictionary=_coded(self._layout.file_schema),
+                use_dictionary=_coded(self._layout.file_schema, rows),
             )
         file.write(rows)
 
@@ -212,9 +215,22 @@ def _bounded(schema: pa.Schema, with_nan: frozenset[str]) -> bool | list[str]:
     ]
 
 
-def _coded(schema: pa.Schema) -> list[str]:
-    """Columns that may have dictionaries. Readers on the JVM look for 0.0 in them and pass over a file with -0.0."""
-    return [column.path for column in _leaves(schema) if column.physical_type not in _FLOATS]
+def _coded(schema: pa.Schema, rows: pa.Table) -> list[str]:
+    """Columns that have dictionaries. Readers on the JVM look for 0.0 in them and pass over a file with -0.0."""
+    unique = {name for name, column in zip(rows.schema.names, rows.columns, strict=True) if _is_unique(column)}
+    return [
+        column.path for column in _leaves(schema) if column.physical_type not in _FLOATS and column.path not in unique
+    ]
+
+
+def _is_unique(column: pa.ChunkedArray) -> bool:
+    """Whether hardly a value comes twice: a dictionary would hold them all, until it is too long and given up."""
+    if is_nested(column.type) or not len(column):
+        return False
+    step = max(_RUN, len(column) // _RUNS)
+    runs = [column.slice(at, _RUN) for at in range(0, len(column), step)]
+    sample = pa.chunked_array([chunk for run in runs for chunk in run.chunks], column.type)
+    return len(sample.unique()) > _UNIQUE * len(sample)
 
 
 def _leaves(schema: pa.Schema) -> list[pq.ColumnSchema]:
