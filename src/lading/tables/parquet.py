@@ -23,8 +23,8 @@ _FLOATS = ("FLOAT", "DOUBLE")
 _GROUP_BYTES = 32 * 1024 * 1024
 """A row group is written when this much waits for it: small ones pack badly and are slow to read."""
 _RUNS, _RUN, _UNIQUE = 64, 64, 0.98
-"""So many runs of so many rows are looked at, from all over a row group. Where 2 % of their values came before, a column
-has some 100,000 of them: as many as a dictionary of 1 MiB may have."""
+"""So many runs of so many rows are looked at, from all over a row group. Where 2 % of their values came before, a
+column has some 100,000 of them: as many as a dictionary of 1 MiB may have."""
 _WAITING_BYTES = 64 * 1024 * 1024
 """All files together may let so much wait."""
 
