@@ -22,6 +22,7 @@ from lading.pipeline.mapping import NOTE, UNSELECTED
 from lading.pipeline.notes import Place, place_note, rescued_at
 from lading.pipeline.reading import read_task
 from lading.pipeline.tasks import TaskTools, write_task
+from tests.support.examples import examples
 
 SOURCE = pa.schema([("x", pa.int64())])
 WHOLE = pa.schema([*SOURCE, (FILE, pa.string()), (ROW, pa.int64()), (RAW, pa.binary()), (ERROR, pa.string())])
@@ -155,7 +156,7 @@ def test_rows_that_count_up_are_told_by_the_first() -> None:
     assert bad.bad[0][:2] == ("a.csv", 19_999)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 50), st.integers(1, 40)), min_size=1, max_size=9))
 def test_rows_of_many_files_in_one_batch_are_told_by_the_first_of_each(runs: list[tuple[str, int, int]]) -> None:
     rows: list[Item] = [

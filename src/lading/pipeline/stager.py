@@ -185,7 +185,7 @@ class SparkStager:
         to_read, to_write = (Sealed.of(share, key) for share in self._stage.shares(lent))
         beside = {TO_READ: to_read} if isinstance(self._vector, VectorPlan) else {TO_READ: to_read, TO_WRITE: to_write}
         if tasks * sum(len(each.closed) for each in beside.values()) <= _MOST_BESIDE:
-            # Whoever has another session, or maps in another way than before, has another frame.
+            # Another session, or another way of mapping than before, is another frame.
             name = (self._group, id(session), tasks, isinstance(self._vector, VectorPlan))
             frame = self._frames.frame(name, lambda: self._frame(session, tasks, Beside(TO_READ), Beside(TO_WRITE)))
             with with_key(session, key, beside):

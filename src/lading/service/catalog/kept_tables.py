@@ -6,13 +6,18 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
+from lading.deferred import deferred
 from lading.model.names import is_external
-from lading.service.catalog.tables import TableCatalog
-from lading.tables.base import LakeTable
-from lading.tables.kind import TablePlace
-from lading.tables.registry import kind_of
+
+if TYPE_CHECKING:
+    from lading.service.catalog.tables import TableCatalog
+    from lading.tables.base import LakeTable
+    from lading.tables.kind import TablePlace
+    from lading.tables.registry import kind_of
+else:
+    kind_of = deferred("lading.tables.registry", "kind_of")
 
 MOST = 16
 _T = TypeVar("_T")
@@ -35,7 +40,7 @@ class KeptTables:
         self._kept: OrderedDict[tuple[str, str], _Kept] = OrderedDict()
 
     def ask(self, database: str, name: str, question: Callable[[LakeTable], _T]) -> _T:
-        """What a table says now. One that could not answer is opened anew the next time."""
+        """What a table says now. One that could not answer is opened again the next time."""
         if is_external(database):
             return question(self._catalog.open_table(database, name))
         kept = self._handle(database, name)

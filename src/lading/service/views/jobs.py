@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import islice
+from typing import TYPE_CHECKING
 
+from lading.deferred import deferred
 from lading.errors import JobNotFoundError, LadingError
 from lading.ids import JobId
 from lading.jobs.record import JobRecord, JobState, parse_job_name
@@ -19,7 +21,6 @@ from lading.model.names import split_table
 from lading.model.tally import Tally
 from lading.service.catalog.kept_tables import KeptTables
 from lading.service.installation import Installation
-from lading.service.runtime.opening import newest_bills
 from lading.service.telemetry.recent import RecentActivity
 from lading.service.views.build import (
     beat_of,
@@ -53,6 +54,11 @@ from lading.status.lag import Lag, LagUnit
 from lading.status.rates import Rates, fixed_span, measure_rates, plot
 from lading.store.records import BillEntry
 from lading.tables.compaction.figures import TableFigures
+
+if TYPE_CHECKING:
+    from lading.service.runtime.opening import newest_bills
+else:
+    newest_bills = deferred("lading.service.runtime.opening", "newest_bills")
 
 MaySee = Callable[[JobRecord], bool]
 
