@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack
@@ -59,6 +60,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         item.add_marker(pytest.mark.xdist_group(_group(item)))
     # The long ones first, so that nobody waits for them at the end.
     items.sort(key=lambda item: (_group(item) != SPARK, "/crash/" not in item.nodeid))
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests and their modules stay until the end: nobody has to look whether they are garbage."""
+    gc.collect()
+    gc.freeze()
 
 
 def _group(item: pytest.Item) -> str:

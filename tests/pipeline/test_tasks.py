@@ -19,9 +19,10 @@ from lading.model.batch import Report, Split, StagedFile
 from lading.model.codec import decode
 from lading.model.rows import ERROR, FILE, RAW, ROW
 from lading.pipeline.mapping import NOTE, UNSELECTED
-from lading.pipeline.notes import rescued_at
+from lading.pipeline.notes import Place, place_note, rescued_at
 from lading.pipeline.reading import read_task
 from lading.pipeline.tasks import TaskTools, write_task
+from tests.support.examples import examples
 
 SOURCE = pa.schema([("x", pa.int64())])
 WHOLE = pa.schema([*SOURCE, (FILE, pa.string()), (ROW, pa.int64()), (RAW, pa.binary()), (ERROR, pa.string())])
@@ -153,6 +154,22 @@ def test_rows_that_count_up_are_told_by_the_first() -> None:
     rows[-1] = ("a.csv", 19_999, None)
     _, _, bad = run([[rows]])
     assert bad.bad[0][:2] == ("a.csv", 19_999)
+
+
+@settings(max_examples=examples(50), deadline=None)
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 50), st.integers(1, 40)), min_size=1, max_size=9))
+def test_rows_of_many_files_in_one_batch_are_told_by_the_first_of_each(runs: list[tuple[str, int, int]]) -> None:
+    rows: list[Item] = [
+        (file, row, None if row % 5 == 0 else 0) for file, first, count in runs for row in range(first, first + count)
+    ]
+    note = place_note(batch_of(rows))
+    assert len(note) < 40 * (len(runs) + 1) or len(rows) < 4 * len(runs)
+    places = [Place(note).of(number) for number in range(len(rows))]
+    assert places == [(file, row) for file, row, _ in rows]
+    files, numbers = Place(note).of_rows(pa.array(range(len(rows)), pa.int64()))
+    assert list(zip(files.to_pylist(), numbers.to_pylist(), strict=True)) == places
+    _, _, bad = run([[rows]])
+    assert [place[:2] for place in bad.bad] == [(file, row) for file, row, value in rows if value is None]
 
 
 def test_a_split_whose_rows_do_not_all_arrive_fails_and_its_files_go() -> None:

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from lading.errors import ConfigError, LadingError
 from lading.pipeline.environment import cloud_identity, spark_environment
 from lading.pipeline.protection import INSECURE, REDACTION, protected
-from lading.pipeline.sealing import PROPERTY, Sealed, new_key
+from lading.pipeline.sealing import PROPERTY, SETTING, TO_READ, Sealed, new_key
 from lading.settings import lent_variables
 from lading.testing.marked import MARK, secret
 from tests.guarded_s3 import GuardedStore
@@ -77,7 +77,7 @@ def test_no_key_of_a_job_or_a_table_is_in_spark(desk: Desk, spark: SparkSession,
     assert MARK not in repr(settings)
     assert settings["spark.authenticate"] == settings["spark.network.crypto.enabled"] == "true"
     assert settings["spark.io.encryption.enabled"] == "true"
-    assert spark.sparkContext.getLocalProperty(PROPERTY) is None
+    assert not any(spark.sparkContext.getLocalProperty(name) for name in SETTING)
 
     spark.conf.set("spark.lading.canary", CANARY)
     heap = heap_of(spark, tmp_path / "java.hprof")
@@ -85,9 +85,10 @@ def test_no_key_of_a_job_or_a_table_is_in_spark(desk: Desk, spark: SparkSession,
     assert MARK.encode() not in heap
     logs = Path(settings["spark.eventLog.dir"].removeprefix("file://")).rglob("*")
     events = "".join(log.read_text() for log in logs if log.is_file() and not log.name.endswith(".crc"))
-    shown = re.findall(rf'"{re.escape(PROPERTY)}":"([^"]*)"', events)
-    assert len(shown) > 3
-    assert set(shown) == {"*********(redacted)"}
+    for name in (PROPERTY, TO_READ):
+        shown = re.findall(rf'"{re.escape(name)}":"([^"]*)"', events)
+        assert len(shown) > 3
+        assert set(shown) == {"*********(redacted)"}
     assert MARK not in events
 
 

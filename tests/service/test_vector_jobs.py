@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
+from lading.pipeline import stager
 from tests.service.conftest import Desk
 
 LOOSE = '"session.enable_insert_strict"="false", "session.insert_max_filter_ratio"="1"'
@@ -98,6 +100,30 @@ def test_odd_and_bad_rows_of_files_have_the_same_fates(
         )
         assert (len(seen["rows"]) > 1000) == (properties == LOOSE)
         assert seen["errors"] if properties == LOOSE else "cannot read" in seen["said"]
+
+
+@pytest.mark.parametrize("most", [stager._MOST_BESIDE, 0], ids=["beside", "inside"])
+def test_spark_plans_a_job_once_unless_too_much_goes_beside_its_functions(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    frame, made = stager.SparkStager._frame, Counter[str]()
+
+    def counted(self: stager.SparkStager, *given: Any) -> Any:
+        made[self.group] += 1
+        return frame(self, *given)
+
+    monkeypatch.setattr(stager.SparkStager, "_frame", counted)
+    monkeypatch.setattr(stager, "_MOST_BESIDE", most)
+    with desks(tmp_path, spark, monkeypatch) as pair:
+        for desk in pair:
+            desk.table()
+            for name in "ab":
+                desk.put(f"{name}.csv", [f"{ord(name)},essen,1.5", "x,bad,1"])
+            desk.create(properties=f'{LOOSE}, "s3.max_batch_files"="1"')
+            desk.run()
+            assert desk.ids() == [ord("a"), ord("b")]
+            assert len(desk.sql("SHOW LOAD ERRORS FOR j")) == 2
+    assert [*made.values()] == [1 if most else 2] * 2
 
 
 def test_files_with_types_of_their_own(tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import replace
 
 import pytest
@@ -50,14 +50,19 @@ class Shaky:
     def __init__(self, store: ReadStore, fails_at: int, error: Exception) -> None:
         self._store, self._fails_at, self._error = store, fails_at, error
 
-    def list(self, prefix: str, start_after: str = "", *, max_slashes: int | None = None) -> Iterator[ObjectInfo]:
-        return self._store.list(prefix, start_after, max_slashes=max_slashes)
+    def list(
+        self, prefix: str, start_after: str = "", *, max_slashes: int | None = None, known: Container[str] = ()
+    ) -> Iterator[ObjectInfo]:
+        return self._store.list(prefix, start_after, max_slashes=max_slashes, known=known)
 
     def open(self, key: str, *, if_match: str, size: int, random: bool = False) -> ByteFile:
         return Failing(self._store.open(key, if_match=if_match, size=size, random=random), self._fails_at, self._error)
 
     def uri_of(self, key: str) -> str:
         return self._store.uri_of(key)
+
+    def for_many(self) -> ReadStore:
+        return self
 
 
 def spec_of(place: Place, name: str) -> FilesSpec:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import random
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -46,7 +46,9 @@ class Bucket:
     def put(self, key: str, etag: str = "1", modified: datetime | None = None) -> None:
         self.files[key] = ObjectInfo(key, 10, etag, modified or self._clock.now())
 
-    def list(self, prefix: str, start_after: str = "", *, max_slashes: int | None = None) -> Iterator[ObjectInfo]:
+    def list(
+        self, prefix: str, start_after: str = "", *, max_slashes: int | None = None, known: Container[str] = ()
+    ) -> Iterator[ObjectInfo]:
         for key in sorted(key for key in self.files if key > start_after):
             self.listed += 1
             self._clock.sleep(self._page_s)
@@ -57,6 +59,9 @@ class Bucket:
 
     def uri_of(self, key: str) -> str:
         return key
+
+    def for_many(self) -> Bucket:
+        return self
 
 
 class Load:

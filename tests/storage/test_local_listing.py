@@ -48,6 +48,17 @@ def test_the_disk_lists_as_s3_would(
     assert keys_of(LocalStore(), f"{root}/{prefix}", f"{root}/{start}") == expected
 
 
+def test_nothing_but_its_key_is_asked_of_a_known_file(tmp_path: Path) -> None:
+    for name in "abc":
+        (tmp_path / name).write_text(name)
+    found = list(LocalStore().list(f"{tmp_path}/", known={f"{tmp_path}/b"}))
+    assert [(Path(each.key).name, each.size, bool(each.etag)) for each in found] == [
+        ("a", 1, True),
+        ("b", 0, False),
+        ("c", 1, True),
+    ]
+
+
 def test_a_hundred_thousand_files_are_listed_quickly_and_in_little_memory(tmp_path: Path) -> None:
     memory = Path("/dev/shm")
     with TemporaryDirectory(dir=memory if memory.is_dir() else tmp_path) as folder:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
 import pyarrow.fs as pafs
 
 from lading.errors import StorageError
-from lading.storage.store import ByteFile, ObjectInfo, ObjectStore, Upload
+from lading.storage.store import ByteFile, ObjectInfo, ObjectStore, ReadStore, Upload
 
 
 class FaultyStorage:
@@ -48,14 +48,19 @@ class FaultyStorage:
         self.requests += 1
         return self._inner.keys(prefix, start_after=start_after)
 
-    def list(self, prefix: str, start_after: str = "", *, max_slashes: int | None = None) -> Iterator[ObjectInfo]:
-        return self._inner.list(prefix, start_after, max_slashes=max_slashes)
+    def list(
+        self, prefix: str, start_after: str = "", *, max_slashes: int | None = None, known: Container[str] = ()
+    ) -> Iterator[ObjectInfo]:
+        return self._inner.list(prefix, start_after, max_slashes=max_slashes, known=known)
 
     def open(self, key: str, *, if_match: str, size: int, random: bool = False) -> ByteFile:
         return self._inner.open(key, if_match=if_match, size=size, random=random)
 
     def uri_of(self, key: str) -> str:
         return self._inner.uri_of(key)
+
+    def for_many(self) -> ReadStore:
+        return self
 
     def sizes(self, keys: Sequence[str]) -> Sequence[int | None]:
         return self._inner.sizes(keys)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from array import array
+from bisect import bisect_right
 from collections.abc import Collection, Sequence
 from itertools import accumulate
 
@@ -50,11 +51,14 @@ def _free_name(name: str, taken: Collection[str]) -> str:
 
 
 def place_note(batch: pa.RecordBatch) -> bytes:
-    """Where the rows of a batch are from: a file and its first row, or both for each row."""
+    """Where the rows of a batch are from: a file and its first row, the same for each run of them, or for each row."""
     files, rows = batch.column(FILE), batch.column(ROW)
-    file, first = files[0].as_py(), rows[0].as_py()
-    if len(pc.run_end_encode(files).values) == 1 and _counts_up(rows):
-        return f"{PLACE}1{json.dumps([file, first])}".encode()
+    starts = _starts(files, rows)
+    if len(starts) == 1:
+        return f"{PLACE}1{json.dumps([files[0].as_py(), rows[0].as_py()])}".encode()
+    if 0 < len(starts) <= len(rows) // _WORTH_A_RUN:
+        first = [column.take(whole_numbers(starts)).to_pylist() for column in (files, rows)]
+        return f"{PLACE}r{json.dumps([*first, starts])}".encode()
     return f"{PLACE}n{json.dumps([files.to_pylist(), rows.to_pylist()])}".encode()
 
 
@@ -86,28 +90,43 @@ class Place:
     """Where rows are from, as a note said it."""
 
     def __init__(self, note: bytes) -> None:
-        self._is_one = note[1:2] == b"1"
-        self._files, self._rows = json.loads(note[2:])
+        files, rows, *starts = json.loads(note[2:])
+        if note[1:2] == b"1":
+            files, rows, starts = [files], [rows], [[0]]
+        self._files, self._rows = files, rows
+        self._starts: Sequence[int] = starts[0] if starts else range(len(files))
+        """Where runs begin, counted from the note: files and rows are theirs."""
 
     def of(self, number: int) -> tuple[str, int]:
         """File and row of a row, counted from the note."""
-        if self._is_one:
-            return self._files or "", self._rows + number
-        return self._files[number] or "", self._rows[number] or 0
+        run = bisect_right(self._starts, number) - 1
+        return self._files[run] or "", (self._rows[run] or 0) + number - self._starts[run]
 
     def of_rows(self, numbers: pa.Array) -> tuple[pa.Array, pa.Array]:
         """The same for many rows."""
-        if self._is_one:
-            files = pa.repeat(pa.scalar(self._files or "", pa.string()), len(numbers))
-            return files, pc.add(numbers.cast(pa.int64()), pa.scalar(self._rows, pa.int64()))
+        if len(self._starts) == 1:
+            files = pa.repeat(pa.scalar(self._files[0] or "", pa.string()), len(numbers))
+            return files, pc.add(numbers.cast(pa.int64()), pa.scalar(self._rows[0], pa.int64()))
         told = [self.of(number) for number in numbers.to_pylist()]
         lines = array("q", (row for _, row in told))
         files = binaries([file.encode() for file, _ in told]).view(pa.string())
         return files, pa.Array.from_buffers(pa.int64(), len(told), [None, pa.py_buffer(lines)])
 
 
-def _counts_up(rows: pa.Array) -> bool:
+def _starts(files: pa.Array, rows: pa.Array) -> list[int]:
+    """Where runs of rows begin that are of one file and follow each other there; none where some have no number."""
     if rows.null_count:
-        return False
-    steps = pc.min_max(pc.pairwise_diff(rows)).as_py()
-    return len(rows) == 1 or steps == {"min": 1, "max": 1}
+        return []
+    ends = pc.run_end_encode(files).run_ends.to_pylist()
+    gaps = pc.indices_nonzero(pc.fill_null(pc.not_equal(pc.pairwise_diff(rows), _ONE), False))
+    return sorted({0, *ends[:-1], *gaps.to_pylist()}) if len(ends) + len(gaps) <= len(rows) // 2 + 1 else []
+
+
+def whole_numbers(values: Sequence[int]) -> pa.Array:
+    """int64, no nulls."""
+    return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(array("q", values))])
+
+
+_ONE = whole_numbers([1])[0]
+_WORTH_A_RUN = 4
+"""So many rows a run has to have, or it is shorter to tell the place of each row."""

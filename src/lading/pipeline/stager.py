@@ -13,7 +13,7 @@ from threading import Event, Thread, Timer
 import pyarrow as pa
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.taskcontext import TaskContext
 
@@ -25,9 +25,11 @@ from lading.pipeline.checked import CheckedSelect
 from lading.pipeline.errors import is_worker_lost, text_of
 from lading.pipeline.executors import watch_waiting
 from lading.pipeline.fitting import fit
+from lading.pipeline.kept_frames import KeptFrames
 from lading.pipeline.mapping import select_lists
+from lading.pipeline.notes import whole_numbers
 from lading.pipeline.reading import LONG_ROWS, read_task
-from lading.pipeline.sealing import Sealed, new_key, with_key
+from lading.pipeline.sealing import TO_READ, TO_WRITE, Beside, Sealed, new_key, with_key
 from lading.pipeline.session import LAST_KEYS, is_local
 from lading.pipeline.stage import (
     Stage,
@@ -49,6 +51,9 @@ _BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _CANCEL_AGAIN_S = 0.2
 _COLUMN_BYTES = 16
 """What a value may take, before any was seen."""
+_MOST_BESIDE = 16 * 1024 * 1024
+"""What may travel beside functions, which is sent with each task; more is sent in the function, once."""
+_Given = Sealed | Beside
 
 
 def records_for(row_bytes: int) -> int:
@@ -66,10 +71,12 @@ class SparkStager:
         new_token: NewToken,
         on_wait: Callable[[str], None] = lambda message: None,
         on_unsure: Callable[[Refusal], None] = lambda refusal: None,
+        frames: KeptFrames | None = None,
     ) -> None:
         self.spark = self._spark = spark
         self._on_wait, self._on_unsure = on_wait, on_unsure
         self._stage = stage
+        self._frames = frames or KeptFrames()
         self._new_token = new_token
         self._max_records = records_for(_COLUMN_BYTES * (len(stage.source) + len(stage.mapping.columns)))
         self._session: SparkSession | None = None
@@ -167,29 +174,38 @@ class SparkStager:
         return self._session
 
     def _run(self, tools: TaskTools, count: int) -> list[tuple[str]]:
-        schema = task_schema(self._stage)
         self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", self._stage.pool)
         self._spark.sparkContext.setJobGroup(self._group, f"batch {tools.batch_id}")
         most = self._stage.most_tasks
         tasks = count if most is None else min(count, self._spark.sparkContext.defaultParallelism, most)
         session = self._session_of_job() if isinstance(self._vector, Refusal) else self._spark
-        numbers = session.range(0, count, 1, tasks)
         # Executors elsewhere have an identity of their own.
         lent = tools if is_local(self._spark) else replace(tools, identity={})
         key = new_key()
         to_read, to_write = (Sealed.of(share, key) for share in self._stage.shares(lent))
+        beside = {TO_READ: to_read} if isinstance(self._vector, VectorPlan) else {TO_READ: to_read, TO_WRITE: to_write}
+        if tasks * sum(len(each.closed) for each in beside.values()) <= _MOST_BESIDE:
+            # Another session, or another way of mapping than before, is another frame.
+            name = (self._group, id(session), tasks, isinstance(self._vector, VectorPlan))
+            frame = self._frames.frame(name, lambda: self._frame(session, tasks, Beside(TO_READ), Beside(TO_WRITE)))
+            with with_key(session, key, beside):
+                return frame.collect()  # type: ignore[return-value]
+        with with_key(session, key):
+            return self._frame(session, tasks, to_read, to_write).collect()  # type: ignore[return-value]
+
+    def _frame(self, session: SparkSession, tasks: int, to_read: _Given, to_write: _Given) -> DataFrame:
+        """A batch as Spark plans it: so many tasks, each of which is told its number."""
+        schema = task_schema(self._stage)
+        numbers = session.range(0, tasks, 1, tasks)
         fitted = partial(fit, session, libraries=self._stage.libraries)
         if isinstance(self._vector, VectorPlan):
-            staged = numbers.mapInArrow(fitted(partial(_vector, to_write, self._vector, schema)), "report string")
-            with with_key(session, key):
-                return staged.collect()  # type: ignore[return-value]
-        rows = numbers.mapInArrow(fitted(partial(_read, to_read, schema)), from_arrow_schema(schema))
+            task = partial(_vector, to_read, self._vector, schema, tasks)
+            return numbers.mapInArrow(fitted(task), "report string")
+        rows = numbers.mapInArrow(fitted(partial(_read, to_read, schema, tasks)), from_arrow_schema(schema))
         rows = self._select(
             rows, select_lists(self._stage.mapping, tuple(self._stage.source.names), hidden=self._stage.of_batch)
         )
-        written = rows.mapInArrow(fitted(partial(_write, to_write)), "report string")
-        with with_key(session, key):
-            return written.collect()  # type: ignore[return-value]
+        return rows.mapInArrow(fitted(partial(_write, to_write)), "report string")
 
     def _failed(self, error: Exception) -> SourceError:
         if self._is_late:
@@ -197,18 +213,27 @@ class SparkStager:
         return lost_worker(error) if is_worker_lost(error) else failed_batch(error)
 
 
-def _read(sealed: Sealed, schema: pa.Schema, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    tools: TaskTools = sealed.open()
+def _read(given: _Given, schema: pa.Schema, tasks: int, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    tools: TaskTools = given.open()
     with lent_variables(tools.identity):
-        yield from read_task(tools, schema, numbers)
+        yield from read_task(tools, schema, _splits_of(tools, tasks, numbers))
 
 
 def _vector(
-    sealed: Sealed, plan: VectorPlan, schema: pa.Schema, numbers: Iterator[pa.RecordBatch]
+    given: _Given, plan: VectorPlan, schema: pa.Schema, tasks: int, numbers: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    tools: TaskTools = sealed.open()
+    tools: TaskTools = given.open()
     with lent_variables(tools.identity):
-        yield from vector_task(tools, plan, schema, _attempt(tools), numbers)
+        yield from vector_task(tools, plan, schema, _attempt(tools), _splits_of(tools, tasks, numbers))
+
+
+def _splits_of(tools: TaskTools, tasks: int, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """From the numbers of tasks to those of their splits: an even share for each, side by side."""
+    count = len(tools.splits)
+    for batch in numbers:
+        shares = [range(task * count // tasks, (task + 1) * count // tasks) for task in batch.column(0).to_pylist()]
+        splits = [number for share in shares for number in share]
+        yield pa.RecordBatch.from_arrays([whole_numbers(splits)], names=["id"])
 
 
 def _attempt(tools: TaskTools) -> str:
@@ -216,7 +241,7 @@ def _attempt(tools: TaskTools) -> str:
     return f"{tools.batch_id}-{context.taskAttemptId() if context else 0}"
 
 
-def _write(sealed: Sealed, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    tools: TaskTools = sealed.open()
+def _write(given: _Given, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    tools: TaskTools = given.open()
     with lent_variables(tools.identity):
         yield from write_task(tools, _attempt(tools), batches)

@@ -384,7 +384,7 @@ class Installation:
         # A pool for each job: those that have much to do leave the others their even share.
         stage = replace(compiled.stage, tools=tools, pool=pool_of(job_id))
         tell = partial(self.vector.give_up, job_id)
-        spark = SparkPorts(self.spark, self.engine.near_pool, self.engine.begin)
+        spark = SparkPorts(self.spark, self.engine.near_pool, self.engine.begin, self.engine.frames)
         return LazyStager(spark, stage, lambda message: self.runner(job_id).tell_waiting(message), tell)
 
     def _listeners(self, record: JobRecord, compiled: Compiled, table: LakeTable) -> JobListeners | None:

@@ -33,11 +33,11 @@ class Homes:
     def __init__(self) -> None:
         self._folders: dict[str, str | None] = {}
 
-    def home_of(self, path: str) -> str | None:
-        """The home that a file leads into."""
-        if os.path.islink(path):
+    def home_of(self, path: str, *, is_link: bool | None = None) -> str | None:
+        """The home that a file leads into. `is_link`: whether it is a link, where somebody knows."""
+        if os.path.islink(path) if is_link is None else is_link:
             return home_of(path)
-        folder = os.path.dirname(path)
+        folder = path.rpartition("/")[0] or "/"
         if folder not in self._folders:
             self._folders[folder] = home_of(folder)
         return self._folders[folder]

@@ -6,7 +6,7 @@ import errno
 import os
 import secrets
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from io import FileIO
@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING
 
 from lading.errors import StorageError
 from lading.storage.errors import CHANGED, GONE, MISSING, fault_of, store_failed
-from lading.storage.homes import file_of_home, home_of
+from lading.storage.homes import Homes, file_of_home, home_of
 from lading.storage.store import ObjectInfo, Upload
 
 if TYPE_CHECKING:
     import pyarrow.fs as pafs
 
 _DRAFT = ".tmp"
+_LONG_AGO = datetime.fromtimestamp(0, UTC)
+"""Of a file that nobody looked at."""
 
 
 class LocalStore:
@@ -30,9 +32,10 @@ class LocalStore:
     Without a root, keys are absolute paths.
     """
 
-    def __init__(self, root: str | Path = "") -> None:
+    def __init__(self, root: str | Path = "", *, home_of: Callable[[str], str | None] = home_of) -> None:
         self._root = str(Path(root).absolute()) if str(root) else ""
         self._start = f"{self._root.rstrip('/')}/" if self._root else ""
+        self._home_of = home_of
 
     @property
     def uri(self) -> str:
@@ -41,7 +44,9 @@ class LocalStore:
     def uri_of(self, key: str) -> str:
         return f"file://{self._start}{key}"
 
-    def list(self, prefix: str, start_after: str = "", *, max_slashes: int | None = None) -> Iterator[ObjectInfo]:
+    def list(
+        self, prefix: str, start_after: str = "", *, max_slashes: int | None = None, known: Container[str] = ()
+    ) -> Iterator[ObjectInfo]:
         folder = (self._start + prefix).rpartition("/")[0] + "/"
         try:
             os.stat(folder)
@@ -49,7 +54,7 @@ class LocalStore:
             raise _failed(folder, error, fault=MISSING) from error
         except OSError as error:
             raise _failed(folder, error) from error
-        return _Walk(self._start, prefix, start_after, max_slashes).files(folder, ())
+        return _Walk(self._start, prefix, start_after, max_slashes, known).files(folder, ())
 
     def keys(self, prefix: str, *, start_after: str = "") -> Iterator[str]:
         try:
@@ -62,7 +67,7 @@ class LocalStore:
 
     def open(self, key: str, *, if_match: str, size: int, random: bool = False) -> LocalFile:
         path = self._start + key
-        if (home := home_of(path)) is not None:
+        if (home := self._home_of(path)) is not None:
             raise file_of_home(path, home)
         try:
             file = LocalFile(path, if_match)
@@ -76,6 +81,9 @@ class LocalStore:
             file.close()
             raise
         return file
+
+    def for_many(self) -> LocalStore:
+        return LocalStore(self._root, home_of=Homes().home_of)
 
     def get(self, key: str) -> bytes | None:
         path = self._start + key
@@ -163,42 +171,54 @@ class LocalFile(FileIO):
 class _Walk:
     """One listing. Each name is looked at once, and only files that are wanted are asked for their facts."""
 
-    def __init__(self, start: str, prefix: str, start_after: str, max_slashes: int | None) -> None:
+    def __init__(
+        self, start: str, prefix: str, start_after: str, max_slashes: int | None, known: Container[str]
+    ) -> None:
         self._skip = len(start)
         self._prefix = start + prefix
         self._after = start + start_after if start_after else ""
         self._max_slashes = None if max_slashes is None else max_slashes + start.count("/")
+        self._known = known
+        self._links = set[str]()
 
     def files(self, folder: str, above: tuple[tuple[int, int], ...]) -> Iterator[ObjectInfo]:
         """Everything below one folder, in order. `above` tells a loop of links."""
+        skip, known = self._skip, self._known
         for path in self._wanted(folder):
             if path.endswith("/"):
                 yield from self.files(path, self._descend(path, above))
-            elif (found := _look(path, self._skip)) is not None:
+            elif path[skip:] in known:
+                yield ObjectInfo(path[skip:], 0, "", _LONG_AGO)
+            elif (found := _look(path, skip, is_link=path in self._links)) is not None:
                 yield found
 
     def _wanted(self, folder: str) -> list[str]:
         # A folder's keys all start with its name and a slash, so a folder sorts as that text does.
         found: list[str] = []
+        prefix, after = self._prefix, self._after
         try:
             with os.scandir(folder) as entries:
                 for entry in entries:
-                    path = folder + entry.name + ("/" if entry.is_dir() else "")
-                    if self._is_wanted(path):
+                    path = folder + entry.name
+                    if path < after and not after.startswith(path):
+                        continue  # Most of what there is, in a folder of old files: nothing is asked about it.
+                    if entry.is_dir():
+                        if self._is_wanted_folder(path + "/"):
+                            found.append(path + "/")
+                    elif path > after and path.startswith(prefix):
                         found.append(path)
+                        if entry.is_symlink():
+                            self._links.add(path)
         except OSError as error:
             raise _failed(folder, error) from error
         found.sort()
         return found
 
-    def _is_wanted(self, path: str) -> bool:
-        prefix, after = self._prefix, self._after
-        if not path.endswith("/"):
-            return path > after and path.startswith(prefix)
+    def _is_wanted_folder(self, path: str) -> bool:
         if self._max_slashes is not None and path.count("/") > self._max_slashes:
             return False
-        holds_later = path > after or after.startswith(path)
-        return holds_later and (path.startswith(prefix) or prefix.startswith(path))
+        holds_later = path > self._after or self._after.startswith(path)
+        return holds_later and (path.startswith(self._prefix) or self._prefix.startswith(path))
 
     def _descend(self, folder: str, above: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
         try:
@@ -211,7 +231,7 @@ class _Walk:
         return (*above, here)
 
 
-def _look(path: str, skip: int = 0) -> ObjectInfo | None:
+def _look(path: str, skip: int = 0, *, is_link: bool = False) -> ObjectInfo | None:
     try:
         facts = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -221,7 +241,7 @@ def _look(path: str, skip: int = 0) -> ObjectInfo | None:
     if not stat.S_ISREG(facts.st_mode):
         return None
     modified = datetime.fromtimestamp(facts.st_mtime, UTC)
-    return ObjectInfo(path[skip:], facts.st_size, _etag(facts), modified)
+    return ObjectInfo(path[skip:], facts.st_size, _etag(facts), modified, is_link)
 
 
 def _etag(facts: os.stat_result) -> str:

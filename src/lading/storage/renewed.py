@@ -6,13 +6,13 @@ another, once for each request.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from lading.errors import StorageError
 from lading.model.s3_access import S3Access, bucket_path
 from lading.storage.errors import DENIED, fault_of
-from lading.storage.store import ByteFile, ObjectInfo, ObjectStore, Upload
+from lading.storage.store import ByteFile, ObjectInfo, ObjectStore, ReadStore, Upload
 
 if TYPE_CHECKING:
     import pyarrow.fs as pafs
@@ -53,14 +53,19 @@ class RenewedStore:
     def uri(self) -> str:
         return self._open_with(self._keys()).uri
 
-    def list(self, prefix: str, start_after: str = "", *, max_slashes: int | None = None) -> Iterator[ObjectInfo]:
-        return self._open_with(self._keys()).list(prefix, start_after, max_slashes=max_slashes)
+    def list(
+        self, prefix: str, start_after: str = "", *, max_slashes: int | None = None, known: Container[str] = ()
+    ) -> Iterator[ObjectInfo]:
+        return self._open_with(self._keys()).list(prefix, start_after, max_slashes=max_slashes, known=known)
 
     def open(self, key: str, *, if_match: str, size: int, random: bool = False) -> ByteFile:
         return self._do(lambda store: store.open(key, if_match=if_match, size=size, random=random))
 
     def uri_of(self, key: str) -> str:
         return self._open_with(self._keys()).uri_of(key)
+
+    def for_many(self) -> ReadStore:
+        return self
 
     def get(self, key: str) -> bytes | None:
         return self._do(lambda store: store.get(key))

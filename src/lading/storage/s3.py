@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import cached_property
@@ -65,7 +65,9 @@ class S3Store:
     def uri_of(self, key: str) -> str:
         return f"s3://{self._bucket}/{self._start}{key}"
 
-    def list(self, prefix: str, start_after: str = "", *, max_slashes: int | None = None) -> Iterator[ObjectInfo]:
+    def list(
+        self, prefix: str, start_after: str = "", *, max_slashes: int | None = None, known: Container[str] = ()
+    ) -> Iterator[ObjectInfo]:
         if self._is_unsorted:
             yield from self._list_sorted(prefix, start_after)
             return
@@ -104,6 +106,9 @@ class S3Store:
 
     def open(self, key: str, *, if_match: str, size: int, random: bool = False) -> S3File:
         return S3File(self._s3, self._bucket, self._start + key, etag=if_match, size=size, random=random)
+
+    def for_many(self) -> S3Store:
+        return self
 
     def get(self, key: str) -> bytes | None:
         try:

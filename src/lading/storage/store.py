@@ -6,7 +6,7 @@ own; `libraries` tells them how to reach the same place.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
@@ -28,6 +28,8 @@ class ObjectInfo:
     etag: str
     """Another content has another etag."""
     modified: datetime
+    is_link: bool = False
+    """On a disk: what has this name stands elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +61,14 @@ class ReadStore(Protocol):
     error. `open` gives the content that has this etag, or raises StorageError with the fault GONE or CHANGED.
     """
 
-    def list(self, prefix: str, start_after: str = "", *, max_slashes: int | None = None) -> Iterator[ObjectInfo]:
+    def list(
+        self, prefix: str, start_after: str = "", *, max_slashes: int | None = None, known: Container[str] = ()
+    ) -> Iterator[ObjectInfo]:
         """Objects whose key starts with the prefix and sorts after `start_after`, from every page.
 
-        Keys with more than `max_slashes` slashes may be left out. On a disk, a folder that is not there is the fault
-        MISSING: it may be a mount that is gone.
+        Keys with more than `max_slashes` slashes may be left out. Of the `known` ones nothing but their keys is asked:
+        nobody needs to look at them. On a disk, a folder that is not there is the fault MISSING: it may be a mount that
+        is gone.
         """
         ...
 
@@ -73,6 +78,11 @@ class ReadStore(Protocol):
 
     def uri_of(self, key: str) -> str:
         """How a person would write the place of a key."""
+        ...
+
+    def for_many(self) -> ReadStore:
+        """The same place for many objects that are opened one right after the other: what was found out of the folder
+        of one holds for all of it."""
         ...
 
 

@@ -22,8 +22,9 @@ PartitionKey = tuple[str | None, ...]
 _FLOATS = ("FLOAT", "DOUBLE")
 _GROUP_BYTES = 32 * 1024 * 1024
 """A row group is written when this much waits for it: small ones pack badly and are slow to read."""
-_SAMPLE_ROWS, _LEAST_ROWS, _REPEATED = 8192, 512, 0.7
-"""A column has no dictionary when more than so large a part of its first rows differ. Few rows say nothing."""
+_RUNS, _RUN, _UNIQUE = 64, 64, 0.98
+"""So many runs of so many rows are looked at, from all over a row group. Where 2 % of their values came before, a
+column has some 100,000 of them: as many as a dictionary of 1 MiB may have."""
 _WAITING_BYTES = 64 * 1024 * 1024
 """All files together may let so much wait."""
 
@@ -215,20 +216,21 @@ def _bounded(schema: pa.Schema, with_nan: frozenset[str]) -> bool | list[str]:
 
 
 def _coded(schema: pa.Schema, rows: pa.Table) -> list[str]:
-    """Columns that get dictionaries. Not those whose values hardly repeat: the dictionary would be written besides,
-    until it is full. Readers on the JVM look for 0.0 in them and pass over a file with -0.0: no floats."""
-    first = rows.slice(0, _SAMPLE_ROWS)
-    most = _REPEATED * first.num_rows
+    """Columns that have dictionaries. Readers on the JVM look for 0.0 in them and pass over a file with -0.0."""
+    unique = {name for name, column in zip(rows.schema.names, rows.columns, strict=True) if _is_unique(column)}
     return [
-        column.path
-        for column in _leaves(schema)
-        if column.physical_type not in _FLOATS
-        and (column.path not in schema.names or first.num_rows < _LEAST_ROWS or _different(first[column.path]) <= most)
+        column.path for column in _leaves(schema) if column.physical_type not in _FLOATS and column.path not in unique
     ]
 
 
-def _different(column: pa.ChunkedArray) -> int:
-    return len(pc.unique(column))
+def _is_unique(column: pa.ChunkedArray) -> bool:
+    """Whether hardly a value comes twice: a dictionary would hold them all, until it is too long and given up."""
+    if is_nested(column.type) or not len(column):
+        return False
+    step = max(_RUN, len(column) // _RUNS)
+    runs = [column.slice(at, _RUN) for at in range(0, len(column), step)]
+    sample = pa.chunked_array([chunk for run in runs for chunk in run.chunks], column.type)
+    return len(sample.unique()) > _UNIQUE * len(sample)
 
 
 def _leaves(schema: pa.Schema) -> list[pq.ColumnSchema]:

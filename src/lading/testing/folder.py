@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from random import Random
@@ -101,7 +101,9 @@ class Folder:
 
     # What Lading asks.
 
-    def list(self, prefix: str, start_after: str = "", *, max_slashes: int | None = None) -> Iterator[ObjectInfo]:
+    def list(
+        self, prefix: str, start_after: str = "", *, max_slashes: int | None = None, known: Container[str] = ()
+    ) -> Iterator[ObjectInfo]:
         for key in sorted(key for key in self.files if key > start_after):
             file = self.files[key]
             yield ObjectInfo(key, _ROW_BYTES * file.written, file.etag, file.modified)
@@ -111,6 +113,9 @@ class Folder:
 
     def uri_of(self, key: str) -> str:
         return key
+
+    def for_many(self) -> Folder:
+        return self
 
     def read(self, part: FilePart) -> Sequence[Row]:
         """The rows of a file as it was listed. Raises when it is not that any more."""

@@ -95,7 +95,7 @@ class TableCatalog:
             return
         self._check_empty(statement, database, location)
         try:
-            kind.create(self._place_of(database, name, location), statement.spec)
+            kind.create(self.table_place(database, name, location), statement.spec)
         except ConflictError as error:
             if not self.is_own_place(location, database, name) or not self._is_rest(statement, database, location):
                 todo = f"{error.todo} {_IF_LOST}"
@@ -131,7 +131,7 @@ class TableCatalog:
         try:
             storage = open_store(location, self.storage_options(database, name, location))
             others = (entry.location for entry in self._catalog.list_tables())
-            place = self._place_of(database, name, location, is_adopted=True)
+            place = self.table_place(database, name, location, is_adopted=True)
             if adopted_table(statement, kind, location, others, storage, lambda: kind.open(place)) is None:
                 return False
         except LadingError:
@@ -190,7 +190,7 @@ class TableCatalog:
             check_dots(database, name)
             return kind_in_catalogs().open(self._named_place(f"{database}.{name}", ""))
         entry = self.entry(database, name)
-        place = self._place_of(database, name, entry.location, is_adopted=entry.is_adopted)
+        place = self.table_place(database, name, entry.location, is_adopted=entry.is_adopted)
         return kind_of(entry.format).open(place)
 
     def find_table(
@@ -204,7 +204,7 @@ class TableCatalog:
         name = f"{card.database}.{card.name}"
         return kind_of(card.format).find(self._named_place(name, location, options))
 
-    def _place_of(self, database: str, name: str, location: str, *, is_adopted: bool = False) -> TablePlace:
+    def table_place(self, database: str, name: str, location: str, *, is_adopted: bool = False) -> TablePlace:
         options = self.storage_options(database, name, location)
         return replace(self._named_place(f"{database}.{name}", location, options), is_adopted=is_adopted)
 
@@ -270,7 +270,7 @@ class TableCatalog:
             self._drop_external(database, name.name, purge=purge)
             return
         entry = self.entry(database, name.name)
-        kind, place = kind_of(entry.format), self._place_of(database, name.name, entry.location)
+        kind, place = kind_of(entry.format), self.table_place(database, name.name, entry.location)
         is_own = self.is_own_place(entry.location, database, name.name)
         if purge and not is_own:
             kind.purge(place)
@@ -389,7 +389,7 @@ class TableCatalog:
     def _is_rest(self, statement: CreateTable, database: str, location: str) -> bool:
         """Whether the table that is there is what a CREATE TABLE like this one left when it was killed."""
         kind = kind_of(statement.format)
-        lake = kind.open(self._place_of(database, statement.name.name, location))
+        lake = kind.open(self.table_place(database, statement.name.name, location))
         parts = tuple((field.column, field.transform) for field in statement.spec.partition_by)
         return (
             local_path(lake.location) == local_path(location)

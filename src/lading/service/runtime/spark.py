@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from lading.errors import StageError
+from lading.pipeline.kept_frames import KeptFrames
 from lading.service.home import Home
 from lading.service.runtime.fast_start import FastStart
 from lading.settings import environment
@@ -55,6 +56,7 @@ class Engine:
         """Of a start that has begun."""
         self._is_service = self._is_closing = False
         self._fast = FastStart(home.spark)
+        self.frames = KeptFrames()
 
     def near_pool(self) -> LocalPool | None:
         """Processes of this machine for the batches that need no Spark, as long as Spark was not started here.

@@ -14,6 +14,7 @@ from lading.sql.expressions.vector_nodes import Refusal, VectorPlan
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from lading.pipeline.kept_frames import KeptFrames
     from lading.pipeline.local_pool import LocalPool
     from lading.pipeline.local_stager import LocalStager
     from lading.pipeline.stage import Stage
@@ -29,6 +30,8 @@ class SparkPorts:
     """Processes of this machine that stand in for Spark; None: Spark is to do it."""
     begin: Callable[[], None] = lambda: None
     """Start Spark beside what goes on, if it was not started."""
+    frames: KeptFrames | None = None
+    """What Spark has planned for all jobs; None: each keeps its own."""
 
 
 class LazyStager:
@@ -86,7 +89,8 @@ class LazyStager:
 
         spark = self._spark.session()
         if self._made is None or self._made.spark is not spark:  # Spark may have been started again.
-            self._made = SparkStager(spark, self._stage, new_token, self._on_wait, self._on_unsure)
+            told = (self._on_wait, self._on_unsure)
+            self._made = SparkStager(spark, self._stage, new_token, *told, frames=self._spark.frames)
         return self._made
 
     def merge(self, plan: BatchPlan, reports: Sequence[Report], state: StateRef | None) -> StateChange:

@@ -10,12 +10,16 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import islice
+from typing import TYPE_CHECKING
 
+from lading.deferred import deferred
 from lading.errors import JobNotFoundError, LadingError
 from lading.ids import JobId
 from lading.jobs.record import JobRecord, JobState, parse_job_name
 from lading.model.codec import encode
+from lading.model.names import split_table
 from lading.model.tally import Tally
+from lading.service.catalog.kept_tables import KeptTables
 from lading.service.installation import Installation
 from lading.service.telemetry.recent import RecentActivity
 from lading.service.views.build import (
@@ -51,6 +55,11 @@ from lading.status.rates import Rates, fixed_span, measure_rates, plot
 from lading.store.records import BillEntry
 from lading.tables.compaction.figures import TableFigures
 
+if TYPE_CHECKING:
+    from lading.service.runtime.opening import newest_bills
+else:
+    newest_bills = deferred("lading.service.runtime.opening", "newest_bills")
+
 MaySee = Callable[[JobRecord], bool]
 
 RATE_WINDOW_S = 300.0
@@ -73,6 +82,7 @@ class JobViews:
     def __init__(self, lading: Installation, *, lookout: RecentActivity | None = None) -> None:
         self._lading = lading
         self._lookout = lookout or RecentActivity()
+        self._tables = KeptTables(lading.catalog)
 
     def files_of(self, table: str) -> TableFigures | None:
         """How the files of a table stood when compaction last looked; None when it did not yet."""
@@ -114,7 +124,7 @@ class JobViews:
         totals = newest[0].totals if newest else record.totals or Tally()
         job = self._show(record, totals, services_of(self._lading))
         try:
-            bills = self._lading.bills(record, 1)
+            bills = self._tables.ask(*split_table(record.target), lambda table: newest_bills(table, record.job_id, 1))
         except LadingError as error:
             return show_detail(record, job, fault=redacted(str(error)))
         return show_detail(record, job, newest=bills[0] if bills else None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 
@@ -24,16 +24,30 @@ Judged = tuple[bytes, list[Value] | BadDocument]
 """The text of a row, and its values or why it has none."""
 
 
+def records_of(options: JsonOptions, names: Sequence[str], *, fast: bool = True) -> JsonRecords:
+    """Takes lines of files apart, and learns from each what the next may have."""
+    return JsonRecords(options, names, fast=fast, of_file=True)
+
+
 class JsonReader:
     """Reads one file, or a part of one, from where its documents start."""
 
-    def __init__(self, options: JsonOptions, lines: Lines, shaper: RowShaper, *, fast: bool = True) -> None:
+    def __init__(
+        self,
+        options: JsonOptions,
+        lines: Lines,
+        shaper: RowShaper,
+        *,
+        fast: bool = True,
+        records: JsonRecords | None = None,
+    ) -> None:
+        """`records` has read files of the same columns before, and knows what values they have."""
         names = shaper.schema.names
         self._options = options
         self._lines = lines
         self._shaper = shaper
         self._text = JsonText(options, names)
-        self._records = JsonRecords(options, names, fast=fast, of_file=True)
+        self._records = records or records_of(options, names, fast=fast)
         self._next = 1
 
     def batches(self, read: Read) -> Iterator[pa.RecordBatch]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from lading.errors import ListingError, StorageError
 from lading.sources.files.errors import listing_failed, listing_unsorted, place_missing
@@ -10,10 +10,12 @@ from lading.storage.errors import DENIED, MISSING, ROLE, UNSORTED, cause_of, fau
 from lading.storage.store import ObjectInfo, ReadStore
 
 
-def list_files(store: ReadStore, prefix: str, start_after: str, max_slashes: int | None) -> Iterator[ObjectInfo]:
+def list_files(
+    store: ReadStore, prefix: str, start_after: str, max_slashes: int | None, known: Container[str] = ()
+) -> Iterator[ObjectInfo]:
     """What the store lists. Raises ListingError."""
     try:
-        yield from store.list(prefix, start_after, max_slashes=max_slashes)
+        yield from store.list(prefix, start_after, max_slashes=max_slashes, known=known)
     except StorageError as error:
         raise _in_words_of_jobs(error, str(error.facts["place"])) from error
 

@@ -62,6 +62,8 @@ def _group_count(total: int, sizing: SplitSizing) -> int:
 def _borders(size: int, before: int, weight: int, aim: int) -> list[int]:
     """Where borders fall inside a file, without those close to its edges."""
     slack = max(1, aim // 8)
+    if size < 2 * slack:
+        return []
     first, last = _divide(before, aim), (before + weight) // aim
     offsets = [size * (at * aim - before) // max(1, weight) for at in range(first, last + 1)]
     return [offset for offset in offsets if slack <= offset <= size - slack]

@@ -14,13 +14,15 @@ from lading.model.batch import Split
 from lading.model.rows import SplitEnd
 from lading.sources.fields import FieldNotes
 from lading.sources.files.errors import file_readable, file_unreadable, lines_in_field, translating
-from lading.sources.files.json_reader import JsonReader
+from lading.sources.files.json_reader import JsonReader, records_of
 from lading.sources.files.payload import FilePart, parse_payload, pieces_of
 from lading.sources.files.rows import BadRow, RowShaper
 from lading.sources.files.spec import TOLD, FilesSpec, Format
 from lading.sources.files.text_files import csv_batches, is_one_line, open_text
+from lading.sources.files.together import fetch, groups_of, read_together
 from lading.sources.files.watched import WatchedFile, judging
 from lading.sources.hidden import HIDDEN
+from lading.sources.records.json_records import JsonRecords
 from lading.sources.records.passed import MAX_PASSED_BYTES
 from lading.storage.store import ByteFile, ReadStore, open_store
 
@@ -51,13 +53,12 @@ def read_split(spec: FilesSpec, split: Split, *, store: ReadStore | None = None)
     payload = parse_payload(split.payload)
     count = _Count()
     count.notes = FieldNotes(spec.watch) if spec.watch is not None else None
-    for part in payload.parts:
-        if split.is_checked:
-            yield from _checked_file(spec, part, place, count)
-        elif split.poison and not split.poison_at:
-            yield from _passed_file(spec, part, place, split.poison, count)
-        else:
-            yield from _read_pieces(spec, part, place, split, count)
+    if split.is_checked or split.poison:
+        for part in payload.parts:
+            yield from _read_alone(spec, part, place, split, count)
+    else:
+        for group in groups_of(payload.parts, spec):
+            yield from _read_group(spec, group, place, split, count)
     yield SplitEnd(
         end=split.start if split.end is None else split.end,
         finished=payload.finished,
@@ -73,13 +74,43 @@ def read_split(spec: FilesSpec, split: Split, *, store: ReadStore | None = None)
 class _Count:
     """What a split has given so far."""
 
-    __slots__ = ("is_put_aside", "notes", "received", "rows")
+    __slots__ = ("is_put_aside", "notes", "received", "records", "rows")
 
     def __init__(self) -> None:
         self.rows = 0
         self.received = 0
         self.is_put_aside = False
         self.notes: FieldNotes | None = None
+        self.records: JsonRecords | None = None
+
+
+def _read_alone(spec: FilesSpec, part: FilePart, place: ReadStore, split: Split, count: _Count) -> _Found:
+    if split.is_checked:
+        yield from _checked_file(spec, part, place, count)
+    elif split.poison and not split.poison_at:
+        yield from _passed_file(spec, part, place, split.poison, count)
+    else:
+        yield from _read_pieces(spec, part, place, split, count)
+
+
+def _read_group(spec: FilesSpec, group: Sequence[FilePart], place: ReadStore, split: Split, count: _Count) -> _Found:
+    """One part, or small files that are read together where that can be."""
+    if len(group) == 1:
+        yield from _read_pieces(spec, group[0], place, split, count)
+        return
+    store, rest = fetch(spec, group, place), list(group)
+    if count.notes is None:
+        if spec.format is Format.JSON and count.records is None:
+            yield from _read_pieces(spec, rest.pop(0), store, split, count)  # It shows what values there are.
+        named = [(part, path_values(part.key, spec.path_partition_keys, place.uri_of(part.key))) for part in rest]
+        if (found := read_together(spec, named, store, count.records)) is not None:
+            count.received += found.received
+            for batch in found.batches:
+                count.rows += batch.num_rows
+                yield batch
+            return
+    for part in rest:
+        yield from _read_pieces(spec, part, store, split, count)
 
 
 def _passed_file(
@@ -173,7 +204,9 @@ def _batches(
         return
     text = open_text(file, part, spec, uri)
     if spec.format is Format.JSON:
-        found = JsonReader(spec.json, text.lines, shaper).batches(text.stream.read)
+        # A file of a few rows ends before it has shown what values they have.
+        count.records = count.records or records_of(spec.json, shaper.schema.names)
+        found = JsonReader(spec.json, text.lines, shaper, records=count.records).batches(text.stream.read)
     else:
         found = csv_batches(text, spec, shaper, uri, count.notes)
     for batch in found:

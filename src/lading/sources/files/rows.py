@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lading.model.rows import OF_FILE
-from lading.sources.files.arrays import repeated, texts, whole_numbers
+from lading.sources.files.arrays import repeated, strings, texts, whole_numbers
 from lading.sources.files.spec import TOLD
 from lading.sources.hidden import HIDDEN
 
@@ -95,3 +96,67 @@ class RowShaper:
         told = [repeated(self._uri, count) if name == OF_FILE else numbers for name in self._tells]
         hidden = [repeated(self._file, count), numbers, raw, error]
         return pa.RecordBatch.from_arrays([*columns, *paths, *told, *hidden], schema=self.whole)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileRows:
+    """How many records a file has, and where it is."""
+
+    file: str
+    uri: str
+    path_values: Mapping[str, str | None]
+    records: int
+
+
+class ManyShaper:
+    """Does for many files at once what RowShaper does for one. Records are counted through all of them, from 0."""
+
+    def __init__(self, schema: pa.Schema, files: Sequence[FileRows], *, tells: Sequence[str] = ()) -> None:
+        self._schema, self._files, self._tells = schema, files, tells
+        names = [*files[0].path_values]
+        paths = [pa.field(name, pa.string()) for name in names]
+        self._whole = pa.schema([*schema, *paths, *(TOLD.field(name) for name in tells), *HIDDEN])
+        self._paths = [strings([file.path_values[name] for file in files]) for name in names]
+        self._keys, self._uris = (strings([getattr(file, name) for file in files]) for name in ("file", "uri"))
+        counted = whole_numbers(range(1, max(file.records for file in files) + 1))
+        self._numbers = pa.concat_arrays([counted.slice(0, file.records) for file in files])
+        self._whose = whole_numbers(_places(files))
+
+    def good(self, columns: Sequence[pa.Array], *, without: Sequence[int]) -> Iterator[pa.RecordBatch]:
+        """All records but these, whose values are given without them."""
+        numbers, whose = self._numbers, self._whose
+        if without:
+            is_good = pc.invert(pc.is_in(whole_numbers(range(len(numbers))), whole_numbers(without)))
+            numbers, whose = numbers.filter(is_good), whose.filter(is_good)
+        for at in range(0, len(numbers), MAX_ROWS):
+            some = [column.slice(at, MAX_ROWS) for column in columns]
+            count = len(some[0])
+            nothing = [pa.nulls(count, pa.binary()), pa.nulls(count, pa.string())]
+            yield self._batch(some, numbers.slice(at, MAX_ROWS), whose.slice(at, MAX_ROWS), nothing)
+
+    def bad(self, rows: Sequence[BadRow]) -> pa.RecordBatch:
+        """Bad records by their number, as `RowShaper.bad`."""
+        places = whole_numbers([row.number for row in rows])
+        columns = [pa.nulls(len(rows), field.type) for field in self._schema]
+        told = [
+            texts([row.raw for row in rows], pa.binary()),
+            texts([row.reason.encode() for row in rows], pa.string()),
+        ]
+        return self._batch(columns, self._numbers.take(places), self._whose.take(places), told)
+
+    def _batch(
+        self, columns: Sequence[pa.Array], numbers: pa.Array, whose: pa.Array, told: Sequence[pa.Array]
+    ) -> pa.RecordBatch:
+        paths = [values.take(whose) for values in self._paths]
+        beside = [self._uris.take(whose) if name == OF_FILE else numbers for name in self._tells]
+        return pa.RecordBatch.from_arrays(
+            [*columns, *paths, *beside, self._keys.take(whose), numbers, *told], schema=self._whole
+        )
+
+
+def _places(files: Sequence[FileRows]) -> array[int]:
+    """Of each record the number of its file."""
+    found = array("q")
+    for number, file in enumerate(files):
+        found.extend(array("q", [number]) * file.records)
+    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TypeVar
@@ -262,10 +262,10 @@ class FilesSource:
 
     def _find(self, start: str, at: str, window: Window, limits: Limits) -> _Found:
         late, fresh, size, last, has_unsettled = list[ObjectInfo](), list[ObjectInfo](), 0, start, False
-        for file in self._matching(start, may_be_missing=window.is_untouched):
-            # Known keys are most of what there is: whether such a file has changed is for a survey.
-            is_known = file.key in window.keys and file.key not in window.unread
-            if not is_known and self._is_wanted(file, window.status_of(file, at)):
+        # Known keys are most of what there is: whether such a file has changed is for a survey.
+        known = window.keys.keys() - {*window.unread} if window.unread else window.keys.keys()
+        for file in self._matching(start, may_be_missing=window.is_untouched, known=known):
+            if file.key not in known and self._is_wanted(file, window.status_of(file, at)):
                 if self._settling.remaining_s(file):
                     if not self._loads_late:
                         # Order is kept: what sorts after a file that is still written would make that file late.
@@ -297,24 +297,28 @@ class FilesSource:
             return True
         return False
 
-    def _matching(self, start_after: str, *, may_be_missing: bool = False) -> Iterator[ObjectInfo]:
+    def _matching(
+        self, start_after: str, *, may_be_missing: bool = False, known: Container[str] = ()
+    ) -> Iterator[ObjectInfo]:
         """Files that match, in the order of their keys. A folder that was never there is empty; one that is gone is an
-        error."""
+        error. Of known files nothing is told but their keys."""
         try:
-            yield from self._listed(start_after)
+            yield from self._listed(start_after, known)
         except ListingError as error:
             if not may_be_missing or error.code != "PlaceMissing":
                 raise
 
-    def _listed(self, start_after: str) -> Iterator[ObjectInfo]:
+    def _listed(self, start_after: str, known: Container[str]) -> Iterator[ObjectInfo]:
         glob, homes = self._glob, Homes()
         if self._is_local and (home := homes.home_of(glob.literal_prefix)) is not None:
             raise file_of_home(glob.literal_prefix, home)
-        for file in list_files(self._store, glob.literal_prefix, start_after, glob.max_slashes):
-            if glob.matches(file.key):
+        for file in list_files(self._store, glob.literal_prefix, start_after, glob.max_slashes, known):
+            if file.key in known:
+                yield file
+            elif glob.matches(file.key):
                 if not _is_text(file.key):
                     raise listing_failed(self.partition, f"the name {file.key!r} is not UTF-8")
-                if self._is_local and (home := homes.home_of(file.key)) is not None:
+                if self._is_local and (home := homes.home_of(file.key, is_link=file.is_link)) is not None:
                     raise file_of_home(file.key, home)
                 yield file
 

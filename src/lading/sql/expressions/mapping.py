@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import NoReturn
 
 from sqlglot import exp
@@ -38,6 +39,8 @@ from lading.sql.statements.parts import Expression
 from lading.sql.syntax.spans import Span
 from lading.suggest import did_you_mean
 
+_REMEMBERED = 512
+"""Expressions: a table of 200 columns has about as many."""
 _ALONE = "A streaming job maps every row by itself; do this when you read the table."
 _OPERATORS: tuple[type[exp.Expr], ...] = (
     exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Neg,
@@ -129,7 +132,20 @@ def translate_expression(
     the SELECT gives its source: `s.id` becomes `id`. In a join, which has `sides`, it stays `s.id`. The text expects
     `spark.sql.ansi.enabled` to be false, so that a division by zero is NULL.
     """
-    written = expression if isinstance(expression, Expression) else _loose(expression)
+    if isinstance(expression, str):
+        return _translated_text(expression, strict_cast, source_alias, sides)
+    return _translated(expression, strict_cast, source_alias, sides)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _translated_text(text: str, strict_cast: bool, source_alias: str | None, sides: tuple[str, ...]) -> SparkExpression:
+    """Several parts of a job ask for the same expressions when it is opened. Nobody changes the trees in them."""
+    return _translated(_loose(text), strict_cast, source_alias, sides)
+
+
+def _translated(
+    written: Expression, strict_cast: bool, source_alias: str | None, sides: tuple[str, ...]
+) -> SparkExpression:
     tree = parse_expression_tree(written.text, written.span)
     if isinstance(tree, exp.Alias):
         msg = f"{written.text} has an alias"

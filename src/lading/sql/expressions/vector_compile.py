@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
+from functools import lru_cache
 from typing import ClassVar, Final
 
 from sqlglot import exp, parse_one
@@ -30,6 +31,8 @@ from lading.sql.expressions.vector_types import (
     type_named,
 )
 
+_REMEMBERED = 16
+"""Mappings: one of 200 columns takes a quarter of a second."""
 _SYNTAX = ("CAST", "TRY_CAST", "SUBSTRING", "TRIM")
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _ALIAS = re.compile(r" AS `?(\w+)`?$")
@@ -74,9 +77,17 @@ def compile_lists(
 
     `parts` says what a column of a list is called in a refusal.
     """
-    builder, part, known = Builder(), "source", parts or {}
+    return _compiled(tuple(map(tuple, lists)), tuple(source.items()), tuple((parts or {}).items()))
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _compiled(
+    lists: tuple[tuple[str, ...], ...], source: tuple[tuple[str, str], ...], parts: tuple[tuple[str, str], ...]
+) -> VectorPlan | Refusal:
+    """A job is compiled when it is created, and again when it is opened and whenever it is shown."""
+    builder, part, known = Builder(), "source", dict(parts)
     try:
-        scope = {name: builder.add("column", _source_type(name, kind), value=name) for name, kind in source.items()}
+        scope = {name: builder.add("column", _source_type(name, kind), value=name) for name, kind in source}
         for number, items in enumerate(lists):
             above: dict[str, int] = {}
             trees = _trees(items)

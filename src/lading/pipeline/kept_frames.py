@@ -1,0 +1,41 @@
+"""Frames of Spark that are run again and again: Spark analyses, optimises and compiles each of them once.
+
+A batch differs from the one before in what its tasks are given, and in nothing that Spark plans. So the functions of
+its tasks are the same as well, and what they are to do travels beside them (`sealing.Beside`). For a table of 200
+columns planning took longer than some batches.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+MOST = 32
+"""Frames that are kept: each has its plan in the JVM, which has no room for those of a thousand jobs."""
+
+
+class KeptFrames:
+    """Those that were used last, of all jobs. Safe to use from many threads."""
+
+    def __init__(self, most: int = MOST) -> None:
+        self._most = most
+        self._lock = threading.Lock()
+        self._frames: OrderedDict[Hashable, DataFrame] = OrderedDict()
+
+    def frame(self, key: Hashable, make: Callable[[], DataFrame]) -> DataFrame:
+        """The frame of a key, made when there is none."""
+        with self._lock:
+            if (found := self._frames.get(key)) is not None:
+                self._frames.move_to_end(key)
+                return found
+        made = make()
+        with self._lock:
+            self._frames[key] = made
+            while len(self._frames) > self._most:
+                self._frames.popitem(last=False)
+        return made
