@@ -241,6 +241,25 @@ def test_workers_do_not_import_pandas() -> None:
     subprocess.run([sys.executable, "-c", WITHOUT_PANDAS], check=True)
 
 
+FAULTS = """
+import resource
+from lading.pipeline.freed_memory import keep_freed_memory
+def faults():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(50):
+        bytes(4 * 1024 * 1024)[::2].count(b"x")
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+taken = faults()
+if keep_freed_memory():
+    faults()
+    assert faults() < taken / 10, taken
+"""
+
+
+def test_blocks_of_a_file_do_not_take_new_pages_each_time() -> None:
+    subprocess.run([sys.executable, "-c", FAULTS], check=True)
+
+
 ADDRESSES = """
 from lading.pipeline.daemon import prepare
 prepare()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 from contextlib import suppress
 
+from lading.pipeline.freed_memory import keep_freed_memory
 from lading.pipeline.private_memory import hide_memory
 
 MODULE = "lading.pipeline.daemon"
@@ -43,6 +44,7 @@ def prepare() -> None:
 def main() -> None:
     """Import, then do what Spark's daemon does. Workers hold keys while they run: no other process looks into them."""
     hide_memory()
+    keep_freed_memory()
     prepare()
     from pyspark.daemon import manager
 

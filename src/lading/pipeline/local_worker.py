@@ -20,6 +20,7 @@ import traceback
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from lading.pipeline.freed_memory import keep_freed_memory
 from lading.pipeline.private_memory import hide_memory
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ _NEEDED = (
 def main() -> None:
     """Fork until the service closes the socket that is standard input here."""
     hide_memory()
+    keep_freed_memory()
     orders = socket.socket(fileno=os.dup(0))
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
