@@ -100,7 +100,7 @@ def _skip(page: Page, service: Service) -> None:
 def _lost(page: Page, service: Service) -> None:
     wire = Wire(page)
     page.goto(service.url)
-    expect(page.get_by_role("link", name="orders")).to_be_visible()
+    expect(page.get_by_role("link", name="orders", exact=True)).to_be_visible()
     page.wait_for_function("window.socket?.connected")
     wire.cut()
     expect_lost(page)

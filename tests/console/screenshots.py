@@ -20,7 +20,7 @@ from tests.console.service import ROOT, Service, open_browser, run_service
 
 IMAGES = ROOT / "docs" / "images"
 WIDE: ViewportSize = {"width": 1280, "height": 640}
-TALL: ViewportSize = {"width": 1280, "height": 780}
+TALL: ViewportSize = {"width": 1280, "height": 860}
 PHONE: ViewportSize = {"width": 390, "height": 844}
 
 

@@ -48,6 +48,28 @@ def test_two_statements_are_not_one() -> None:
         parse_statement("SELECT 1; SELECT 2")
 
 
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("SELECT * FORM shop.orders", "FROM"),
+        ("SELECT id FROM t WHER id = 1", "WHERE"),
+        ("SELECT city, count(*) FROM t GRUOP BY city", "GROUP"),
+        ("SELECT city FROM t ODER BY city", "ORDER"),
+        ("SELECT city FROM t LIMTI 5", "LIMIT"),
+    ],
+)
+def test_a_clause_that_is_misspelt_is_told(typed: str, meant: str) -> None:
+    with pytest.raises(SqlError) as caught:
+        parse_statement(typed)
+    assert caught.value.todo == f"Did you mean {meant}? Correct the statement."
+
+
+def test_what_is_no_misspelt_clause_is_not_guessed() -> None:
+    with pytest.raises(SqlError) as caught:
+        parse_statement("SELECT id FROM t WHERE id = = 1")
+    assert caught.value.todo == "Correct the statement."
+
+
 def test_no_statement_is_an_error() -> None:
     with pytest.raises(SqlError, match="ends too early"):
         parse_statement(" -- nothing\n")

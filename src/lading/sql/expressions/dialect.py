@@ -18,6 +18,7 @@ from sqlglot.parsers.doris import DorisParser
 
 from lading.errors import NotSupportedError, SqlError
 from lading.sql.syntax.spans import Span
+from lading.suggest import did_you_mean
 
 _SYNTAX = ("CAST", "TRY_CAST", "CONVERT", "EXTRACT", "POSITION", "SUBSTRING", "TRIM")
 """Functions whose arguments have a grammar of their own."""
@@ -162,7 +163,15 @@ def _syntax_error(error: SqlglotParseError, text: str, span: Span, shift: int) -
     size = span.end - span.start
     place = span.inner(max(end - len(wrong), 0), end) if wrong and 0 < end <= size else span
     msg = f"mismatched input {_short(wrong)!r} in an expression" if wrong else "mismatched input in an expression"
-    return SqlError(msg, place=place, hint=_plain(str(found.get("description") or "")))
+    before = _WORD_BEFORE.search(text[: max(end + shift - len(wrong), 0)])
+    meant = did_you_mean(before[1], _CLAUSES) if before else ""
+    todo = f"{meant}Correct the statement."
+    return SqlError(msg, place=place, hint=_plain(str(found.get("description") or "")), todo=todo)
+
+
+_CLAUSES = ("SELECT", "FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "JOIN", "BETWEEN", "UNION")
+"""A word like one of these, right before what does not fit, was read as a name: `SELECT * FORM t`."""
+_WORD_BEFORE = re.compile(r"\b([A-Za-z]+)\s+\Z")
 
 
 def _offset(text: str, line: int, column: int) -> int:
