@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -27,8 +27,18 @@ class KeptFrames:
         self._lock = threading.Lock()
         self._frames: OrderedDict[Hashable, DataFrame] = OrderedDict()
 
-    def frame(self, key: Hashable, make: Callable[[], DataFrame]) -> DataFrame:
-        """The frame of a key, made when there is none."""
+    def run(self, key: Hashable, make: Callable[[], DataFrame]) -> list[Any]:
+        """What the frame of a key gives now. It is made when there is none, and forgotten when it fails: Spark keeps an
+        error of its planning as well as a plan."""
+        frame = self._frame(key, make)
+        try:
+            return frame.collect()
+        except BaseException:
+            with self._lock:
+                self._frames.pop(key, None)
+            raise
+
+    def _frame(self, key: Hashable, make: Callable[[], DataFrame]) -> DataFrame:
         with self._lock:
             if (found := self._frames.get(key)) is not None:
                 self._frames.move_to_end(key)

@@ -187,9 +187,8 @@ class SparkStager:
         if tasks * sum(len(each.closed) for each in beside.values()) <= _MOST_BESIDE:
             # Another session, or another way of mapping than before, is another frame.
             name = (self._group, id(session), tasks, isinstance(self._vector, VectorPlan))
-            frame = self._frames.frame(name, lambda: self._frame(session, tasks, Beside(TO_READ), Beside(TO_WRITE)))
             with with_key(session, key, beside):
-                return frame.collect()  # type: ignore[return-value]
+                return self._frames.run(name, lambda: self._frame(session, tasks, Beside(TO_READ), Beside(TO_WRITE)))
         with with_key(session, key):
             return self._frame(session, tasks, to_read, to_write).collect()  # type: ignore[return-value]
 
