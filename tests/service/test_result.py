@@ -71,6 +71,8 @@ def test_a_struct_has_the_names_of_its_fields_however_deep_it_lies() -> None:
 def test_fields_of_one_name_are_numbered_and_a_struct_may_be_a_key() -> None:
     doubled = pa.StructArray.from_arrays([pa.array([1]), pa.array([2]), pa.array([3])], names=["id", "x", "id"])
     assert rows_of(pa.record_batch([doubled], names=["s"])) == [({"id_0": 1, "x": 2, "id_1": 3},)]
+    taken = pa.StructArray.from_arrays([pa.array([1]), pa.array([2]), pa.array([3])], names=["id", "id", "id_0"])
+    assert rows_of(pa.record_batch([taken], names=["s"])) == [({"id_1": 1, "id_2": 2, "id_0": 3},)]
     keyed = pa.array([[({"b": 1}, 2)]], pa.map_(pa.struct([("b", pa.int64())]), pa.int64()))
     assert rows_of(pa.record_batch([keyed], names=["m"])) == [({(1,): 2},)]
 

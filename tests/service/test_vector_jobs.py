@@ -15,6 +15,7 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from lading.pipeline import stager
+from lading.pipeline.checked import checked_select, is_same_each_time
 from tests.service.conftest import Desk
 
 LOOSE = '"session.enable_insert_strict"="false", "session.insert_max_filter_ratio"="1"'
@@ -124,6 +125,36 @@ def test_spark_plans_a_job_once_unless_too_much_goes_beside_its_functions(
             assert desk.ids() == [ord("a"), ord("b")]
             assert len(desk.sql("SHOW LOAD ERRORS FOR j")) == 2
     assert [*made.values()] == [1 if most else 2] * 2
+
+
+OTHER_EACH_TIME = (
+    *("now()", "current_timestamp", "localtimestamp()", "uuid()", "rand()", "randn()", "randstr(9)"),
+    "uniform(0, 1000000000)",
+)
+
+
+def test_each_batch_has_its_own_time_and_its_own_chance(tmp_path: Path, spark: SparkSession) -> None:
+    """Spark writes both into a plan: one that was kept would give those of the first batch."""
+    desk = Desk(tmp_path, spark)
+    columns = ", ".join(f"c{number} STRING" for number in range(len(OTHER_EACH_TIME)))
+    desk.sql(f"CREATE TABLE orders (id BIGINT NOT NULL, {columns}) USING delta")
+    told = ", ".join(f"CAST({expression} AS STRING)" for expression in OTHER_EACH_TIME)
+    desk.sql(
+        'CREATE JOB j PROPERTIES("s3.max_batch_files"="1") ON STREAMING DO INSERT INTO orders '
+        f'SELECT id, {told} FROM FILE("uri"="{desk.inbox}/*.csv", "format"="csv_with_names", "column_separator"=",")'
+    )
+    for number in range(2):
+        (desk.inbox / f"{number}.csv").write_text(f"id\n{number}\n")
+    desk.run()
+    first, second = desk.sql("SELECT * FROM orders ORDER BY id")
+    assert [one for one, other in zip(first, second, strict=True) if one == other] == []
+
+
+@pytest.mark.parametrize("expression", [*OTHER_EACH_TIME, "unix_timestamp()", "CAST('NOW' AS TIMESTAMP)"])
+def test_a_plan_of_what_is_other_each_time_is_not_kept(spark: SparkSession, expression: str) -> None:
+    other, same = [[f"CAST({expression} AS STRING) AS told"]], [["id + 1 AS told"]]
+    assert not is_same_each_time(checked_select(spark.range(1), other), other)
+    assert is_same_each_time(checked_select(spark.range(1), same), same)
 
 
 def test_files_with_types_of_their_own(tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:

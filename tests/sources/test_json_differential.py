@@ -101,6 +101,14 @@ def test_the_fast_way_is_really_taken() -> None:
     assert [column.to_pylist() for column in taken.columns] == [["1"] * 3, ["x"] * 3, ["true"] * 3]
 
 
+def test_a_line_is_as_deep_behind_many_others_as_alone() -> None:
+    deep = b'{"a":1,"z":' + b"[" * 2000 + b"]" * 2000 + b"}\n"
+    content = b'{"a":1.5,"b":[1]}\n' * 20 + b'{"a":1.5,"b":"x"}\n' * 2000 + deep
+    judge = read(content, JsonOptions(), fast=False, block=100_000)
+    assert read(content, JsonOptions(), fast=True, block=20_000) == judge
+    assert judge[-1]["__error"] == "Malformed JSON: nested too deeply"
+
+
 @pytest.mark.parametrize("depth", [10, 900, 100_000])
 def test_deep_nesting_costs_one_row_at_most(depth: int) -> None:
     content = b'{"a":1}\n{"a":' + b"[" * depth + b"]" * depth + b'}\n{"a":2}\n'

@@ -69,7 +69,7 @@ options_ = usual | st.builds(
     enclose=st.sampled_from(["", '"']),
     escape=st.sampled_from(["", "\\"]),
     empty_field_as_null=st.booleans(),
-    skip_lines=st.sampled_from([0, 0, 0, 1]),
+    skip_lines=st.sampled_from([0, 0, 0, 1, 2]),
 )
 
 
@@ -77,7 +77,7 @@ options_ = usual | st.builds(
 @given(
     mixed | alike,
     options_,
-    st.sampled_from([Format.CSV, Format.CSV_WITH_NAMES]),
+    st.sampled_from([Format.CSV, Format.CSV_WITH_NAMES, Format.CSV_WITH_NAMES_AND_TYPES]),
     st.sampled_from([("a", "b"), ("b",), ("a", "b", "c")]),
     st.sampled_from(MissingColumns),
 )
@@ -105,6 +105,27 @@ options_ = usual | st.builds(
 @example(
     [(b"1,2$$", b"3,4$"), (b"5,6$$", b"")],
     CsvOptions(column_separator=",", line_delimiter="$$"),
+    Format.CSV,
+    ("a", "b"),
+    MissingColumns.ERROR,
+)
+@example(
+    [(HEAD, b""), (HEAD, b"int,int\n1,2\n")],
+    CsvOptions(column_separator=","),
+    Format.CSV_WITH_NAMES_AND_TYPES,
+    ("a", "b"),
+    MissingColumns.ERROR,
+)
+@example(
+    [(b"note\n", b""), (b"note\nmore\n", b"1,2\n3,4\n")],
+    CsvOptions(column_separator=",", skip_lines=2),
+    Format.CSV,
+    ("a", "b"),
+    MissingColumns.ERROR,
+)
+@example(
+    [(b"1\n", b"2\n"), (b"3\n", b"")],
+    CsvOptions(column_separator="xyzwvuXYZWVU0123456789"),
     Format.CSV,
     ("a", "b"),
     MissingColumns.ERROR,

@@ -18,6 +18,12 @@ from lading.sql.expressions.spark_functions import SPARK_FUNCTIONS
 _ONE = r"(?:[A-Za-z_][A-Za-z0-9_]*|`(?:[^`]|``)+`)"
 _NAME = re.compile(rf"{_ONE}(?: AS {_ONE})?")
 """The name of a column, and the one that it is given. There is nothing in it to be read."""
+_OF_NOW = re.compile(
+    r"\b(now|today|tomorrow|yesterday|epoch|uuid|rand\w*|shuffle|uniform|curdate|localtime\w*|current_\w+|unix_timestamp)\b",
+    re.IGNORECASE,
+)
+"""Words that may give something else each time. Some are texts that a cast makes a time, and some are functions that
+Spark calls deterministic until it has put another one in their place."""
 _PROJECT = "org.apache.spark.sql.catalyst.plans.logical.Project"
 _JOIN = "org.apache.spark.sql.catalyst.plans.logical.Join"
 
@@ -89,6 +95,15 @@ def _select(rows: DataFrame, lists: Sequence[Sequence[str]]) -> DataFrame:
     for columns in lists:
         rows = rows.selectExpr(*columns)
     return rows
+
+
+def is_same_each_time(rows: DataFrame, lists: Sequence[Sequence[str]]) -> bool:
+    """Whether a plan gives the same for the same rows whenever it is run. Spark writes the time into a plan, once, and
+    the seeds of `uuid()` and everything random: a batch that came later would have those of the first."""
+    plan, jvm = _analysed(rows), rows.sparkSession._jvm  # noqa: SLF001 - PySpark has no other way to Java
+    patterns: Any = jvm.org.apache.spark.sql.catalyst.trees.TreePattern  # type: ignore[union-attr]
+    of_now = any(_OF_NOW.search(text) for columns in lists for text in columns)
+    return not of_now and bool(plan.deterministic()) and not plan.containsPattern(patterns.CURRENT_LIKE())
 
 
 def _analysed(rows: DataFrame) -> Any:

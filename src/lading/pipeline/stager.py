@@ -21,7 +21,7 @@ from lading.errors import SourceError, StageError
 from lading.ids import NewToken
 from lading.model.batch import BatchPlan, Report, Split
 from lading.model.codec import decode
-from lading.pipeline.checked import CheckedSelect
+from lading.pipeline.checked import CheckedSelect, is_same_each_time
 from lading.pipeline.errors import is_worker_lost, text_of
 from lading.pipeline.executors import watch_waiting
 from lading.pipeline.fitting import fit
@@ -188,7 +188,12 @@ class SparkStager:
             # Another session, or another way of mapping than before, is another frame.
             name = (self._group, id(session), tasks, isinstance(self._vector, VectorPlan))
             with with_key(session, key, beside):
-                return self._frames.run(name, lambda: self._frame(session, tasks, Beside(TO_READ), Beside(TO_WRITE)))
+                lists = () if isinstance(self._vector, VectorPlan) else self._lists()
+                return self._frames.run(
+                    name,
+                    lambda: self._frame(session, tasks, Beside(TO_READ), Beside(TO_WRITE)),
+                    lambda frame: is_same_each_time(frame, lists),
+                )
         with with_key(session, key):
             return self._frame(session, tasks, to_read, to_write).collect()  # type: ignore[return-value]
 
@@ -201,10 +206,11 @@ class SparkStager:
             task = partial(_vector, to_read, self._vector, schema, tasks)
             return numbers.mapInArrow(fitted(task), "report string")
         rows = numbers.mapInArrow(fitted(partial(_read, to_read, schema, tasks)), from_arrow_schema(schema))
-        rows = self._select(
-            rows, select_lists(self._stage.mapping, tuple(self._stage.source.names), hidden=self._stage.of_batch)
-        )
+        rows = self._select(rows, self._lists())
         return rows.mapInArrow(fitted(partial(_write, to_write)), "report string")
+
+    def _lists(self) -> Sequence[Sequence[str]]:
+        return select_lists(self._stage.mapping, tuple(self._stage.source.names), hidden=self._stage.of_batch)
 
     def _failed(self, error: Exception) -> SourceError:
         if self._is_late:

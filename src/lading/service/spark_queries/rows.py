@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -44,11 +45,13 @@ def _structs(array: pa.StructArray) -> list[Any]:
 
 def _told_apart(names: Sequence[str]) -> list[str]:
     """`struct(a.id, b.id)` has two fields of one name; they are numbered, as Spark does for pandas."""
-    count, seen = Counter(names), Counter[str]()
+    count, taken = Counter(names), set(names)
     told = []
     for name in names:
-        told.append(f"{name}_{seen[name]}" if count[name] > 1 else name)
-        seen[name] += 1
+        if count[name] > 1:
+            free = (each for number in itertools.count() if (each := f"{name}_{number}") not in taken)
+            taken.add(name := next(free))
+        told.append(name)
     return told
 
 

@@ -255,11 +255,14 @@ def _joined(
     is_lacking = not {*schema.names} <= {*opened.header} and spec.missing_columns is MissingColumns.ERROR
     if has_names and (not opened.header or is_lacking):
         return None
-    head = texts[at][: opened.stream.received]
-    if not _begin_alike(head, texts, delimiter, has_head=has_names or spec.csv.skip_lines > 0):
+    head, lines = texts[at][: opened.stream.received], spec.csv.skip_lines + spec.format.header_lines
+    # A file that ends within its head would have the others give up a shorter one than theirs.
+    if head.count(delimiter) != lines or not _begin_alike(head, texts, delimiter, has_head=lines > 0):
         return None
     columns = opened.header or tuple(schema.names)
     mark = _mark(spec.csv, is_alone=len(columns) != 1)
+    if not mark:
+        return None
     pieces: list[bytes] = []
     for text in texts:
         body = text[len(head) :]
@@ -276,8 +279,10 @@ def _begin_alike(head: bytes, texts: Sequence[bytes], delimiter: bytes, *, has_h
 
 
 def _mark(options: CsvOptions, *, is_alone: bool) -> bytes:
-    """A record that has another number of fields than those of the files."""
+    """A record that has another number of fields than those of the files; empty when no letter is free for it."""
     signs = options.column_separator + options.enclose + options.escape
     letters = [letter for letter in _LETTERS if letter not in signs]
+    if not letters:
+        return b""
     word = "".join(secrets.choice(letters) for _ in range(24))
     return (word if is_alone else f"{word}{options.column_separator}{word}").encode()

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pajson
 
-from lading.sources.records.documents import DEEP_BYTES, SPACE, may_be_deep
+from lading.sources.records.documents import DEEP_BYTES, SPACE, has_deep_line, may_be_deep
 from lading.sources.records.line_shape import NUMBER, ShapedLines
 
 _TYPES: dict[frozenset[type], pa.DataType] = {
@@ -163,7 +163,7 @@ def _lines_text(block: bytes) -> bytes | None:
     text = block.replace(b"\r\n", b"\n") if b"\r" in block else block
     if text.count(b"}\n{") + text.endswith(b"\n") != text.count(b"\n") or not text.startswith(b"{"):
         return None
-    return text if b"\r" not in text and _is_plain(text) else None
+    return text if b"\r" not in text and not has_deep_line(text) and _is_plain(text) else None
 
 
 def _is_plain(text: bytes) -> bool:

@@ -60,6 +60,12 @@ def may_be_deep(text: bytes) -> bool:
     return len(text) > DEEP_BYTES and text.count(b"[") + text.count(b"{") > _DEEP_BRACKETS
 
 
+def has_deep_line(block: bytes) -> bool:
+    """Whether a line of a block may be such a document."""
+    inner = block.count(b"[") + block.count(b"{") - block.count(b"\n")  # One of each line is no nesting.
+    return inner > _DEEP_BRACKETS - 2 and any(map(may_be_deep, block.split(b"\n")))
+
+
 def dumps_or_none(value: Any) -> bytes | None:
     """Compact JSON text; None for what orjson finds too deep."""
     try:
