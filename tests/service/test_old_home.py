@@ -58,7 +58,7 @@ def bodies(home: Path) -> dict[str, dict[str, Any]]:
 
 def test_opening_the_store_reads_every_text_once(old: Desk) -> None:
     kept = bodies(old.path / "home")
-    assert {name: body["version"] for name, body in kept.items()} == dict.fromkeys("jkf", 10)
+    assert {name: body["version"] for name, body in kept.items()} == dict.fromkeys("jkf", 11)
     j, f = old.lading.any_job("shop.j").spec, old.lading.job("f").spec
     assert j is not None
     assert f is not None
