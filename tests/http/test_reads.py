@@ -42,6 +42,8 @@ def test_jobs_come_in_pages_and_by_kind_state_and_database(rig: Rig) -> None:
     assert [job["name"] for job in client.get("/api/jobs?kind=routine").json()["jobs"]] == ["shop.clicks"]
     assert client.get("/api/jobs?state=PAUSED").json()["jobs"] == []
     assert client.get("/api/jobs?database=elsewhere").json()["jobs"] == []
+    twice = client.get("/api/jobs?database=elsewhere&database=shop")
+    assert (twice.status_code, "more than one database" in twice.text) == (400, True)
 
 
 def test_a_routine_load_is_named_with_its_database(rig: Rig) -> None:

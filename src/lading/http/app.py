@@ -11,6 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Match
 
 from lading import __version__
+from lading.errors import RequestError
 from lading.http import actions, health, reads, sql
 from lading.http.app_state import Desk, Scheduler
 from lading.http.errors import add_handlers, no_such_path, respond, wrong_method
@@ -22,6 +23,14 @@ from lading.service.views.jobs import JobViews
 
 _ROUTERS = (reads.router, actions.router, sql.router)
 _METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]
+
+
+async def _each_once(request: Request) -> None:
+    """A parameter that stands twice in an address would count once, and nobody knows which."""
+    names = [name for name, _ in request.query_params.multi_items()]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        msg = f"The address has more than one {', '.join(twice)}"
+        raise RequestError(msg, left="Nothing was done.", todo="Say each parameter once.")
 
 
 def create_app(
@@ -55,7 +64,7 @@ def create_app(
     proofs = [Depends(HTTPBasic(auto_error=False)), Depends(HTTPBearer(auto_error=False))] if access else []
     app.include_router(health.router)
     for router in _ROUTERS:
-        app.include_router(router, dependencies=proofs)
+        app.include_router(router, dependencies=[*proofs, Depends(_each_once)])
     app.include_router(_rest())
     app.add_middleware(Door, rules=replace(rules or DoorRules(), access=access))
     add_handlers(app)
