@@ -215,7 +215,9 @@ def test_times_are_read_in_the_zone_of_the_job(topic: Topic) -> None:
             + topic.source(property__kafka_default_offsets="OFFSET_BEGINNING")
         )
         topic.desk.lading.run([f"shop.{name}"])
-    rows = topic.desk.sql("SELECT id, cast(wall AS string), cast(moment AS string) FROM times ORDER BY id, wall, moment")
+    rows = topic.desk.sql(
+        "SELECT id, cast(wall AS string), cast(moment AS string) FROM times ORDER BY id, wall, moment"
+    )
     assert rows == [
         (0, "2026-01-01 10:00:00", "2026-01-01 01:00:00"),
         (0, "2026-01-01 10:00:00", "2026-01-01 10:00:00"),
