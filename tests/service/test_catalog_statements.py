@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 
 import polars as pl
-import psycopg
 import pyarrow as pa
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
@@ -20,17 +17,13 @@ from pyiceberg.exceptions import OAuthError
 from lading.errors import (
     ConfigError,
     ConflictError,
-    DeniedError,
-    LadingError,
     NotFoundError,
     SqlError,
     StorageError,
     TableError,
     TableNotFoundError,
 )
-from lading.service.facade import Lading
 from lading.tables.iceberg.errors import in_our_words
-from lading.tables.maintenance import CarePolicy
 from lading.testing.marked import secret
 from tests.service.conftest import Desk
 from tests.service.test_rollbacks import LocalDesk
@@ -287,75 +280,6 @@ def test_an_unreachable_catalog_is_not_made(desk: Desk) -> None:
     assert len(desk.sql("SHOW CATALOGS")) == 1
 
 
-def test_who_may_not_come_in_or_may_only_read_is_told_so(
-    desk: Desk, theirs: SqlCatalog, uri: str, tmp_path: Path
-) -> None:
-    with psycopg.connect(uri, autocommit=True) as database:
-        database.execute("CREATE ROLE reader LOGIN")
-        database.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader")
-        database.execute("CREATE ROLE locked_out NOLOGIN")
-    said = '"iceberg.jdbc.catalog_name" = "lake", "iceberg.jdbc.user" = '
-    as_user = properties(uri.replace("lading@", ""), tmp_path)[:-1]
-    with pytest.raises(TableError, match=r"may not be read or written.*not permitted to log in"):
-        desk.sql(f'CREATE CATALOG pond {as_user}, {said} "locked_out")')
-    assert len(desk.sql("SHOW CATALOGS")) == 1
-    desk.sql(f'CREATE CATALOG pond {as_user}, {said} "reader")')
-    desk.put_orders("a.csv", 0, 3)
-    for statement in ("CREATE DATABASE pond.x", "CREATE TABLE pond.sales.x (id BIGINT) USING iceberg"):
-        with pytest.raises(TableError, match="permission denied for table") as caught:
-            desk.sql(statement)
-        assert "INSERT INTO" not in caught.value.what
-    with pytest.raises(LadingError, match=r"database refused it: permission denied for table iceberg_tables\."):
-        desk.create(target="pond.sales.orders")
-    assert desk.sql('SELECT Name FROM jobs("type"="insert")') == []
-    assert theirs.load_table("sales.orders").properties == {"owner": "them"}
-    # A role that loses a right later: the job stops and says why, and goes on after it is granted again.
-    with psycopg.connect(uri, autocommit=True) as database:
-        database.execute("GRANT INSERT, UPDATE ON ALL TABLES IN SCHEMA public TO reader")
-        desk.create(target="pond.sales.orders")
-        database.execute("REVOKE SELECT ON ALL TABLES IN SCHEMA public FROM reader")
-        desk.run()
-        assert (desk.show("Status"), "permission denied" in desk.show("ErrorMsg")) == ("PAUSED", True)
-        database.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader")
-    desk.sql("RESUME JOB WHERE jobName = 'j'")
-    desk.run()
-    assert theirs.load_table("sales.orders").scan().to_arrow().num_rows == 3
-
-
-def test_privileges_hold_for_a_catalog_or_a_part_of_it(
-    desk: Desk, theirs: SqlCatalog, uri: str, tmp_path: Path
-) -> None:
-    lading: Lading = desk.lading
-    desk.sql(f"CREATE CATALOG lake {properties(uri, tmp_path)}")
-    desk.sql("CREATE USER 'ann'; CREATE USER 'bob'; GRANT SELECT ON lake.*.* TO 'ann'")
-    ann, bob = lading.session("ann"), lading.session("bob")
-    assert list(ann.sql("SHOW DATABASES FROM lake")[-1].rows) == [("sales",)]
-    with pytest.raises(TableNotFoundError, match=r"lake is a catalog: SWITCH lake, or USE lake\.database\."):
-        desk.sql("USE lake")
-    with pytest.raises(DeniedError):
-        bob.sql("USE lake")
-    assert len(ann.sql("DESCRIBE lake.sales.orders")[-1].rows) == 3
-    assert [row[1] for row in bob.sql("SHOW CATALOGS")[-1].rows] == ["internal"]
-    with pytest.raises(NotFoundError):
-        bob.sql("SWITCH lake")
-    with pytest.raises(DeniedError):
-        bob.sql("DESCRIBE lake.sales.orders")
-    for statement in ("DROP CATALOG lake", "DROP TABLE lake.sales.orders", "CREATE DATABASE lake.x"):
-        with pytest.raises(DeniedError):
-            ann.sql(statement)
-    with pytest.raises(DeniedError):
-        ann.sql("USE default; SELECT * FROM shop.orders")
-    desk.sql("GRANT SELECT ON lake.sales.orders TO 'bob'")
-    assert ("GRANT SELECT ON lake.sales.orders TO 'bob'",) in bob.sql("SHOW GRANTS")[-1].rows
-    bob.sql("SWITCH lake")
-    assert len(bob.sql("DESCRIBE sales.orders")[-1].rows) == 3
-    with pytest.raises(DeniedError):
-        bob.sql("DESCRIBE sales.others")
-    desk.sql("REVOKE SELECT ON lake.*.* FROM 'ann'")
-    with pytest.raises(DeniedError):
-        ann.sql("DESCRIBE lake.sales.orders")
-
-
 def test_a_glue_catalog_with_keys_of_its_own(desk: Desk, s3: S3Server) -> None:
     bucket, keys = s3.make_bucket(), s3.options
     reach = (
@@ -414,102 +338,3 @@ def test_what_glue_and_token_servers_say_is_told_in_plain_words() -> None:
         StorageError,
         TableError,
     ]
-
-
-def test_grants_on_a_catalog_that_is_dropped_are_named_and_so_for_the_next_of_its_name(
-    desk: Desk, theirs: SqlCatalog, uri: str, tmp_path: Path
-) -> None:
-    def answer(text: str) -> str:
-        return desk.lading.sql(text)[-1].message
-
-    made = f"CREATE CATALOG lake {properties(uri, tmp_path)}"
-    assert answer(made) == "OK"
-    desk.sql("CREATE USER 'ann'; CREATE ROLE 'readers'; GRANT SELECT ON lake.*.* TO 'ann'")
-    desk.sql("GRANT LOAD ON lake.sales.orders TO ROLE 'readers'; GRANT SELECT ON shop.* TO 'ann'")
-    named = "GRANT SELECT ON lake.*.* TO 'ann'; GRANT LOAD ON lake.sales.orders TO ROLE 'readers'"
-    assert answer(made.replace("CATALOG lake", "CATALOG IF NOT EXISTS lake")) == "OK"
-    revoke = "REVOKE those that shall not."
-    stay = f"OK. Warning: grants on lake stay, and hold for another catalog of that name: {named}. {revoke}"
-    assert answer("DROP CATALOG lake") == stay
-    assert answer(made) == f"OK. Warning: grants on lake hold for it: {named}. {revoke}"
-    assert answer("ALTER CATALOG lake RENAME pond") == stay
-    held = f"OK. Warning: grants on lake hold for it under its new name: {named}. {revoke}"
-    assert answer("ALTER CATALOG pond RENAME lake") == held
-    desk.sql("REVOKE SELECT ON lake.*.* FROM 'ann'; REVOKE LOAD ON lake.sales.orders FROM ROLE 'readers'")
-    assert answer("DROP CATALOG lake") == "OK"
-
-
-def test_a_dead_catalog_stops_a_drop_only_of_what_its_jobs_load_into(
-    desk: Desk, theirs: SqlCatalog, postgres: PostgresServer, uri: str, tmp_path: Path
-) -> None:
-    theirs.create_table("sales.others", SCHEMA)
-    desk.put_orders("a.csv", 1, 2)
-    desk.sql(f"CREATE CATALOG lake {properties(uri, tmp_path)}")
-    twin = f'{properties(uri, tmp_path)[:-1]}, "iceberg.jdbc.catalog_name" = "lake")'
-    desk.sql(f"CREATE CATALOG pond {twin}")
-    desk.create(target="lake.sales.orders")
-    desk.sql("USE internal.shop")
-    gone = uri.rpartition("/")[0] + "/no_such_database"
-    entry = desk.lading.store.find_catalog("lake")
-    assert entry is not None
-    desk.lading.store.save_catalog(replace(entry, properties={**entry.properties, "uri": gone}), old_name="lake")
-    with pytest.raises(LadingError):
-        desk.sql("SHOW DATABASES FROM lake")
-    with pytest.raises(ConfigError, match=r"Table pond.sales.orders is loaded by"):
-        desk.sql("DROP TABLE pond.sales.orders")
-    with pytest.raises(ConfigError, match="Without PURGE the name alone is dropped"):
-        desk.sql("DROP TABLE pond.sales.others PURGE")
-    desk.sql("DROP TABLE pond.sales.others")
-    assert theirs.list_tables("sales") == [("sales", "orders")]
-
-
-def test_bills_in_a_table_of_others_go_when_its_owner_expired_the_snapshots_of_their_time(
-    desk: Desk, theirs: SqlCatalog, uri: str, tmp_path: Path
-) -> None:
-    desk.sql(f"CREATE CATALOG lake {properties(uri, tmp_path)}")
-    desk.create(target="lake.sales.orders")
-    for number in range(4):
-        desk.put_orders(f"b{number}.csv", 3 * number, 3)
-        desk.run()
-    policy = CarePolicy(keep_commits=1, keep_age=timedelta(0), grace=timedelta(0))
-    lake, later = desk.lading.catalog.open_table("lake.sales", "orders"), datetime.now(UTC) + timedelta(days=30)
-    job_id = desk.lading.job("j").job_id
-    before = lake.bills.heads(job_id)
-    assert lake.look_after(job_id, policy, later).bills_deleted == 0
-    table = theirs.load_table("sales.orders")
-    newest = table.current_snapshot()
-    assert newest is not None
-    old = [each.snapshot_id for each in table.metadata.snapshots if each.snapshot_id != newest.snapshot_id]
-    table.maintenance.expire_snapshots().by_ids(old).commit()
-    report = lake.look_after(job_id, policy, later)
-    after = lake.bills.heads(job_id)
-    # The one that was in force when the oldest snapshot was made stays.
-    assert (report.bills_deleted, after) == (len(before) - len(after), before[-len(after) :])
-    assert 0 < len(after) < len(before)
-    desk.put_orders("c.csv", 12, 3)
-    desk.run()
-    assert theirs.load_table("sales.orders").scan().to_arrow().num_rows == 15
-
-
-def test_nothing_of_a_table_of_others_is_expired_so_an_older_state_of_it_stays_readable(
-    desk: Desk, theirs: SqlCatalog, uri: str, tmp_path: Path
-) -> None:
-    desk.sql(f"CREATE CATALOG lake {properties(uri, tmp_path)}")
-    desk.put_orders("a.csv", 0, 3)
-    desk.create(target="lake.sales.orders")
-    desk.run()
-    older = theirs.load_table("sales.orders").metadata_location
-    for number in range(3):
-        desk.put_orders(f"b{number}.csv", 3 * (number + 1), 3)
-        desk.run()
-    policy = CarePolicy(keep_commits=1, keep_age=timedelta(0), grace=timedelta(0))
-    lake, later = desk.lading.catalog.open_table("lake.sales", "orders"), datetime.now(UTC) + timedelta(days=30)
-    report = lake.look_after(desk.lading.job("j").job_id, policy, later)
-    assert (report.snapshots_expired, report.bills_deleted) == (0, 0)
-    assert report.remark == "the catalog lake is others': use its own expiry"
-    second = SqlCatalog("second", uri=f"sqlite:///{tmp_path}/second.db", warehouse=f"file://{tmp_path}/second")
-    second.create_namespace("sales")
-    second.register_table("sales.orders", older)
-    assert second.load_table("sales.orders").scan().to_arrow().num_rows == 3
-    second.close()
-    assert theirs.load_table("sales.orders").scan().to_arrow().num_rows == 12
