@@ -102,10 +102,14 @@ def test_the_fast_way_is_really_taken() -> None:
 
 
 def test_a_line_is_as_deep_behind_many_others_as_alone() -> None:
-    deep = b'{"a":1,"z":' + b"[" * 2000 + b"]" * 2000 + b"}\n"
-    content = b'{"a":1.5,"b":[1]}\n' * 20 + b'{"a":1.5,"b":"x"}\n' * 2000 + deep
-    judge = read(content, JsonOptions(), fast=False, block=100_000)
-    assert read(content, JsonOptions(), fast=True, block=20_000) == judge
+    records = JsonRecords(JsonOptions(), NAMES, of_file=True)
+    plain = b'{"a":1,"b":"x","z":[1]}\n' * 3
+    deep = b'{"a":1,"b":"x","z":' + b"[" * 2000 + b"]" * 2000 + b"}\n"
+    records.take_documents(plain.splitlines())
+    assert records.take_lines(plain) is not None
+    assert records.take_lines(plain + deep) is None  # It is for the judge.
+    judge = read(plain + deep, JsonOptions(), fast=False, block=100_000)
+    assert read(plain * 50 + deep, JsonOptions(), fast=True, block=500)[-1]["__error"] == judge[-1]["__error"]
     assert judge[-1]["__error"] == "Malformed JSON: nested too deeply"
 
 
